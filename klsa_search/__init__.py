@@ -1,0 +1,1 @@
+"""Search that learns the meaning of words from your own documents."""

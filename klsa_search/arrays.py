@@ -1,0 +1,23 @@
+"""Names for the arrays that walk through the house; N documents, V terms, k dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Scores = npt.NDArray[np.floating[Any]]
+"""(N,) one score a document, in document order."""
+
+Positions = npt.NDArray[np.integer[Any]]
+"""(n,) document positions, 0..N-1."""
+
+Basis = npt.NDArray[np.floating[Any]]
+"""(N, k) orthonormal columns, strongest first."""
+
+Eigenvalues = npt.NDArray[np.floating[Any]]
+"""(k,) eigenvalues, largest first."""
+
+Matrix = npt.NDArray[np.floating[Any]]
+"""(m, n) any dense matrix of numbers."""

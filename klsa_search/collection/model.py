@@ -1,0 +1,79 @@
+"""What a collection is made of: documents, queries, judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One document as its source gives it; `id` is opaque and unique in the collection."""
+
+    id: str
+    title: str = ""
+    text: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    origin: str = ""  # "file:line" of its beginning, for messages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One information need."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """How relevant one document is to one query.
+
+    `grade` as trec_eval reads it: above 0 is relevant. `gain` is what nDCG counts, where the
+    collection's grades run the other way (cran); it equals max(grade, 0) otherwise.
+    """
+
+    query_id: str
+    document_id: str
+    grade: int
+    gain: int
+
+
+@dataclass(slots=True)
+class Problems:
+    """What was skipped while reading: how many, and the first reasons."""
+
+    count: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def add(self, reason: str, keep: int = 5) -> None:
+        """Count one more; the first `keep` reasons are kept in words."""
+        self.count += 1
+        if len(self.reasons) < keep:
+            self.reasons.append(reason)
+
+
+class Collection(Protocol):
+    """A source that has been recognised; nothing is read before it is asked for."""
+
+    @property
+    def name(self) -> str:
+        """Short name: the target's name, or that of the folder or file."""
+
+    @property
+    def format(self) -> str:
+        """One of the format names."""
+
+    @property
+    def problems(self) -> Problems:
+        """What `documents` has skipped so far."""
+
+    def documents(self) -> Iterator[Document]:
+        """Stream the documents in source order, each id once; CollectionError on bad input."""
+
+    def queries(self) -> list[Query]:
+        """Return the queries in source order; empty if the source has none."""
+
+    def judgements(self) -> list[Judgement]:
+        """Return the relevance judgements; empty if the source has none."""

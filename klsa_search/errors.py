@@ -1,0 +1,90 @@
+"""One tree of errors; each names the thing, the fact and the next step.
+
+    KlsaError
+    ├── SettingsError         a setting outside its limits
+    ├── CollectionError       a source that cannot be read as it stands
+    │   └── FetchError        a public collection that could not be downloaded
+    ├── StoreError            an index directory that cannot be used
+    │   ├── IndexNotFound
+    │   ├── DocumentNotFound
+    │   ├── IndexDamaged
+    │   └── FormatUnsupported
+    ├── QueryError            a search parameter outside its limits
+    └── MissingExtra          a feature whose optional packages are not installed
+"""
+
+from __future__ import annotations
+
+
+class KlsaError(Exception):
+    """Root of every error a user can cause or meet.
+
+    `code` is a stable word for programs; `field` names the argument, if there is one.
+    """
+
+    code = "error"
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+
+
+class SettingsError(KlsaError):
+    """A setting outside its limits."""
+
+    code = "bad_settings"
+
+
+class CollectionError(KlsaError):
+    """A source that cannot be read: the message says file, line and reason."""
+
+    code = "bad_collection"
+
+
+class FetchError(CollectionError):
+    """A public collection that could not be downloaded whole and unchanged."""
+
+    code = "fetch_failed"
+
+
+class StoreError(KlsaError):
+    """An index directory that cannot be used as it stands."""
+
+    code = "index_unusable"
+
+
+class IndexNotFound(StoreError):
+    """No index of that name."""
+
+    code = "index_not_found"
+
+
+class DocumentNotFound(StoreError):
+    """No document of that id in the index."""
+
+    code = "document_not_found"
+
+
+class IndexDamaged(StoreError):
+    """A file of the index is missing, cut short or changed."""
+
+    code = "index_damaged"
+
+
+class FormatUnsupported(StoreError):
+    """The index was written in a format this version does not read."""
+
+    code = "format_unsupported"
+
+
+class QueryError(KlsaError):
+    """A search parameter outside its limits."""
+
+    code = "bad_query"
+
+
+class MissingExtra(KlsaError):
+    """A feature whose optional packages are not installed."""
+
+    code = "missing_extra"
