@@ -95,7 +95,9 @@ class Settings(
         """Settings of a preset with changes on top; SettingsError for an unknown name or value."""
         if preset not in PRESETS:
             known = ", ".join(sorted(PRESETS))
-            raise SettingsError(f"there is no preset {preset!r}; there are: {known}", field="preset")
+            raise SettingsError(
+                f"there is no preset {preset!r}; there are: {known}", field="preset"
+            )
         return cls.checked({**PRESETS[preset], **changes})
 
 

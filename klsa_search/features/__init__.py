@@ -1,1 +1,6 @@
+"""Weigh: terms → counts → features."""
 
+from klsa_search.features.counts import CountsBuilder, TermCounts
+from klsa_search.features.vocabulary import Vocabulary
+
+__all__ = ["CountsBuilder", "TermCounts", "Vocabulary"]

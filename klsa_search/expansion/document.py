@@ -1,0 +1,55 @@
+"""The document expansion D = U I_k Uᵀ, whole or in its factors [KLSA §3.3].
+
+Both forms answer one question: what does a sparse kernel row, some seed documents and their
+weights, become after k_q · D?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from klsa_search.arrays import Basis, Matrix, Positions, Scores
+
+
+class Expansion(Protocol):
+    """k_q · D for a row that is 0 but for its seeds."""
+
+    def expand(self, seeds: Positions, weights: Scores) -> Scores:
+        """Return (N,) scores of the row with `weights` at `seeds`."""
+
+
+@dataclass(frozen=True)
+class WholeExpansion:
+    """D as an (N, N) array; z rows of it are read. Cost O(z · N)."""
+
+    matrix: Matrix
+
+    def expand(self, seeds: Positions, weights: Scores) -> Scores:
+        """Σ weight · row of D, added seed by seed, so that no thread count changes the bits."""
+        scores = np.zeros(self.matrix.shape[1], dtype=np.float32)
+        for seed, weight in zip(seeds.tolist(), weights, strict=True):
+            scores += weight * self.matrix[seed]
+        return scores
+
+
+@dataclass(frozen=True)
+class FactoredExpansion:
+    """D as U: project the seeds onto the k eigenvectors and back. Cost O((z + N) · k)."""
+
+    eigenvectors: Basis
+
+    def expand(self, seeds: Positions, weights: Scores) -> Scores:
+        """(weights · U_seeds) · Uᵀ [LSK §3]; einsum, not BLAS: the bits hold for any thread count."""
+        coordinates = np.einsum("z,zk->k", weights, self.eigenvectors[seeds])
+        return np.einsum("nk,k->n", self.eigenvectors, coordinates)
+
+
+def expansion_matrix(eigenvectors: Basis) -> Matrix:
+    """D: (N, N) float32. Cost O(N² · k), memory 4 N² bytes."""
+    factor = eigenvectors.astype(np.float32)
+    with threadpool_limits(limits=1, user_api="blas"):
+        return np.asarray(factor @ factor.T)
