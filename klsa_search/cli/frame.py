@@ -1,0 +1,113 @@
+"""What every command shares: how it starts, how it fails, and what its exit code says.
+
+0    done
+1    a failure, explained in one sentence on stderr
+2    wrong usage
+130  interrupted from the keyboard
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from klsa_search.errors import KlsaError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NEXT_STEPS = {
+    errno.ENOSPC: "free some room there or choose another folder",
+    errno.EDQUOT: "free some room there or choose another folder",
+    errno.EACCES: "check who owns it and what its mode allows",
+    errno.EPERM: "check who owns it and what its mode allows",
+    errno.EROFS: "choose a folder that can be written to",
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path",
+    errno.EISDIR: "name a file, not a folder",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.EADDRINUSE: "choose another port with --port",
+}
+
+
+@dataclass
+class _Frame:
+    """What one invocation was asked for; travels as click's context object."""
+
+    debug: bool = False
+
+
+def debug_option(function: F) -> F:
+    """Decorate a command with --debug, which `run` obeys; the function sees no parameter."""
+
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            context.ensure_object(_Frame).debug = True
+
+    option = click.option(
+        "--debug",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=remember,
+        help="Show the traceback of a failure.",
+    )
+    return option(function)
+
+
+def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command to its end and leave with the exit code; `arguments` default to sys.argv's.
+
+    Every `KlsaError`, operating system error and want of memory becomes one sentence on stderr.
+    A slip of our own does too, through `sys.excepthook`, so that nothing is caught that nobody
+    foresaw. With --debug all of them show their traceback.
+    """
+    frame = _Frame()
+    sys.excepthook = _hook(frame)
+    try:
+        code = command.main(
+            args=None if arguments is None else list(arguments), standalone_mode=False, obj=frame
+        )
+    except click.exceptions.Abort as abort:
+        # click turns Ctrl-C into Abort; without that cause, a question was answered with no.
+        interrupted = isinstance(abort.__cause__, KeyboardInterrupt)
+        click.echo("interrupted" if interrupted else "nothing was done", err=True)
+        sys.exit(130 if interrupted else 1)
+    except click.ClickException as wrong:
+        wrong.show()
+        sys.exit(wrong.exit_code)
+    except (KlsaError, OSError, MemoryError) as failure:
+        if frame.debug:
+            raise
+        click.echo(f"error: {explain(failure)}", err=True)
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def explain(failure: KlsaError | OSError | MemoryError) -> str:
+    """Put a failure into one sentence: the thing, the fact and the next step."""
+    if isinstance(failure, KlsaError):
+        return failure.message
+    if isinstance(failure, MemoryError):
+        return "this machine has not enough memory for it: try a smaller collection"
+    thing = str(failure.filename) if failure.filename is not None else "the system"
+    fact = failure.strerror or str(failure) or type(failure).__name__
+    step = _NEXT_STEPS.get(failure.errno or 0, "run it again with --debug to see where")
+    return f"{thing}: {fact}: {step}"
+
+
+def _hook(frame: _Frame) -> Callable[..., None]:
+    """Make the last resort: one line for a failure that nobody foresaw."""
+
+    def hook(kind: type[BaseException], failure: BaseException, traceback: Any) -> None:
+        if frame.debug:
+            sys.__excepthook__(kind, failure, traceback)
+        else:
+            sentence = f"error: a slip of the program itself: {kind.__name__}: {failure}: "
+            click.echo(sentence + "run it again with --debug and report what it shows", err=True)
+
+    return hook
