@@ -1,16 +1,16 @@
 """One tree of errors; each names the thing, the fact and the next step.
 
-    KlsaError
-    ├── SettingsError         a setting outside its limits
-    ├── CollectionError       a source that cannot be read as it stands
-    │   └── FetchError        a public collection that could not be downloaded
-    ├── StoreError            an index directory that cannot be used
-    │   ├── IndexNotFound
-    │   ├── DocumentNotFound
-    │   ├── IndexDamaged
-    │   └── FormatUnsupported
-    ├── QueryError            a search parameter outside its limits
-    └── MissingExtra          a feature whose optional packages are not installed
+KlsaError
+├── SettingsError         a setting outside its limits
+├── CollectionError       a source that cannot be read as it stands
+│   └── FetchError        a public collection that could not be downloaded
+├── StoreError            an index directory that cannot be used
+│   ├── IndexNotFound
+│   ├── DocumentNotFound
+│   ├── IndexDamaged
+│   └── FormatUnsupported
+├── QueryError            a search parameter outside its limits
+└── MissingExtra          a feature whose optional packages are not installed
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ class FactoredExpansion:
     eigenvectors: Basis
 
     def expand(self, seeds: Positions, weights: Scores) -> Scores:
-        """(weights · U_seeds) · Uᵀ [LSK §3]; einsum, not BLAS: the bits hold for any thread count."""
+        """(weights · U_seeds) · Uᵀ [LSK §3]; not by BLAS, whose bits change with its threads."""
         coordinates = np.einsum("z,zk->k", weights, self.eigenvectors[seeds])
-        return np.einsum("nk,k->n", self.eigenvectors, coordinates)
+        return np.asarray(np.einsum("nk,k->n", self.eigenvectors, coordinates))
 
 
 def expansion_matrix(eigenvectors: Basis) -> Matrix:

@@ -10,7 +10,8 @@ from klsa_search.arrays import Positions, Scores
 def top_z(row: Scores, z: int) -> tuple[Positions, Scores]:
     """Return positions and values of the z largest positive entries, largest first.
 
-    Ties go by document order; fewer than z are returned where fewer are above 0. Cost O(N + z log z).
+    Ties go by document order; fewer than z are returned where fewer are above 0.
+    Cost O(N + z log z).
     """
     held = np.flatnonzero(row > 0)
     values = row[held]

@@ -20,7 +20,8 @@ from klsa_search.features.counts import TermCounts
 def inverse_document_frequencies(counts: TermCounts) -> npt.NDArray[np.float64]:
     """w(t): (V,), always positive."""
     frequencies = counts.document_frequencies
-    return np.log1p((counts.matrix.shape[0] - frequencies + 0.5) / (frequencies + 0.5))
+    N = counts.matrix.shape[0]
+    return np.asarray(np.log1p((N - frequencies + 0.5) / (frequencies + 0.5)))
 
 
 def saturations(counts: TermCounts, *, k1: float, b: float) -> sparse.csr_array:

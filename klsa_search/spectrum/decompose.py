@@ -51,8 +51,12 @@ def decompose(
     applied     called once a product with K
 
     Implicitly restarted Lanczos on the smaller of ΦΦᵀ and ΦᵀΦ, O(nnz · k + N · k²); where k is
-    more than half of that side, a dense solver serves better. SettingsError if it does not converge.
+    more than half of that side, a dense solver serves better. SettingsError where Lanczos does
+    not converge.
     """
+    trace = float(Phi.multiply(Phi).sum())
+    if trace == 0:  # no document, or none with a weighted term: K is 0 and spans nothing
+        return Spectrum(np.zeros((Phi.shape[0], 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
     wanted = max(1, min(dimensions, Phi.shape[0] - 1))
     with threadpool_limits(limits=1, user_api="blas"):
         if Phi.shape[0] <= Phi.shape[1]:
@@ -64,13 +68,12 @@ def decompose(
         eigenvectors = _with_fixed_signs(eigenvectors[:, :wanted])
         eigenvalues = eigenvalues[:wanted]
         rest = np.asarray(Phi @ (Phi.T @ eigenvectors)) - eigenvectors * eigenvalues
-    strongest = eigenvalues[0] if len(eigenvalues) else 1.0
     return Spectrum(
         eigenvectors=eigenvectors,
         eigenvalues=eigenvalues,
-        residual=float(np.linalg.norm(rest, axis=0).max(initial=0.0) / strongest),
-        gap=float((eigenvalues[-1] - following) / strongest) if len(eigenvalues) else 0.0,
-        trace=float(Phi.multiply(Phi).sum()),
+        residual=float(np.linalg.norm(rest, axis=0).max() / eigenvalues[0]),
+        gap=float((eigenvalues[-1] - following) / eigenvalues[0]),
+        trace=trace,
     )
 
 
@@ -83,9 +86,11 @@ def _top_of(
         first = max(0, side - wanted)
         values, vectors = linalg.eigh(explicit_gram(Phi), subset_by_index=[first, side - 1])
     else:
-        start = np.random.default_rng(seed).uniform(0.5, 1.5, side)
+        randomness = np.random.default_rng(seed)
+        start = randomness.uniform(0.5, 1.5, side)  # all positive, as the first eigenvector is
+        K = implicit_gram(Phi, applied=applied)
         try:
-            values, vectors = eigsh(implicit_gram(Phi, applied=applied), k=wanted, v0=start)
+            values, vectors = eigsh(K, k=wanted, v0=start, rng=randomness)
         except ArpackNoConvergence as error:
             raise SettingsError(
                 f"dimensions = {wanted - 1}: only {len(error.eigenvalues)} eigenvectors converged; "
@@ -94,14 +99,12 @@ def _top_of(
             ) from error
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order]
-    kept = int(np.count_nonzero(values > RANK_TOLERANCE * max(values[0], np.finfo(float).tiny)))
+    kept = int(np.count_nonzero(values > RANK_TOLERANCE * values[0]))
     return vectors[:, :kept], values[:kept]
 
 
 def _with_fixed_signs(eigenvectors: Basis) -> Basis:
     """Turn each column so that its entry of largest size is positive."""
-    if eigenvectors.size == 0:
-        return eigenvectors
     largest = np.argmax(np.abs(eigenvectors), axis=0)
     signs = np.sign(eigenvectors[largest, np.arange(eigenvectors.shape[1])])
     return np.ascontiguousarray(eigenvectors * signs)

@@ -40,7 +40,7 @@ def index_path(home: Path, name: str) -> Path:
 
 
 def current_generation(path: Path) -> Path:
-    """Folder of the generation in use; IndexNotFound if there is none, IndexDamaged if it is gone."""
+    """Folder of the generation in use; IndexNotFound without one, IndexDamaged if it is gone."""
     try:
         name = (path / CURRENT).read_text(encoding="utf-8").strip()
     except FileNotFoundError:
@@ -145,7 +145,7 @@ def delete_index(path: Path) -> None:
 
 
 def _sweep(path: Path, keep: set[str] | None = None) -> None:
-    """Remove generations that nothing names: by default all but the current one and its forerunner."""
+    """Remove the generations nothing names: all but the current one and the one before it."""
     if keep is None:
         current = _named(path)
         whole = sorted(old.name for old in path.iterdir() if (old / MANIFEST).is_file())

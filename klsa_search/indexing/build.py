@@ -1,0 +1,189 @@
+"""Build: carry a collection through all floors, into a new generation on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from klsa_search.analysis import Analyzer
+from klsa_search.collection.model import Collection
+from klsa_search.config import Settings
+from klsa_search.expansion import expansion_matrix
+from klsa_search.features import CountsBuilder, TermCounts, bm25, tfidf
+from klsa_search.indexing.sources import Source, collection_of
+from klsa_search.kernel import Postings
+from klsa_search.search import Index
+from klsa_search.spectrum import Spectrum, decompose
+from klsa_search.store import DocumentWriter, index_path
+from klsa_search.store.arrays import write_arrays, write_vocabulary
+from klsa_search.store.generations import describe_files, new_generation, seal
+from klsa_search.store.manifest import (
+    FORMAT_VERSION,
+    BuildEntry,
+    Counts,
+    Manifest,
+    SpectrumEntry,
+)
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with phase, amount done, and amount in all where it is known."""
+
+
+def build(
+    source: Source,
+    *,
+    name: str,
+    home: str | Path = "index",
+    preset: str = "default",
+    format: str | None = None,  # noqa: A002 - the option's name everywhere
+    on_error: str = "stop",
+    data: Any = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Index:
+    """Build an index and open it.
+
+    source    a file or folder in any format of `klsa_search.collection`, the name of a collection,
+              "python-docs", or an iterable of Documents or mappings with id, title, text
+    name      of the index below `home`; one already there is replaced when the new one is whole
+    preset    "default" or "paper"; `settings` change single values on top of it
+    format    of the source, if it is not to be recognised
+    on_error  "stop" at the first bad record, or "skip" and count it
+    data      folder or folders in which collection names are looked up
+    progress  called with (phase, done, total)
+
+    Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and O(N² · k) for D
+    where 4 N² bytes fit `expansion_budget`. CollectionError, SettingsError, StoreError; whatever
+    fails, the index in use stays as it was.
+    """
+    started = time.monotonic()
+    chosen = Settings.of_preset(preset, **settings)
+    collection = collection_of(source, format=format, on_error=on_error, data=data)
+    report = progress or _silent
+    with new_generation(index_path(Path(home), name)) as generation:
+        counts, digest = _read(collection, generation, chosen, report)
+        spectra = _weigh_and_decompose(counts, generation, chosen, report)
+        report("files", 0, None)
+        manifest = Manifest(
+            format_version=FORMAT_VERSION,
+            package_version=version("klsa-search"),
+            source=collection.name,
+            fingerprint=_fingerprint(chosen, digest),
+            settings=chosen.model_dump(),
+            counts=Counts(
+                documents=counts.matrix.shape[0],
+                terms=counts.matrix.shape[1],
+                tokens=int(counts.lengths.sum()),
+                non_zeros=counts.matrix.nnz,
+                skipped=collection.problems.count,
+            ),
+            spectra={label: _entry(spectrum) for label, spectrum in spectra.items()},
+            build=BuildEntry(
+                created=datetime.now(UTC).isoformat(timespec="seconds"),
+                seconds=round(time.monotonic() - started, 3),
+                peak_memory=_peak_memory(),
+            ),
+            files=describe_files(generation),
+        )
+        seal(generation, manifest)
+    return Index(generation)
+
+
+def _read(
+    collection: Collection, generation: Path, settings: Settings, report: Progress
+) -> tuple[TermCounts, str]:
+    """One pass: documents to the store, terms to the counts, a digest of what was indexed."""
+    analyzer = Analyzer(settings)
+    counts = CountsBuilder()
+    digest = hashlib.sha256()
+    with DocumentWriter(generation) as writer:
+        for number, document in enumerate(collection.documents(), start=1):
+            writer.add(document)
+            counts.add(analyzer.terms(document.title) + analyzer.terms(document.text))
+            digest.update(json.dumps([document.id, document.title, document.text]).encode())
+            if number % 100 == 0:
+                report("documents", number, None)
+    finished = counts.finish()
+    report("documents", finished.matrix.shape[0], finished.matrix.shape[0])
+    return finished, digest.hexdigest()
+
+
+def _weigh_and_decompose(
+    counts: TermCounts, generation: Path, settings: Settings, report: Progress
+) -> dict[str, Spectrum]:
+    """Write postings, spectra and D."""
+    impacts = Postings.of(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
+    write_vocabulary(generation, counts.vocabulary.terms)
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "postings_starts": impacts.starts,
+        "postings_documents": impacts.documents,
+        "postings_bm25": impacts.weights,
+        "postings_tfidf": Postings.of(tfidf.query_impacts(counts)).weights,
+    }
+    products = _counter(report, "eigenvectors")
+
+    def spectrum_of(features: sparse.csr_array) -> Spectrum:
+        return decompose(
+            features, settings.dimensions, seed=settings.seed, applied=lambda: next(products)
+        )
+
+    spectra = {
+        "bm25": spectrum_of(bm25.document_features(counts, k1=settings.k1, b=settings.b)),
+        "lsi": spectrum_of(tfidf.document_features(counts)),
+    }
+    arrays["eigenvectors"] = spectra["bm25"].eigenvectors.astype(np.float32)
+    arrays["eigenvalues"] = spectra["bm25"].eigenvalues
+    arrays["lsi_eigenvectors"] = spectra["lsi"].eigenvectors.astype(np.float32)
+    if 4 * counts.matrix.shape[0] ** 2 <= settings.expansion_budget:
+        report("expansion", 0, None)
+        arrays["expansion"] = expansion_matrix(spectra["bm25"].eigenvectors)
+    write_arrays(generation, arrays)
+    return spectra
+
+
+def _entry(spectrum: Spectrum) -> SpectrumEntry:
+    values = spectrum.eigenvalues
+    return SpectrumEntry(
+        dimensions=len(values),
+        largest=float(values.max(initial=0.0)),
+        smallest=float(values.min(initial=values.max(initial=0.0))),
+        residual=spectrum.residual,
+        gap=spectrum.gap,
+        captured=float(values.sum() / spectrum.trace) if spectrum.trace else 0.0,
+    )
+
+
+def _fingerprint(settings: Settings, digest: str) -> str:
+    """Same documents, settings and format: same fingerprint, on every machine."""
+    parts = f"{FORMAT_VERSION}:{settings.fingerprint()}:{digest}"
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+def _counter(report: Progress, phase: str) -> Iterator[None]:
+    done = 0
+    while True:
+        done += 1
+        report(phase, done, None)
+        yield
+
+
+def _peak_memory() -> int:
+    """Bytes of the process at its largest; the kernel counts in KiB, macOS in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _silent(phase: str, done: int, total: int | None) -> None:
+    pass

@@ -1,0 +1,165 @@
+"""The open index: the front door of searching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from klsa_search.analysis import Analyzer
+from klsa_search.arrays import Positions, Scores
+from klsa_search.collection.model import Document
+from klsa_search.config import SearchSettings
+from klsa_search.errors import QueryError, SettingsError
+from klsa_search.expansion import top_z
+from klsa_search.search.query import QueryTerms
+from klsa_search.search.rankers import RANKERS
+from klsa_search.search.results import Hit, Results
+from klsa_search.search.snapshot import open_snapshot
+from klsa_search.search.snippet import snippet
+from klsa_search.store import DocumentReader, current_generation, indexes_in, read_manifest
+from klsa_search.store.generations import check_sizes
+
+
+class Index:
+    """One generation of an index, opened; immutable, and safe to share between threads.
+
+    Arrays are memory-mapped, so opening costs the vocabulary and little more. `ranker`, `alpha`,
+    `z` and `dimensions` of each call default to the settings the index was built with.
+    """
+
+    def __init__(self, generation: Path) -> None:
+        self.path = generation
+        self.name = generation.parent.name
+        self.generation = generation.name
+        self.manifest = read_manifest(generation)
+        check_sizes(generation, self.manifest)
+        self.settings = self.manifest.checked_settings()
+        self.analyzer = Analyzer(self.settings)
+        self._defaults = SearchSettings(
+            **{name: getattr(self.settings, name) for name in SearchSettings.model_fields}
+        )
+        self._snapshot = open_snapshot(generation)
+        self._documents = DocumentReader(generation)
+
+    def __len__(self) -> int:
+        """N, the number of documents."""
+        return len(self._snapshot)
+
+    def __repr__(self) -> str:
+        """Name, generation and size."""
+        return f"<Index {self.name} generation {self.generation}: {len(self)} documents>"
+
+    def scores(self, query: str, *, dimensions: int | None = None, **parameters: Any) -> Scores:
+        """Score every document: (N,) float32, in document order.
+
+        query       plain text; terms the collection does not hold are passed over
+        dimensions  eigenvectors to use, at most those that were built
+        parameters  `ranker`, `alpha`, `z`
+        QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
+        """
+        chosen = self._parameters(parameters)
+        return self._scores(query, chosen, self._dimensions(dimensions, chosen))
+
+    def rank(
+        self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
+    ) -> tuple[Positions, Scores]:
+        """Positions and scores of the k best documents, best first.
+
+        Only documents with a score above 0; ties by document order. See `scores`.
+        """
+        _check_count(k)
+        return top_z(self.scores(query, dimensions=dimensions, **parameters), k)
+
+    def search(
+        self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
+    ) -> Results:
+        """Return the k best documents with titles, snippets and metadata. See `rank`."""
+        _check_count(k)
+        chosen = self._parameters(parameters)
+        used = self._dimensions(dimensions, chosen)
+        scores = self._scores(query, chosen, used)
+        positions, values = top_z(scores, k)
+        terms = set(self.analyzer.terms(query))
+        hits = tuple(
+            Hit(
+                rank=rank,
+                id=document.id,
+                score=float(score),
+                title=document.title,
+                snippet=snippet(document.text, terms, self.analyzer),
+                metadata=document.metadata,
+            )
+            for rank, (document, score) in enumerate(
+                zip(self._documents.at(positions), values, strict=True), start=1
+            )
+        )
+        expanding = chosen.ranker == "klsa"
+        return Results(
+            query=query,
+            hits=hits,
+            total=int(np.count_nonzero(scores > 0)),
+            ranker=chosen.ranker,
+            alpha=chosen.alpha if expanding else None,
+            z=chosen.z if expanding else None,
+            dimensions=None if chosen.ranker == "bm25" else used,
+        )
+
+    def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
+        """Return the document of that id as it was indexed; DocumentNotFound."""
+        return self._documents.get(id)
+
+    def ids(self, positions: Iterable[int] | None = None) -> list[str]:
+        """Ids of the documents at these positions, or of all, in document order."""
+        return self._documents.all_ids() if positions is None else self._documents.ids(positions)
+
+    def close(self) -> None:
+        """Close the document store; the index is of no use afterwards."""
+        self._documents.close()
+
+    def _scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
+        terms = QueryTerms.of(self.analyzer.terms(query), self._snapshot.vocabulary)
+        return RANKERS[parameters.ranker](self._snapshot, terms, parameters, dimensions)
+
+    def _parameters(self, given: dict[str, Any]) -> SearchSettings:
+        changes = {name: value for name, value in given.items() if value is not None}
+        if not changes:
+            return self._defaults
+        try:
+            return SearchSettings.checked({**self._defaults.model_dump(), **changes})
+        except SettingsError as error:
+            raise QueryError(error.message, field=error.field) from None
+
+    def _dimensions(self, wanted: int | None, parameters: SearchSettings) -> int:
+        basis = self._snapshot.lsi if parameters.ranker == "lsi" else self._snapshot.eigenvectors
+        built = basis.shape[1]
+        if wanted is None:
+            return built
+        if not 1 <= wanted <= max(built, 1):
+            raise QueryError(
+                f"dimensions = {wanted}: index {self.name} was built with {built}; "
+                "ask for fewer, or build it again with more",
+                field="dimensions",
+            )
+        return wanted
+
+
+def open_index(path: str | Path) -> Index:
+    """Open the generation in use of the index at `<home>/<name>`.
+
+    IndexNotFound, IndexDamaged or FormatUnsupported; file sizes are checked here, their sums by
+    `klsa-index verify`.
+    """
+    return Index(current_generation(Path(path)))
+
+
+def list_indexes(home: str | Path) -> list[str]:
+    """Names of the indexes of a home, sorted."""
+    return [path.name for path in indexes_in(Path(home))]
+
+
+def _check_count(k: int) -> None:
+    if k < 1:
+        raise QueryError(f"k = {k}: at least 1 hit has to be asked for", field="k")

@@ -1,0 +1,48 @@
+"""What a search gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One ranked document; `rank` counts from 1."""
+
+    rank: int
+    id: str
+    score: float
+    title: str
+    snippet: str
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """The hits of one query, with what they were ranked by.
+
+    `total` counts all documents with a score above 0, of which `hits` are the best. Parameters
+    that the ranker does not use are None.
+    """
+
+    query: str
+    hits: tuple[Hit, ...]
+    total: int
+    ranker: str
+    alpha: float | None
+    z: int | None
+    dimensions: int | None
+
+    def __iter__(self) -> Iterator[Hit]:
+        """Go through the hits, best first."""
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        """Count the hits."""
+        return len(self.hits)
+
+    def __getitem__(self, place: int) -> Hit:
+        """Return the hit at a place, from 0."""
+        return self.hits[place]

@@ -1,0 +1,80 @@
+"""The import rule of ARCHITECTURE.md: a room imports itself and lower floors, by absolute name."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import klsa_search
+
+PACKAGE = Path(klsa_search.__file__).parent
+FLOORS = {
+    "errors": 0,
+    "config": 0,
+    "arrays": 0,
+    "collection": 1,
+    "analysis": 2,
+    "features": 3,
+    "kernel": 4,
+    "spectrum": 5,
+    "expansion": 6,
+    "store": 7,
+    "search": 8,
+    "indexing": 9,
+    "evaluation": 10,
+    "service": 11,
+    "cli": 11,
+}
+# The command that starts the service is the one bridge on the top floor.
+BRIDGES = {("cli/serve.py", "service")}
+ENVIRONMENT = {"environ", "getenv"}
+
+
+def imports_of(path: Path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, 0) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or "", node.level
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def modules():
+    return [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
+
+
+def test_every_room_has_a_floor():
+    assert {room_of(path) for path in modules()} == set(FLOORS)
+
+
+def test_rooms_import_lower_floors_only():
+    offences = []
+    for path in modules():
+        room = room_of(path)
+        for name, level in imports_of(path):
+            if level:
+                offences.append(f"{path}: relative import of {name}")
+            if not name.startswith("klsa_search."):
+                continue
+            other = name.split(".")[1]
+            bridge = (path.relative_to(PACKAGE).as_posix(), other) in BRIDGES
+            if other != room and FLOORS[other] >= FLOORS[room] and FLOORS[room] > 0 and not bridge:
+                offences.append(f"{path}: {room} imports {other}")
+    assert not offences
+
+
+def test_floors_below_the_top_print_nothing_and_read_no_environment():
+    offences = []
+    for path in modules():
+        if room_of(path) in ("cli", "service"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Name) and node.id == "print":
+                offences.append(f"{path}:{node.lineno}: print")
+            if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT:
+                offences.append(f"{path}:{node.lineno}: environment")
+    assert not offences

@@ -1,0 +1,42 @@
+"""Small collections whose structure is known: what the laws are tested on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from klsa_search.features import CountsBuilder, TermCounts
+
+
+def counts_of(*documents: str) -> TermCounts:
+    """Counts of documents whose terms are separated by blanks."""
+    builder = CountsBuilder()
+    for document in documents:
+        builder.add(document.split())
+    return builder.finish()
+
+
+def random_documents(size: int = 60, terms: int = 40, seed: int = 0) -> list[str]:
+    """Documents of 3 to 30 terms with Zipf-like frequencies."""
+    rng = np.random.default_rng(seed)
+    weights = 1 / np.arange(1, terms + 1)
+    weights /= weights.sum()
+    return [
+        " ".join(f"t{number:02d}" for number in rng.choice(terms, rng.integers(3, 31), p=weights))
+        for _ in range(size)
+    ]
+
+
+def topic_documents(topics: int = 4, each: int = 12, seed: int = 1) -> list[str]:
+    """Documents that each draw on the ten words of one topic and a few shared ones.
+
+    Document d belongs to topic d // each; its words are named after the topic: "a3", "b7", ...
+    """
+    rng = np.random.default_rng(seed)
+    documents = []
+    for topic in range(topics):
+        words = [f"{chr(ord('a') + topic)}{number}" for number in range(10)]
+        for _ in range(each):
+            own = rng.choice(words, 6, replace=False)
+            shared = rng.choice([f"x{number}" for number in range(10)], 2, replace=False)
+            documents.append(" ".join([*own, *shared]))
+    return documents
