@@ -42,9 +42,9 @@ class SettingsGroup(BaseModel):
 class AnalysisSettings(SettingsGroup):
     """Text to terms."""
 
-    language: str = Field("english", description="language of stop words (and default stemmer)")
-    stemmer: str | None = Field(
-        "porter", description="a Snowball algorithm, 'language' for that of the language, or none"
+    language: str = Field("english", description="language of stop words and stemmer, or none")
+    stemmer: str = Field(
+        "auto", description="a Snowball algorithm, auto for that of the language, or none"
     )
     stop_words: bool = Field(True, description="leave out the stop words of the language")
     fold_accents: bool = Field(False, description="treat é as e")

@@ -1,1 +1,6 @@
+"""Analyse: text to terms with positions."""
 
+from klsa_search.analysis.analyzer import LONGEST_WORD, Analyzer, Token
+from klsa_search.analysis.languages import languages, stemmers
+
+__all__ = ["LONGEST_WORD", "Analyzer", "Token", "languages", "stemmers"]

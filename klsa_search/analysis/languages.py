@@ -1,0 +1,134 @@
+"""The languages there are, each with its Snowball stemmer and its stop list, if it has them.
+
+Stemmers come from PyStemmer, stop lists from the package stopwordsiso. The English list is long and
+takes names of things for function words; `data/english_kept.txt` gives those back (its first lines
+say which).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import Stemmer
+import stopwordsiso
+
+from klsa_search.errors import SettingsError
+
+NONE: Final = "none"
+"""Name of the language without stop words and of the stemmer that changes nothing."""
+
+AUTO: Final = "auto"
+"""Name of the stemmer that goes with the language: Porter's for English, its own otherwise."""
+
+_CODES: Final = {
+    "afrikaans": "af",
+    "arabic": "ar",
+    "armenian": "hy",
+    "basque": "eu",
+    "bengali": "bn",
+    "breton": "br",
+    "bulgarian": "bg",
+    "catalan": "ca",
+    "chinese": "zh",
+    "croatian": "hr",
+    "czech": "cs",
+    "danish": "da",
+    "dutch": "nl",
+    "english": "en",
+    "esperanto": "eo",
+    "estonian": "et",
+    "finnish": "fi",
+    "french": "fr",
+    "galician": "gl",
+    "german": "de",
+    "greek": "el",
+    "gujarati": "gu",
+    "hausa": "ha",
+    "hebrew": "he",
+    "hindi": "hi",
+    "hungarian": "hu",
+    "indonesian": "id",
+    "irish": "ga",
+    "italian": "it",
+    "japanese": "ja",
+    "korean": "ko",
+    "kurdish": "ku",
+    "latin": "la",
+    "latvian": "lv",
+    "lithuanian": "lt",
+    "malay": "ms",
+    "marathi": "mr",
+    "norwegian": "no",
+    "persian": "fa",
+    "polish": "pl",
+    "portuguese": "pt",
+    "romanian": "ro",
+    "russian": "ru",
+    "sesotho": "st",
+    "slovak": "sk",
+    "slovenian": "sl",
+    "somali": "so",
+    "spanish": "es",
+    "swahili": "sw",
+    "swedish": "sv",
+    "tagalog": "tl",
+    "thai": "th",
+    "turkish": "tr",
+    "ukrainian": "uk",
+    "urdu": "ur",
+    "vietnamese": "vi",
+    "yoruba": "yo",
+    "zulu": "zu",
+}
+_VARIANTS: Final = frozenset({"dutch_porter", "porter"})
+"""Snowball algorithms that are a second one for a language, not a language."""
+
+
+@cache
+def stemmers() -> tuple[str, ...]:
+    """Names of the stemmers, sorted: `auto`, `none` and every Snowball algorithm."""
+    return tuple(sorted({AUTO, NONE, *Stemmer.algorithms()}))
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Names of the languages, sorted: those with a stop list or a stemmer, and `none`."""
+    return tuple(sorted({NONE, *_CODES, *Stemmer.algorithms()} - _VARIANTS))
+
+
+@cache
+def stop_list(language: str) -> frozenset[str]:
+    """Stop words of a language as its list spells them; empty where there is no list.
+
+    SettingsError for a language that does not exist.
+    """
+    if language not in languages():
+        known = ", ".join(languages())
+        message = f"there is no language {language!r}; the languages are: {known}"
+        raise SettingsError(message, field="language")
+    words = frozenset(stopwordsiso.stopwords(_CODES.get(language, "")))
+    return words - _english_kept() if language == "english" else words
+
+
+def algorithm(stemmer: str, language: str) -> str | None:
+    """Snowball algorithm that a stemmer setting means for a language, None for no stemming.
+
+    SettingsError for a stemmer that does not exist.
+    """
+    if stemmer not in stemmers():
+        known = ", ".join(stemmers())
+        message = f"there is no stemmer {stemmer!r}; the stemmers are: {known}"
+        raise SettingsError(message, field="stemmer")
+    if stemmer == AUTO:
+        stemmer = "porter" if language == "english" else language
+    return stemmer if stemmer != NONE and stemmer in Stemmer.algorithms() else None
+
+
+@cache
+def _english_kept() -> frozenset[str]:
+    """Words of the English stop list that are searched for all the same."""
+    text = files("klsa_search.analysis").joinpath("data/english_kept.txt").read_text("utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return frozenset(word for line in lines for word in line.split())

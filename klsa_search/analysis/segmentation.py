@@ -1,0 +1,92 @@
+"""Where the words are: runs of letters, digits and their marks; character pairs where none are.
+
+Scripts written without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) are cut into overlapping
+pairs of characters, a character being a letter with its marks; a lone one stands for itself.
+Everything else is a word from its first letter or digit to its last: hyphen, underscore and
+punctuation separate, an English ending after an apostrophe (wing's, don't) belongs to its word,
+and any other apostrophe separates (l'avion is two words, and so is o'neil).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain, pairwise
+from typing import Final
+
+from klsa_search.analysis.normalform import IGNORED
+
+_ENDING: Final = "(?:['’](?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?![^\\W_]))?"
+_ASCII_WORD: Final = re.compile(rf"[^\W_]+{_ENDING}", re.ASCII)
+_UNSPACED: Final = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai without digits and signs
+    "\u0e81-\u0ece\u0edc-\u0edf"  # Lao
+    "\u1000-\u103f\u1050-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"  # Myanmar
+    "\u1780-\u17d3\u17dc\u17dd"  # Khmer
+    "\u3005\u3007\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff"  # kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"  # Han
+)
+_HAS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
+
+Span = tuple[int, int, bool]
+"""Start and end of a word or pair, and whether it is a pair."""
+
+
+def words(text: str) -> list[str] | None:
+    """Words of an NFKC text in their order, or None if `spans` must cut pairs in it."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    if _HAS_UNSPACED.search(text):
+        return None
+    return _patterns()[0].findall(text)
+
+
+def spans(text: str) -> Iterator[Span]:
+    """Words and pairs of an NFKC text in their order, as offsets; the same words as `words`."""
+    if text.isascii():
+        for match in _ASCII_WORD.finditer(text):
+            yield *match.span(), False
+        return
+    _, either, unit = _patterns()
+    for match in either.finditer(text):
+        if match.lastindex is None:
+            yield *match.span(), False
+        else:
+            yield from _pairs([found.span() for found in unit.finditer(text, *match.span())])
+
+
+def _pairs(units: list[tuple[int, int]]) -> Iterator[Span]:
+    """Overlapping pairs of the characters of one run; one character alone gives itself."""
+    if len(units) == 1:
+        yield *units[0], True
+    for left, right in pairwise(units):
+        yield left[0], right[1], True
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    r"""A word; a word or (as group 1) an unspaced run; one character of such a run.
+
+    Made at first need, because finding all marks takes some milliseconds; `\w` leaves them out.
+    """
+    more = f"(?![\\x00-\\x7f])[{_marks()}]"  # looks at ASCII first: most words end there
+    letter, spaced = r"[^\W_]", rf"[^\W_{_UNSPACED}]"
+    word = f"{letter}+(?:(?:{more})+{letter}*)*{_ENDING}"
+    spaced_word = f"{spaced}+(?:(?:{more})+{spaced}*)*{_ENDING}"
+    unit = f"[{_UNSPACED}](?:{more})*"
+    return re.compile(word), re.compile(f"{spaced_word}|((?:{unit})+)"), re.compile(unit)
+
+
+def _marks() -> str:
+    """Ranges, as in a character class, of the marks and of what a word may hide."""
+    ranges: list[list[int]] = []
+    # The planes between hold ideographs and private use: nothing to look for.
+    for point in chain(range(0x80, 0x20000), range(0xE0100, 0xE01F0)):
+        if point in IGNORED or unicodedata.category(chr(point)) in ("Mn", "Mc"):
+            if ranges and ranges[-1][1] == point - 1:
+                ranges[-1][1] = point
+            else:
+                ranges.append([point, point])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)

@@ -1,0 +1,131 @@
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search.analysis import LONGEST_WORD, Analyzer
+from klsa_search.analysis import analyzer as module
+from klsa_search.config import AnalysisSettings, Settings
+from klsa_search.errors import SettingsError
+
+ENGLISH = Analyzer()
+PLAIN = Analyzer(AnalysisSettings(language="none"))
+FOLDING = Analyzer(AnalysisSettings(language="french", fold_accents=True))
+TRICKY = "aS'’s \u00adé\u0301ﬁ①½…漢字ｶﾞไม้हि\u200d_-İßς\ud800\x00🙂"
+texts = st.one_of(st.text(), st.text(alphabet=TRICKY), st.text(st.characters(codec=None)))
+
+
+@given(texts, st.sampled_from([ENGLISH, PLAIN, FOLDING]))
+def test_terms_are_the_terms_of_the_tokens(text, analyzer):
+    assert analyzer.terms(text) == [token.term for token in analyzer.tokens(text)]
+
+
+@given(texts, st.sampled_from([ENGLISH, PLAIN, FOLDING]))
+def test_tokens_lie_in_the_text_in_order(text, analyzer):
+    tokens = analyzer.tokens(text)
+    assert all(token.term and 0 <= token.start < token.end <= len(text) for token in tokens)
+    places = [(token.position, token.start) for token in tokens]
+    assert places == sorted(places)
+    assert len({token.position for token in tokens}) == len(tokens)
+
+
+@given(texts)
+def test_equal_settings_give_equal_terms(text):
+    assert Analyzer().terms(text) == ENGLISH.terms(text)
+
+
+def test_positions_count_stop_words_and_offsets_point_into_the_text():
+    text = "The ﬂow over the wing's edge"
+    assert [tuple(token) for token in ENGLISH.tokens(text)] == [
+        ("flow", 1, 4, 7),
+        ("wing", 4, 17, 23),
+        ("edg", 5, 24, 28),
+    ]
+    assert [text[t.start : t.end] for t in ENGLISH.tokens(text)] == ["ﬂow", "wing's", "edge"]
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("", []),
+        ("the of and", []),
+        ("... 🙂 \x00\x07 \ud800", []),
+        ("Flows flowing FLOWED", ["flow", "flow", "flow"]),
+        ("wing's wing’s WING'S", ["wing", "wing", "wing"]),
+        ("don't can’t we'll it's", []),
+        ("ＦＵＬＬｗｉｄｔｈ ①", ["fullwidth", "1"]),
+        ("so\u00adlution solution", ["solut", "solut"]),
+        ("1️⃣ 2", ["1", "2"]),
+        ("mach 2.5", ["mach", "2", "5"]),
+    ],
+)
+def test_english(text, terms):
+    assert ENGLISH.terms(text) == terms
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "terms"),
+    [
+        (
+            {"language": "none"},
+            "The wing's STRASSE Straße",
+            "the wing strasse strasse",
+        ),
+        ({"stop_words": False}, "the wing's flows", "the wing flow"),
+        ({"stemmer": "none"}, "the flows", "flows"),
+        ({"stemmer": "english"}, "generously", "generous"),
+        ({"language": "french"}, "l'avion des chevaux", "avion cheval"),
+        ({"language": "german"}, "die Häuser und ein Haus", "haus haus"),
+        ({"language": "turkish", "stemmer": "none"}, "ISI İZ", "ısı iz"),
+        ({"language": "none", "fold_accents": True}, "Café हिन्दी ไม้", "cafe हिन्दी ไม้"),
+        ({"language": "none"}, "cafe\u0301 café", "café café"),
+        ({"language": "chinese"}, "我们的搜索", "们的 的搜 搜索"),
+        ({"language": "greek", "stemmer": "none"}, "ΛΟΓΟΣ λόγος", "λογοσ λόγοσ"),
+    ],
+)
+def test_settings(settings, text, terms):
+    assert Analyzer(AnalysisSettings(**settings)).terms(text) == terms.split()
+
+
+def test_overlong_words_are_left_out_but_counted():
+    longest = "x" * LONGEST_WORD
+    assert PLAIN.terms(f"{longest} {longest}x a") == [longest, "a"]
+    assert [token.position for token in PLAIN.tokens(f"{longest}x a")] == [1]
+    assert ENGLISH.terms("x" * 1_000_000) == []
+    assert ENGLISH.terms("漢" + "\u0301" * 1_000_000) == []
+
+
+def test_value():
+    assert Analyzer() == Analyzer(AnalysisSettings()) == Analyzer(Settings(k1=2.0))
+    assert Analyzer() != PLAIN
+    assert Analyzer() != "analyzer"
+    assert len({Analyzer(), Analyzer(), PLAIN}) == 2
+    again = pickle.loads(pickle.dumps(FOLDING))
+    assert again == FOLDING
+    assert again.terms("Les élèves") == FOLDING.terms("Les élèves") == ["elev"]
+    assert "french" in repr(FOLDING)
+
+
+@pytest.mark.parametrize("field", ["language", "stemmer"])
+def test_unknown_names(field):
+    with pytest.raises(SettingsError, match="there is no") as error:
+        Analyzer(AnalysisSettings(**{field: "klingon"}))
+    assert error.value.field == field
+
+
+def test_memory_is_bounded_and_starting_over_changes_nothing(monkeypatch):
+    monkeypatch.setattr(module, "_CACHED_WORDS", 10)
+    small = Analyzer()
+    text = " ".join(f"words{i} flows{i % 3}" for i in range(100))
+    assert small.terms(text) == ENGLISH.terms(text)
+    assert len(small._term_of) <= 10
+
+
+def test_threads_share_one_analyzer():
+    texts = [" ".join(f"computing{i}s flows{j}ing" for i in range(50)) for j in range(40)]
+    expected = [Analyzer().terms(text) for text in texts]
+    shared = Analyzer()
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(shared.terms, texts)) == expected
