@@ -1,0 +1,96 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search.analysis import Analyzer
+from klsa_search.search.snippet import LOOKED_AT, snippet
+
+ANALYZER = Analyzer()
+FILLER = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do "
+words = st.lists(
+    st.sampled_from(["wing", "wings", "flow", "漢字", "ﬁx", "…", "\n", "z" * 30, "of"])
+)
+
+
+def passage(text, query, **options):
+    return snippet(text, set(ANALYZER.terms(query)), ANALYZER, **options)
+
+
+@given(words, st.integers(1, 60))
+def test_passage_is_short_and_from_the_text(parts, length):
+    text = " ".join(parts)
+    found = passage(text, "flow", length=length)
+    line = " ".join(text.split())
+    assert len(found) <= length + 2
+    # Ellipses at the ends may be ours or the text's own.
+    assert found.removeprefix("…").removesuffix("…").strip() in line
+    if len(line) <= length:
+        assert found == line
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "length", "found"),
+    [
+        ("", "wing", 20, ""),
+        ("  a\n\n b\t", "wing", 20, "a b"),
+        ("alpha beta gamma delta", "", 12, "alpha beta…"),
+        ("alpha beta gamma delta", "unknown", 12, "alpha beta…"),
+        ("alpha beta gamma delta", "delta", 12, "…gamma delta"),
+        ("alpha beta gamma delta epsilon zeta", "gamma", 12, "…gamma delta…"),
+        ("漢字検索漢字検索漢字検索", "", 4, "漢字検索…"),
+    ],
+)
+def test_worked_examples(text, query, length, found):
+    assert passage(text, query, length=length) == found
+
+
+def test_different_terms_beat_repeated_ones():
+    text = f"wing wing wing {FILLER * 6} wing flow {FILLER * 6}"
+    found = passage(text, "wing flow", length=60)
+    assert "wing flow" in found
+    assert found.startswith("…")
+    assert found.endswith("…")
+
+
+def test_dense_beats_sparse_and_early_beats_late():
+    text = f"{FILLER * 3} flow {FILLER * 5} flows of flow {FILLER * 5} flowing flow {FILLER * 5}"
+    assert "flows of flow" in passage(text, "flow", length=80)
+
+
+def test_weights_decide():
+    text = f"wing {FILLER * 6} flow {FILLER * 6}"
+    assert "wing" in passage(text, "wing flow", length=60)
+    assert "flow" in passage(text, "wing flow", length=60, weights={"wing": 0.5, "flow": 4.0})
+
+
+def test_offsets_survive_characters_that_normalise_to_more():
+    text = "ﬃ… ½ " * 40 + "the Flow " + FILLER * 6
+    assert "the Flow" in passage(text, "flow", length=60)
+
+
+def test_cuts_fall_between_words():
+    found = passage(FILLER * 3 + "wing " + FILLER * 3, "wing", length=80)
+    assert set(found.strip("…").split()) <= set(FILLER.split()) | {"wing"}
+
+
+def test_only_the_beginning_of_a_long_text_is_read():
+    text = FILLER * 1000 + "wing"
+    assert len(text) > LOOKED_AT
+    assert passage(text, "wing") == passage(text, "unknown")
+    assert passage(" " * LOOKED_AT + "wing", "wing") == "…"
+    assert passage("wing" + " " * LOOKED_AT, "wing") == "wing"
+
+
+def test_a_word_longer_than_the_passage_is_cut():
+    word = "x" * 200
+    plain = " ".join(["a" * 50, word, "b" * 50])
+    found = snippet(plain, {word}, ANALYZER, length=40)
+    assert found == f"…{'x' * 40}…"
+
+
+def test_a_huge_text_costs_no_more_than_a_long_one():
+    started = time.perf_counter()
+    passage("flow wing " * 1_000_000, "wing")
+    assert time.perf_counter() - started < 1
