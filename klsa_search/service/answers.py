@@ -1,0 +1,154 @@
+"""What is answered. Every answer is finite JSON: a NaN in a document's metadata becomes null."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from klsa_search.search import Index, Results
+from klsa_search.service.catalog import Status
+from klsa_search.store.manifest import Counts, SpectrumEntry
+
+
+class Answer(BaseModel):
+    """Base of what is answered."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True, ser_json_inf_nan="null")
+
+
+class Parameters(Answer):
+    """What the ranker used; null where it has no such parameter."""
+
+    alpha: float | None
+    z: int | None
+    dimensions: int | None
+
+
+class HitAnswer(Answer):
+    """One document found."""
+
+    rank: int = Field(description="from 1")
+    id: str
+    score: float
+    title: str
+    snippet: str
+    metadata: dict[str, Any]
+
+
+class SearchAnswer(Answer):
+    """The ranked hits and how they came about."""
+
+    query: str
+    index: str
+    generation: str
+    ranker: str
+    parameters: Parameters
+    total: int = Field(description="documents that match, shown or not")
+    time_ms: float = Field(description="of the search alone")
+    hits: list[HitAnswer]
+
+    @classmethod
+    def of(cls, results: Results, index: Index, time_ms: float) -> Self:
+        """Tell the results of one search in one index."""
+        return cls(
+            query=results.query,
+            index=index.name,
+            generation=index.generation,
+            ranker=results.ranker,
+            parameters=Parameters.model_validate(results),
+            total=results.total,
+            time_ms=round(time_ms, 3),
+            hits=[HitAnswer.model_validate(hit) for hit in results],
+        )
+
+
+class DocumentAnswer(Answer):
+    """One document, whole."""
+
+    id: str
+    index: str
+    generation: str
+    title: str
+    text: str
+    metadata: dict[str, Any]
+
+
+class IndexSummary(Answer):
+    """One index in short. `ok` is false if the newest generation cannot be opened; `error` says
+    why, and the other fields are those of the generation still served, or null.
+    """
+
+    name: str
+    ok: bool
+    error: str | None
+    generation: str | None
+    documents: int | None
+
+    @classmethod
+    def of(cls, status: Status) -> IndexSummary:
+        """Tell an index of the catalog."""
+        index = status.index
+        return IndexSummary(
+            name=status.name,
+            ok=status.failure is None,
+            error=status.failure,
+            generation=index.generation if index else None,
+            documents=len(index) if index else None,
+        )
+
+
+class IndexDetails(IndexSummary):
+    """One index with what its manifest tells; null where no generation is served."""
+
+    source: str | None
+    created: str | None = Field(description="UTC, ISO 8601")
+    fingerprint: str | None = Field(description="the same for the same documents and settings")
+    settings: dict[str, Any] | None
+    counts: Counts | None
+    spectra: dict[str, SpectrumEntry] | None
+
+    @classmethod
+    def of(cls, status: Status) -> IndexDetails:
+        """Tell an index of the catalog and its manifest."""
+        manifest = status.index.manifest if status.index else None
+        return IndexDetails(
+            **IndexSummary.of(status).model_dump(),
+            source=manifest.source if manifest else None,
+            created=manifest.build.created if manifest else None,
+            fingerprint=manifest.fingerprint if manifest else None,
+            settings=manifest.settings if manifest else None,
+            counts=manifest.counts if manifest else None,
+            spectra=manifest.spectra if manifest else None,
+        )
+
+
+class IndexList(Answer):
+    """All indexes of the home."""
+
+    indexes: list[IndexSummary]
+
+
+class Health(Answer):
+    """Whether anything can be searched."""
+
+    ok: bool = Field(description="at least one index can be served")
+    version: str
+    indexes: list[IndexSummary]
+
+
+class Links(Answer):
+    """Where to go from the front door."""
+
+    search: str
+    indexes: str
+    health: str
+    docs: str
+
+
+class Welcome(Answer):
+    """What this service is."""
+
+    name: str
+    version: str
+    links: Links

@@ -1,0 +1,41 @@
+"""The factory: a catalog of open indexes in, an application out."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
+
+from klsa_search.service import failures
+from klsa_search.service.body_limit import BodyLimit
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.request_id import RequestId
+from klsa_search.service.routes import router
+
+NAME = "klsa-search"
+
+MAX_BODY = 2**20
+"""Bytes of a request's body; a query of the longest kind, all escapes, takes a tenth of it."""
+
+
+def create_app(catalog: Catalog) -> FastAPI:
+    """Make the application that serves a catalog; closing the catalog is left to the caller.
+
+    The page at /docs brings its own scripts and styles, so that it works without the internet.
+    """
+    app = FastAPIOffline(
+        title=NAME,
+        version=version(NAME),
+        summary="Search with Kernel Latent Semantic Analysis",
+        redoc_url=None,
+        redirect_slashes=False,
+        # The page would otherwise have a public service judge the schema, wherever it runs.
+        swagger_ui_parameters={"validatorUrl": None},
+    )
+    app.state.catalog = catalog
+    app.add_middleware(BodyLimit, limit=MAX_BODY)
+    app.add_middleware(RequestId)
+    app.include_router(router)
+    failures.install(app)
+    return app

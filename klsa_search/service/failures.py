@@ -1,0 +1,137 @@
+"""Errors in one shape, whatever went wrong: {"error": {"code", "message", "field"}}."""
+
+from __future__ import annotations
+
+import logging
+from reprlib import Repr
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from klsa_search.errors import DocumentNotFound, IndexNotFound, KlsaError, QueryError, StoreError
+from klsa_search.service.request_id import HEADER, request_id
+
+_log = logging.getLogger(__name__)
+
+_STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
+    # The first that fits decides, so that the finer kinds come first.
+    (IndexNotFound, 404),
+    (DocumentNotFound, 404),
+    (QueryError, 422),
+    (StoreError, 503),
+    (KlsaError, 500),
+)
+
+_MEANINGS = {
+    400: "the body is not JSON",
+    404: "there is no such index or document",
+    413: "the body is too long",
+    422: "a parameter is missing, unknown or outside its limits",
+    500: "a slip of the service itself",
+    503: "the index is there and cannot be used, or there is none",
+}
+
+_REFUSALS = {
+    400: ("bad_json", "the body is not JSON that can be read: correct it"),
+    404: ("not_found", "there is nothing at {path}: see /docs for what there is"),
+    405: ("method_not_allowed", "{method} is not for {path}: use {allowed}"),
+    413: ("body_too_long", "the body is too long: shorten the query"),
+}
+
+_BRIEF = Repr()
+_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 60
+
+
+class Failure(BaseModel):
+    """What went wrong."""
+
+    code: str = Field(description="a stable word for programs", examples=["bad_query"])
+    message: str = Field(description="one sentence: the thing, the fact, the next step")
+    field: str | None = Field(description="the parameter at fault, if it is one")
+
+
+class FailureAnswer(BaseModel):
+    """The answer to every request that cannot be served."""
+
+    error: Failure
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe these failures of a route for the OpenAPI schema."""
+    return {
+        status: {"model": FailureAnswer, "description": _MEANINGS[status]} for status in statuses
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Make the application answer every failure in the one shape."""
+    app.add_exception_handler(KlsaError, _explained)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _slipped)
+
+
+def _answer(
+    status: int,
+    code: str,
+    message: str,
+    field: str | None = None,
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
+    answer = FailureAnswer(error=Failure(code=code, message=message, field=field))
+    return JSONResponse(answer.model_dump(), status, headers)
+
+
+async def _explained(_: Request, error: Exception) -> JSONResponse:
+    """Answer one of our own errors, which explain themselves."""
+    assert isinstance(error, KlsaError)
+    status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+    return _answer(status, error.code, error.message, error.field)
+
+
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    """Answer a request that does not fit the types: the first offence, by name."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    kind, place, context = first["type"], first["loc"], first.get("ctx", {})
+    if kind == "json_invalid":
+        reason = f"{context['error']} at character {place[-1]}"
+        return _answer(400, "bad_json", f"the body is not JSON ({reason}): correct it there")
+    if kind == "unknown_parameter":
+        return _answer(422, QueryError.code, first["msg"], str(context["field"]))
+    if len(place) < 2:
+        message = "the body must be a JSON object, sent with Content-Type: application/json"
+        return _answer(422, QueryError.code, message)
+    field = str(place[1])
+    if kind == "missing":
+        message = f"{field} is missing: add it"
+    else:
+        message = f"{field} = {_BRIEF.repr(first['input'])}: {first['msg']}"
+    return _answer(422, QueryError.code, message, field)
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    """Answer what the framework refuses: no such path, no such method, a body too long."""
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    code, message = _REFUSALS.get(error.status_code, ("refused", "{detail}"))
+    message = message.format(
+        method=request.method,
+        path=request.url.path,
+        allowed=headers.get("Allow", "another method"),
+        detail=error.detail,
+    )
+    return _answer(error.status_code, code, message, headers=headers)
+
+
+async def _slipped(request: Request, error: Exception) -> JSONResponse:
+    """Answer a slip of our own; the server logs its traceback, the user gets the request's name."""
+    name = request_id(request.scope)
+    _log.error("request %s failed: %s: %s", name, type(error).__name__, error)
+    message = f"the service failed to answer: its log tells why, under request {name}"
+    # This answer is made outside of all middleware, which cannot add the header any more.
+    return _answer(500, "internal", message, headers={HEADER: name})

@@ -1,0 +1,44 @@
+"""X-Request-ID: every answer carries the name of its request, the caller's own if it sent one."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HEADER = "X-Request-ID"
+
+# What may be echoed: short and printable, so that it can forge neither a header nor a log line.
+_PLAIN = re.compile(r"[\x21-\x7e]{1,128}")
+
+
+class RequestId:
+    """ASGI middleware that names requests."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and put its name into the head of the answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        name = request_id(scope)
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[HEADER] = name
+            await send(message)
+
+        await self._app(scope, receive, named)
+
+
+def request_id(scope: Scope) -> str:
+    """Name of the request: the one it came with if that is plain, else a new one; then the same."""
+    state: dict[str, str] = scope.setdefault("state", {})
+    if "request_id" not in state:
+        given = Headers(scope=scope).get(HEADER, "")
+        state["request_id"] = given if _PLAIN.fullmatch(given) else uuid.uuid4().hex
+    return state["request_id"]

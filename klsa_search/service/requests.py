@@ -1,0 +1,83 @@
+"""What a request may ask for: the types are the contract, the limits and the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from klsa_search.config import RankerName
+
+MAX_HITS = 10_000
+MAX_QUERY = 10_000
+MAX_SEEDS = 1_000_000
+MAX_DIMENSIONS = 100_000
+MAX_NAME = 100
+
+
+def _encodable(text: str) -> str:
+    """Refuse half of a surrogate pair, which JSON can spell and UTF-8 cannot carry back."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("it holds half of a surrogate pair") from error
+    return text
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
+IndexName = Annotated[
+    Text, Field(max_length=MAX_NAME, description="may be left out when one index is served")
+]
+
+
+class Asked(BaseModel):
+    """Base of what a request asks for: a name nobody knows is an error, not a silence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: Any) -> Any:
+        names = given if isinstance(given, Mapping) else {}
+        for name in names:
+            if name not in cls.model_fields:
+                raise PydanticCustomError(
+                    "unknown_parameter",
+                    "there is no parameter {name}; the parameters are: {known}",
+                    {
+                        "name": repr(name),
+                        "known": ", ".join(cls.model_fields),
+                        "field": str(name).encode(errors="backslashreplace").decode(),
+                    },
+                )
+        return given
+
+
+class DocumentRequest(Asked):
+    """The parameters of GET /documents/{id}."""
+
+    index: IndexName | None = None
+
+
+class SearchRequest(Asked):
+    """The parameters of GET /search. What is left out is as the index was built."""
+
+    q: Text = Field(max_length=MAX_QUERY, description="the query, in plain words")
+    index: IndexName | None = None
+    k: int = Field(10, ge=1, le=MAX_HITS, description="hits wanted")
+    ranker: RankerName | None = None
+    alpha: float | None = Field(
+        None, ge=0, le=1, allow_inf_nan=False, description="share of the expansion; 0 is BM25"
+    )
+    z: int | None = Field(None, ge=1, le=MAX_SEEDS, description="documents that seed the expansion")
+    dimensions: int | None = Field(
+        None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
+    )
+
+
+class SearchBody(SearchRequest):
+    """The same as a JSON object, where a number is a number: "10" and true are not."""
+
+    model_config = ConfigDict(strict=True)

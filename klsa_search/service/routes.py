@@ -1,0 +1,125 @@
+"""The routes: read what is asked, hand it to an index, tell what it found. No arithmetic.
+
+They are plain functions, which the framework runs in its pool of threads, so that a long search
+does not keep other requests waiting.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Query, Request, Response
+
+from klsa_search.errors import IndexNotFound
+from klsa_search.service.answers import (
+    DocumentAnswer,
+    Health,
+    IndexDetails,
+    IndexList,
+    IndexSummary,
+    Links,
+    SearchAnswer,
+    Welcome,
+)
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.failures import documented
+from klsa_search.service.requests import DocumentRequest, SearchBody, SearchRequest
+
+router = APIRouter()
+
+
+async def _served(request: Request) -> Catalog:
+    catalog: Catalog = request.app.state.catalog
+    return catalog
+
+
+Served = Annotated[Catalog, Depends(_served)]
+
+
+@router.get("/", summary="What this is")
+def welcome(request: Request) -> Welcome:
+    """Name, version, and where to go."""
+    links = Links(search="/search?q=", indexes="/indexes", health="/health", docs="/docs")
+    return Welcome(name=request.app.title, version=request.app.version, links=links)
+
+
+@router.get("/search", summary="Search", responses=documented(404, 422, 500, 503))
+def search(asked: Annotated[SearchRequest, Query()], catalog: Served) -> SearchAnswer:
+    """Rank the documents of an index for a query. An empty one, or unknown words, find nothing."""
+    return _search(asked, catalog)
+
+
+@router.post("/search", summary="Search", responses=documented(400, 404, 413, 422, 500, 503))
+def search_body(asked: Annotated[SearchBody, Body()], catalog: Served) -> SearchAnswer:
+    """The same as GET /search, with the parameters as one JSON object."""
+    return _search(asked, catalog)
+
+
+def _search(asked: SearchRequest, catalog: Catalog) -> SearchAnswer:
+    with catalog.use(asked.index) as index:
+        begin = time.perf_counter()
+        results = index.search(
+            asked.q,
+            asked.k,
+            ranker=asked.ranker,
+            alpha=asked.alpha,
+            z=asked.z,
+            dimensions=asked.dimensions,
+        )
+        return SearchAnswer.of(results, index, 1000 * (time.perf_counter() - begin))
+
+
+@router.get(
+    "/documents/{id:path}", summary="One document", responses=documented(404, 422, 500, 503)
+)
+def document(
+    id: str,  # noqa: A002 - the name callers see
+    asked: Annotated[DocumentRequest, Query()],
+    catalog: Served,
+) -> DocumentAnswer:
+    """One document, whole. In the path, percent-encode what the id has of ? # % and the like."""
+    with catalog.use(asked.index) as index:
+        found = index.document(id)
+        return DocumentAnswer(
+            id=found.id,
+            index=index.name,
+            generation=index.generation,
+            title=found.title,
+            text=found.text,
+            metadata=dict(found.metadata),
+        )
+
+
+@router.get("/indexes", summary="All indexes", responses=documented(500, 503))
+def indexes(catalog: Served) -> IndexList:
+    """All indexes of the home by name, those that cannot be opened included."""
+    return IndexList(indexes=_summaries(catalog))
+
+
+@router.get("/indexes/{name}", summary="One index", responses=documented(404, 422, 500, 503))
+def index_details(name: str, catalog: Served) -> IndexDetails:
+    """One index: its sizes, its settings, and how well its spectrum came out."""
+    for status in catalog.statuses():
+        if status.name == name:
+            return IndexDetails.of(status)
+    raise IndexNotFound(
+        f"there is no index {name!r}: see /indexes for those there are", field="name"
+    )
+
+
+@router.get(
+    "/health",
+    summary="Whether it can be searched",
+    responses={503: {"model": Health, "description": "no index can be served"}},
+)
+def health(request: Request, response: Response, catalog: Served) -> Health:
+    """200 if at least one index can be served, else 503 with the same body."""
+    summaries = _summaries(catalog)
+    ok = any(summary.generation is not None for summary in summaries)
+    response.status_code = 200 if ok else 503
+    return Health(ok=ok, version=request.app.version, indexes=summaries)
+
+
+def _summaries(catalog: Catalog) -> list[IndexSummary]:
+    return [IndexSummary.of(status) for status in catalog.statuses()]

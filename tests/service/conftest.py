@@ -1,0 +1,67 @@
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.indexing import build
+from klsa_search.service import Catalog, create_app
+
+DOCUMENTS = [
+    {"id": "1", "title": "Wings", "text": "A wing lifts the aircraft in a slipstream."},
+    {
+        "id": "a/b c?%",
+        "title": "Heat",
+        "text": "Heat in the boundary layer of a wing.",
+        "year": 1950,
+    },
+    {"id": "3", "title": "Odd", "text": "A layer of <b>ice</b> & snow.", "odd": float("nan")},
+    {"id": "/4/", "title": "Zürich", "text": "Die Größe der Wolke über dem See; 雪が降る."},
+    {"id": "5", "title": "", "text": ""},
+]
+
+
+def build_tiny(home, name="tiny", documents=DOCUMENTS):
+    build(documents, name=name, home=home, dimensions=3).close()
+
+
+@pytest.fixture(scope="session")
+def tiny_home(tmp_path_factory):
+    """A home with one index; read it, and leave it as it is."""
+    home = tmp_path_factory.mktemp("home")
+    build_tiny(home)
+    return home
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home of the test's own, with two indexes."""
+    build_tiny(tmp_path, "first")
+    build_tiny(tmp_path, "second", DOCUMENTS[:2])
+    return tmp_path
+
+
+@pytest.fixture
+def catalog_of():
+    """Open a home for the test; every look at it is a fresh one."""
+    opened = []
+
+    def open_home(home):
+        opened.append(Catalog(home, interval=0))
+        return opened[-1]
+
+    yield open_home
+    for catalog in opened:
+        catalog.close()
+
+
+@pytest.fixture
+def client_of(catalog_of):
+    """A client of the service over a home; a slip of the service is an answer, not an exception."""
+
+    def client(home):
+        return TestClient(create_app(catalog_of(home)), raise_server_exceptions=False)
+
+    return client
+
+
+@pytest.fixture
+def client(client_of, tiny_home):
+    return client_of(tiny_home)

@@ -1,0 +1,161 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from klsa_search.errors import IndexNotFound, QueryError, StoreError
+from klsa_search.service import Catalog
+from klsa_search.store import delete_index
+
+from .conftest import DOCUMENTS, build_tiny
+
+
+def found(catalog, name=None):
+    with catalog.use(name) as index:
+        return index.generation, index.search("wing", ranker="bm25").total
+
+
+def test_new_generation_is_taken_up_and_the_old_one_kept_by_who_uses_it(catalog_of, tmp_path):
+    build_tiny(tmp_path)
+    catalog = catalog_of(tmp_path)
+    with catalog.use("tiny") as old:
+        build_tiny(tmp_path, documents=DOCUMENTS[:1])
+        assert found(catalog) == ("000002", 1)
+        assert old.generation == "000001"
+        assert old.search("wing", ranker="bm25").total == 2
+        assert old.document("3").title == "Odd"
+    with pytest.raises(Exception, match="closed"):
+        old.document("3")
+
+
+def test_unused_old_generation_is_closed_at_once(catalog_of, tmp_path):
+    build_tiny(tmp_path)
+    catalog = catalog_of(tmp_path)
+    with catalog.use() as old:
+        pass
+    build_tiny(tmp_path)
+    assert found(catalog)[0] == "000002"
+    with pytest.raises(Exception, match="closed"):
+        old.document("3")
+
+
+def test_looks_at_most_once_an_interval(tmp_path):
+    build_tiny(tmp_path)
+    with Catalog(tmp_path, interval=3600) as catalog:
+        build_tiny(tmp_path)
+        assert found(catalog)[0] == "000001"
+
+
+def test_unchanged_index_is_not_opened_again(catalog_of, tmp_path):
+    build_tiny(tmp_path)
+    catalog = catalog_of(tmp_path)
+    with catalog.use() as first, catalog.use() as second:
+        assert first is second
+
+
+def test_indexes_come_and_go(catalog_of, home):
+    catalog = catalog_of(home)
+    build_tiny(home, "third")
+    assert [status.name for status in catalog.statuses()] == ["first", "second", "third"]
+    with catalog.use("second") as index:
+        delete_index(home / "second")
+        assert [status.name for status in catalog.statuses()] == ["first", "third"]
+        assert len(index.search("wing")) == 2
+    with pytest.raises(IndexNotFound, match="first, third"):
+        found(catalog, "second")
+
+
+def test_index_built_anew_after_its_deletion_is_another(catalog_of, tmp_path):
+    build_tiny(tmp_path)
+    catalog = catalog_of(tmp_path)
+    assert found(catalog) == ("000001", 2)
+    delete_index(tmp_path / "tiny")
+    build_tiny(tmp_path, documents=DOCUMENTS[:1])
+    assert found(catalog) == ("000001", 1)
+
+
+def test_broken_new_generation_leaves_the_old_one_in_use(catalog_of, tmp_path):
+    build_tiny(tmp_path)
+    catalog = catalog_of(tmp_path)
+    (tmp_path / "tiny" / "CURRENT").write_text("000007\n")
+    assert found(catalog) == ("000001", 2)
+    (status,) = catalog.statuses()
+    assert status.index.generation == "000001"
+    assert "000007" in status.failure
+    (tmp_path / "tiny" / "CURRENT").write_text("000001\n")
+    (status,) = catalog.statuses()
+    assert status.failure is None
+
+
+def test_repaired_index_is_served_again(catalog_of, tmp_path):
+    build_tiny(tmp_path)
+    manifest = tmp_path / "tiny" / "000001" / "manifest.json"
+    whole = manifest.read_bytes()
+    manifest.write_bytes(whole[:50])
+    catalog = catalog_of(tmp_path)
+    with pytest.raises(StoreError, match=r"manifest\.json"):
+        found(catalog)
+    manifest.write_bytes(whole)
+    assert found(catalog) == ("000001", 2)
+
+
+def test_choice_among_several(catalog_of, home):
+    with pytest.raises(QueryError, match="first, second"):
+        found(catalog_of(home))
+
+
+def test_home_that_is_not_there_has_no_index(catalog_of, tmp_path):
+    catalog = catalog_of(tmp_path / "nowhere")
+    assert catalog.statuses() == []
+    with pytest.raises(StoreError, match="klsa-index build"):
+        found(catalog)
+
+
+def test_closed_catalog_lends_nothing_and_waits_for_users(tmp_path):
+    build_tiny(tmp_path)
+    catalog = Catalog(tmp_path, interval=0)
+    with catalog.use() as index:
+        catalog.close()
+        assert index.document("1").title == "Wings"
+    with pytest.raises(Exception, match="closed"):
+        index.document("1")
+    with pytest.raises(StoreError):
+        found(catalog)
+
+
+def test_each_answer_comes_from_one_generation(client_of, tmp_path):
+    """Searchers at work while generations change: never a mixture, never a failure."""
+
+    def documents(generation):
+        return [
+            {"id": str(number), "title": "", "text": "wing", "generation": f"{generation:06d}"}
+            for number in range(generation + 2)
+        ]
+
+    build_tiny(tmp_path, documents=documents(1))
+    client = client_of(tmp_path)
+    done = threading.Event()
+    latest = threading.Semaphore(0)
+
+    def ask():
+        seen = ["000001"]
+        while not done.is_set():
+            answer = client.get("/search?q=wing&ranker=bm25").json()
+            generation = answer["generation"]
+            assert answer["total"] == len(answer["hits"]) == int(generation) + 2
+            assert {hit["metadata"]["generation"] for hit in answer["hits"]} == {generation}
+            if generation != seen[-1]:
+                seen.append(generation)
+                latest.release()
+        return seen
+
+    count = 4
+    with ThreadPoolExecutor(count) as pool:
+        askers = [pool.submit(ask) for _ in range(count)]
+        for generation in range(2, 6):
+            build_tiny(tmp_path, documents=documents(generation))
+            for _ in askers:
+                latest.acquire(timeout=10)
+        done.set()
+        seen = [asker.result() for asker in askers]
+    assert seen == [[f"{generation:06d}" for generation in range(1, 6)]] * count

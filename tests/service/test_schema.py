@@ -1,0 +1,101 @@
+"""The OpenAPI schema and the page that shows it."""
+
+import re
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.service import Catalog, create_app
+
+ROUTES = {
+    ("/", "get"): {"200"},
+    ("/search", "get"): {"200", "404", "422", "500", "503"},
+    ("/search", "post"): {"200", "400", "404", "413", "422", "500", "503"},
+    ("/documents/{id}", "get"): {"200", "404", "422", "500", "503"},
+    ("/indexes", "get"): {"200", "500", "503"},
+    ("/indexes/{name}", "get"): {"200", "404", "422", "500", "503"},
+    ("/health", "get"): {"200", "503"},
+}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with Catalog(tmp_path_factory.mktemp("none")) as catalog:
+        yield TestClient(create_app(catalog))
+
+
+@pytest.fixture(scope="module")
+def schema(client):
+    return client.get("/openapi.json").json()
+
+
+def operations(schema):
+    return {
+        (path, method): operation
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+def references(part):
+    if isinstance(part, dict):
+        if "$ref" in part:
+            yield part["$ref"]
+        for inner in part.values():
+            yield from references(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from references(inner)
+
+
+def test_schema_is_whole(schema):
+    assert schema["openapi"].startswith("3.1")
+    assert schema["info"]["title"] == "klsa-search"
+    names = set(schema["components"]["schemas"])
+    used = {reference.removeprefix("#/components/schemas/") for reference in references(schema)}
+    assert used == names
+    identifiers = [operation["operationId"] for operation in operations(schema).values()]
+    assert len(set(identifiers)) == len(identifiers)
+
+
+def test_every_route_documents_its_answers_and_failures(schema):
+    assert {
+        route: set(operation["responses"]) for route, operation in operations(schema).items()
+    } == ROUTES
+    for (path, _), operation in operations(schema).items():
+        assert operation["summary"]
+        for status, response in operation["responses"].items():
+            shape = response["content"]["application/json"]["schema"]["$ref"].rsplit("/", 1)[1]
+            assert response["description"]
+            if status != "200" and path != "/health":
+                assert shape == "FailureAnswer"
+
+
+def test_limits_are_in_the_schema(schema):
+    parameters = {
+        parameter["name"]: parameter
+        for parameter in operations(schema)["/search", "get"]["parameters"]
+    }
+    assert list(parameters) == ["q", "index", "k", "ranker", "alpha", "z", "dimensions"]
+    assert parameters["q"]["required"]
+    assert parameters["q"]["schema"]["maxLength"] == 10_000
+    assert (parameters["k"]["schema"]["minimum"], parameters["k"]["schema"]["maximum"]) == (
+        1,
+        10_000,
+    )
+    body = schema["components"]["schemas"]["SearchBody"]
+    assert list(body["properties"]) == list(parameters)
+    assert body["additionalProperties"] is False
+
+
+def test_docs_need_no_other_machine(client):
+    page = client.get("/docs")
+    assert page.status_code == 200
+    links = re.findall(r"""(?:src|href)=["']([^"']+)["']""", page.text)
+    assert any(link.endswith(".js") for link in links)
+    for link in links:
+        assert link.startswith("/")
+        assert client.get(link).status_code == 200
+    assert "://" not in page.text
+    assert '"validatorUrl": null' in page.text
+    assert client.get("/redoc").status_code == 404

@@ -1,0 +1,143 @@
+import json
+import math
+from urllib.parse import quote
+
+import pytest
+
+from klsa_search.search import open_index
+
+from .conftest import DOCUMENTS
+
+
+def test_answer_tells_what_was_found_and_how(client, tiny_home):
+    answer = client.get("/search", params={"q": "wing", "k": 1, "alpha": 0.5, "z": 2}).json()
+    assert answer["query"] == "wing"
+    assert (answer["index"], answer["generation"]) == ("tiny", "000001")
+    assert answer["ranker"] == "klsa"
+    assert answer["parameters"] == {"alpha": 0.5, "z": 2, "dimensions": 3}
+    assert answer["time_ms"] >= 0
+    index = open_index(tiny_home / "tiny")
+    results = index.search("wing", 1, alpha=0.5, z=2)
+    assert answer["total"] == results.total
+    (hit,) = answer["hits"]
+    assert hit == {
+        "rank": 1,
+        "id": results[0].id,
+        "score": pytest.approx(results[0].score),
+        "title": results[0].title,
+        "snippet": results[0].snippet,
+        "metadata": dict(results[0].metadata),
+    }
+    index.close()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"q": "wing"},
+        {"q": "wing heat", "ranker": "bm25", "k": 3},
+        {"q": "layer", "ranker": "lsi", "dimensions": 2, "index": "tiny"},
+        {"q": "snow", "alpha": 1.0, "z": 5},
+    ],
+)
+def test_get_and_post_answer_the_same(client, asked):
+    got, posted = client.get("/search", params=asked), client.post("/search", json=asked)
+    assert got.status_code == posted.status_code == 200
+    left, right = got.json(), posted.json()
+    del left["time_ms"], right["time_ms"]
+    assert left == right
+
+
+def test_parameters_a_ranker_does_not_have_are_null(client):
+    answer = client.get("/search", params={"q": "wing", "ranker": "bm25", "alpha": 0.3}).json()
+    assert answer["parameters"] == {"alpha": None, "z": None, "dimensions": None}
+
+
+@pytest.mark.parametrize("query", ["", "  ", "the of a", "xylophone", "?!", "\x00", "🦄"])
+def test_nothing_to_look_for_finds_nothing(client, query):
+    for response in (
+        client.get("/search", params={"q": query}),
+        client.post("/search", json={"q": query}),
+    ):
+        assert response.status_code == 200
+        assert (response.json()["total"], response.json()["hits"]) == (0, [])
+
+
+def test_k_beyond_the_corpus_gives_all_that_match(client):
+    answer = client.get("/search", params={"q": "wing", "k": 10_000, "ranker": "bm25"}).json()
+    assert [hit["rank"] for hit in answer["hits"]] == [1, 2]
+    assert answer["total"] == 2
+
+
+def test_long_query_is_answered(client):
+    assert client.get("/search", params={"q": "wing " * 2000}).status_code == 200
+    assert client.post("/search", json={"q": "雪" * 10_000}).status_code == 200
+
+
+def test_numbers_are_finite(client):
+    response = client.get("/search", params={"q": "ice", "ranker": "bm25"})
+    (hit,) = json.loads(response.text, parse_constant=pytest.fail)["hits"]
+    assert hit["metadata"] == {"odd": None}
+    assert math.isnan(DOCUMENTS[2]["odd"])
+    assert client.get("/documents/3").json()["metadata"] == {"odd": None}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["id"])
+def test_document_by_its_opaque_id(client, document):
+    response = client.get(f"/documents/{quote(document['id'], safe='')}")
+    assert response.status_code == 200
+    answer = response.json()
+    assert (answer["index"], answer["generation"]) == ("tiny", "000001")
+    assert {name: answer[name] for name in ("id", "title", "text")} == {
+        name: document[name] for name in ("id", "title", "text")
+    }
+
+
+def test_slashes_of_an_id_may_stay(client):
+    assert client.get("/documents/a/b%20c%3F%25").json()["id"] == "a/b c?%"
+
+
+def test_indexes_and_their_details(client_of, home):
+    client = client_of(home)
+    first, second = client.get("/indexes").json()["indexes"]
+    assert first == {
+        "name": "first",
+        "ok": True,
+        "error": None,
+        "generation": "000001",
+        "documents": 5,
+    }
+    assert (second["name"], second["documents"]) == ("second", 2)
+    details = client.get("/indexes/second").json()
+    assert details.items() >= second.items()
+    assert details["settings"]["dimensions"] == 3
+    assert details["counts"]["documents"] == 2
+    assert details["spectra"]["bm25"]["residual"] >= 0
+    assert len(details["fingerprint"]) == 16
+
+
+def test_the_index_is_chosen_by_name(client_of, home):
+    client = client_of(home)
+    for name, documents in (("first", 5), ("second", 2)):
+        answer = client.get("/search", params={"q": "wing", "index": name, "ranker": "bm25"}).json()
+        assert answer["index"] == name
+        assert client.get(f"/indexes/{name}").json()["documents"] == documents
+    assert client.get("/documents/3?index=first").status_code == 200
+    assert client.get("/documents/3?index=second").status_code == 404
+
+
+def test_front_door_leads_on(client):
+    answer = client.get("/").json()
+    assert answer["name"] == "klsa-search"
+    assert answer["version"]
+    for link in answer["links"].values():
+        assert client.get(link).status_code == 200
+
+
+def test_health_is_well(client):
+    response = client.get("/health")
+    assert response.status_code == 200
+    health = response.json()
+    assert health["ok"] is True
+    assert health["version"] == client.get("/").json()["version"]
+    assert [index["name"] for index in health["indexes"]] == ["tiny"]
