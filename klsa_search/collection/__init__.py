@@ -1,1 +1,23 @@
+"""Read collections: documents, queries and judgements in the formats they come in."""
 
+from klsa_search.collection.fetch import fetch
+from klsa_search.collection.known import COLLECTIONS
+from klsa_search.collection.model import Collection, Document, Judgement, Problems, Query
+from klsa_search.collection.opening import open_collection
+from klsa_search.collection.qrels import read_qrels
+from klsa_search.collection.recognise import FORMATS
+from klsa_search.collection.trec import read_topics
+
+__all__ = [
+    "COLLECTIONS",
+    "FORMATS",
+    "Collection",
+    "Document",
+    "Judgement",
+    "Problems",
+    "Query",
+    "fetch",
+    "open_collection",
+    "read_qrels",
+    "read_topics",
+]

@@ -1,0 +1,39 @@
+"""Queries and judgements that lie beside the documents of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from klsa_search.collection import jsonl
+from klsa_search.collection.folder import listing, plain_name
+from klsa_search.collection.model import Judgement, Query
+from klsa_search.collection.qrels import read_qrels, unique
+from klsa_search.collection.trec import read_topics
+
+
+def queries(folder: Path) -> list[Query]:
+    """Return the queries of `queries.jsonl`, else of all `topics*` files; empty without any."""
+    files = listing(folder)
+    for file in files:
+        if plain_name(file) == "queries.jsonl":
+            return jsonl.queries(file)
+    return [
+        query
+        for file in files
+        if plain_name(file).startswith("topics")
+        for query in read_topics(file)
+    ]
+
+
+def judgements(folder: Path) -> list[Judgement]:
+    """Return the judgements of one split of `qrels/`, else of all `qrels*` files; or none.
+
+    The split is `test.tsv`, as results on BEIR are reported, or the first by name.
+    """
+    inner = folder / "qrels"
+    if inner.is_dir():
+        splits = [file for file in listing(inner) if plain_name(file).endswith(".tsv")]
+        splits.sort(key=lambda file: plain_name(file) != "test.tsv")
+        return read_qrels(splits[0]) if splits else []
+    files = [file for file in listing(folder) if plain_name(file).startswith("qrels")]
+    return unique((line for file in files for line in read_qrels(file)), folder)

@@ -1,0 +1,89 @@
+"""The gate every document passes: what is refused, and what a refusal means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from klsa_search.collection.model import Document, Problems
+from klsa_search.errors import CollectionError
+
+
+class Cut(CollectionError):
+    """The rest of one file cannot be read; what came before it was whole.
+
+    Reading with on_error="skip" counts it and goes on with the next file. Any other
+    CollectionError stops in both modes: it says that the source is not what it was taken for.
+    """
+
+
+class Intake:
+    """Decide about bad records: stop at the first, or count them in `problems` and go on."""
+
+    def __init__(self, on_error: str = "stop") -> None:
+        """Start with no problems; CollectionError for an `on_error` other than stop and skip."""
+        if on_error not in ("stop", "skip"):
+            raise CollectionError(
+                f"on_error = {on_error!r}: it is 'stop' or 'skip'", field="on_error"
+            )
+        self.skipping = on_error == "skip"
+        self.problems = Problems()
+
+    def refuse(self, message: str) -> None:
+        """Refuse one record; `message` is "file:line: reason". Raises unless skipping."""
+        if not self.skipping:
+            raise CollectionError(f"{message}; mend it, or read on without it (on-error skip)")
+        self.problems.add(message)
+
+    def whole(self, records: Iterator[Document]) -> Iterator[Document]:
+        """Pass on the records of one file; when skipping, a file cut short just ends."""
+        try:
+            yield from records
+        except Cut as cut:
+            if not self.skipping:
+                raise
+            self.problems.add(cut.message)
+
+    def admit(self, documents: Iterator[Document]) -> Iterator[Document]:
+        """Let through documents with a new, non-blank id and text that can be stored.
+
+        The set of ids seen is the only thing that grows with the corpus: about 100 bytes each.
+        """
+        seen: set[str] = set()
+        for document in documents:
+            reason = _fault(document, seen)
+            if reason:
+                self.refuse(f"{document.origin or 'document'}: {reason}")
+                continue
+            seen.add(document.id)
+            yield document
+
+
+def text_fault(text: str) -> str | None:
+    """Say why a text cannot be kept: a NUL byte, bytes that are not UTF-8; None if it can.
+
+    Lines are decoded with `surrogateescape`, so a foreign byte arrives as a lone surrogate.
+    """
+    if "\0" in text:
+        return "holds a NUL byte"
+    if text.isascii():
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        if 0xDC80 <= code <= 0xDCFF:
+            return f"is not UTF-8: byte 0x{code - 0xDC00:02x} at column {error.start + 1}"
+        return f"holds U+{code:04X}, half of a character"
+    return None
+
+
+def _fault(document: Document, seen: set[str]) -> str | None:
+    if not document.id.strip():
+        return "the id is blank"
+    if document.id in seen:
+        return f"the id {document.id!r} is used before"
+    for name in ("id", "title", "text"):
+        reason = text_fault(getattr(document, name))
+        if reason:
+            return f"the {name} {reason}"
+    return None

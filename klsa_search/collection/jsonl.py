@@ -1,0 +1,72 @@
+"""JSON lines: one object a line, for documents (and BEIR's queries)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from klsa_search.collection.intake import Intake, text_fault
+from klsa_search.collection.lines import lines
+from klsa_search.collection.model import Document, Query
+from klsa_search.collection.record import as_document
+from klsa_search.errors import CollectionError
+
+
+def documents(path: Path, intake: Intake) -> Iterator[Document]:
+    """Stream the documents of one file; blank lines are passed over, bad ones refused."""
+    for number, line in lines(path):
+        if not line.isspace():
+            try:
+                document = _document(line, f"{path}:{number}")
+            except CollectionError as error:
+                intake.refuse(error.message)
+            else:
+                yield document
+
+
+def queries(path: Path) -> list[Query]:
+    """Return the queries of a file of `_id` or `id` and `text`; CollectionError on a bad line.
+
+    Always strict: a query lost in silence would change every measure.
+    """
+    found: dict[str, Query] = {}
+    for number, line in lines(path):
+        if line.isspace():
+            continue
+        document = _document(line, f"{path}:{number}")
+        if not document.id.strip() or document.id in found:
+            fact = f"{document.id!r} is used before" if document.id.strip() else "is blank"
+            raise CollectionError(f"{path}:{number}: the query id {fact}; mend the line")
+        found[document.id] = Query(id=document.id, text=document.text)
+    return list(found.values())
+
+
+def _document(line: str, origin: str) -> Document:
+    fault = text_fault(line)
+    if fault:
+        raise CollectionError(f"{origin}: the line {fault}")
+    try:
+        record = json.loads(line, parse_constant=_no_constant, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        raise CollectionError(
+            f"{origin}: broken JSON ({error.msg} at column {error.pos + 1})"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise CollectionError(f"{origin}: broken JSON ({error})") from None
+    if not isinstance(record, dict):
+        raise CollectionError(f"{origin}: a {type(record).__name__}, not a JSON object")
+    return as_document(record, origin)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> Any:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits} is too large for a number")
+    return number

@@ -1,0 +1,195 @@
+"""The front door: a path, a name or Python objects become a `Collection`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from klsa_search.collection import beside, folder, jsonl, python_docs, smart, table, trec
+from klsa_search.collection.intake import Intake
+from klsa_search.collection.known import COLLECTIONS, PYTHON_DOCS, find, smart_rules
+from klsa_search.collection.model import Collection, Document, Judgement, Problems, Query
+from klsa_search.collection.recognise import (
+    FORMATS,
+    corpus_file,
+    recognise,
+    smart_documents,
+    smart_judgements,
+    smart_queries,
+    sniff,
+)
+from klsa_search.collection.recognise import beside as is_beside
+from klsa_search.collection.record import as_document
+from klsa_search.errors import CollectionError
+
+PathLike = str | os.PathLike[str]
+Reader = Callable[[Path, Intake], Iterator[Document]]
+READERS: dict[str, Reader] = {
+    "csv": partial(table.documents, kind="csv"),
+    "jsonl": jsonl.documents,
+    "trec": trec.documents,
+    "tsv": partial(table.documents, kind="tsv"),
+}
+
+
+class _Source:
+    """The one `Collection`: a way to stream documents, and queries and judgements if any."""
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        on_error: str,
+        documents: Callable[[Intake], Iterator[Document]],
+        queries: Callable[[], list[Query]] = list,
+        judgements: Callable[[], list[Judgement]] = list,
+    ) -> None:
+        self.name = name
+        self.format = kind
+        self.queries = queries
+        self.judgements = judgements
+        self._on_error = on_error
+        self._documents = documents
+        self._intake = Intake(on_error)
+
+    @property
+    def problems(self) -> Problems:
+        return self._intake.problems
+
+    def documents(self) -> Iterator[Document]:
+        self._intake = Intake(self._on_error)
+        return self._intake.admit(self._documents(self._intake))
+
+
+def open_collection(
+    source: PathLike | Iterable[Document | Mapping[str, Any]],
+    *,
+    format: str | None = None,  # noqa: A002 - the word users know, as in --format
+    on_error: str = "stop",
+    data: PathLike | Iterable[PathLike] | None = None,
+) -> Collection:
+    """Recognise a source; nothing but the beginnings of files is read before it is asked for.
+
+    source    a file or folder; one of `COLLECTIONS`; or documents (or mappings with `id`,
+              `title`, `text`) as Python objects, which can be read again only if they can
+    format    one of `FORMATS`, where the content does not tell
+    on_error  stop at the first bad record, or skip it and count it in `problems`; queries and
+              judgements are always strict
+    data      the folder or folders in which named collections are looked for
+
+    A plain string that is one of the names means the collection, even beside a file of that
+    name: write `./cran` for the folder. Memory: one document, and the set of ids seen.
+    CollectionError if there is no such source or it is not recognised.
+    """
+    Intake(on_error)
+    if format is not None and format not in FORMATS:
+        raise CollectionError(
+            f"there is no format {format!r}; there are: {', '.join(FORMATS)}", field="format"
+        )
+    if not isinstance(source, str | os.PathLike):
+        return _Source("documents", "records", on_error, partial(_records, source))
+    if source == PYTHON_DOCS:
+        return _python_docs(on_error)
+    if source in COLLECTIONS:
+        return _smart(source, find(source, _folders(data)), on_error, source)
+    path = Path(source)
+    if not path.exists():
+        raise CollectionError(
+            f"{path}: no such file or folder, nor is it one of {', '.join(COLLECTIONS)}"
+        )
+    kind = format or recognise(path)
+    name = path.resolve().name
+    if kind == "smart":
+        return _smart(name, path, on_error)
+    if kind == "beir":
+        corpus = corpus_file(path) if path.is_dir() else None
+        if corpus is None:
+            raise CollectionError(f"{path}: not a BEIR folder, there is no corpus.jsonl in it")
+        documents = partial(_one_file, jsonl.documents, corpus)
+    elif kind == "text":
+        documents = partial(folder.documents, path)
+    elif path.is_dir():
+        documents = partial(_many_files, path, kind)
+    else:
+        documents = partial(_one_file, READERS[kind], path)
+    if not path.is_dir():
+        return _Source(name, kind, on_error, documents)
+    return _Source(
+        name,
+        kind,
+        on_error,
+        documents,
+        partial(beside.queries, path),
+        partial(beside.judgements, path),
+    )
+
+
+def _smart(name: str, path: Path, on_error: str, target: str | None = None) -> Collection:
+    file = smart_documents(path) if path.is_dir() else path
+    if file is None:
+        raise CollectionError(
+            f"{path}: no SMART documents in it (one file with `.all` in its name, that begins "
+            "with `.I`); name the file itself"
+        )
+    rules = smart_rules(file, target)
+    documents = partial(_one_file, partial(smart.documents, rules=rules), file)
+    if not path.is_dir():
+        return _Source(name, "smart", on_error, documents)
+    asked, judged = smart_queries(path), smart_judgements(path)
+    if target and not (asked and judged):
+        raise CollectionError(
+            f"{path}: the queries or judgements of {target} are missing; "
+            f"delete the folder and run `klsa-eval fetch {path.name.lower()}`"
+        )
+    return _Source(
+        name,
+        "smart",
+        on_error,
+        documents,
+        partial(smart.queries, asked, rules) if asked else list,
+        partial(smart.judgements, judged, rules) if judged else list,
+    )
+
+
+def _python_docs(on_error: str) -> Collection:
+    root = python_docs.standard_library()
+    if not root.is_dir():
+        raise CollectionError(
+            f"{PYTHON_DOCS}: this Python has no source of its standard library at {root}; "
+            "name a file or folder instead"
+        )
+    return _Source(PYTHON_DOCS, PYTHON_DOCS, on_error, lambda _: python_docs.documents(root))
+
+
+def _one_file(reader: Reader, path: Path, intake: Intake) -> Iterator[Document]:
+    return intake.whole(reader(path, intake))
+
+
+def _many_files(root: Path, kind: str, intake: Intake) -> Iterator[Document]:
+    for path in folder.walk(root):
+        if not is_beside(root, path) and sniff(path) == kind:
+            yield from intake.whole(READERS[kind](path, intake))
+
+
+def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) -> Iterator[Document]:
+    for number, record in enumerate(records, start=1):
+        if isinstance(record, Document):
+            yield record
+        elif isinstance(record, Mapping):
+            try:
+                document = as_document(record, f"document {number}")
+            except CollectionError as error:
+                intake.refuse(error.message)
+            else:
+                yield document
+        else:
+            intake.refuse(f"document {number}: a {type(record).__name__}, not a mapping")
+
+
+def _folders(data: PathLike | Iterable[PathLike] | None) -> list[Path]:
+    if data is None:
+        return []
+    return [Path(data)] if isinstance(data, str | os.PathLike) else [Path(place) for place in data]

@@ -1,0 +1,59 @@
+"""Relevance judgements as TREC and BEIR write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from klsa_search.collection.intake import text_fault
+from klsa_search.collection.lines import lines
+from klsa_search.collection.model import Judgement
+from klsa_search.errors import CollectionError
+
+
+def read_qrels(path: str | Path) -> list[Judgement]:
+    """Return the judgements of a file, in its order; CollectionError names a bad line.
+
+    TREC: `query 0 document grade`, separated by white space. BEIR: `query document grade`,
+    separated by tabs, under a header. The gain is max(grade, 0). Always strict: a judgement lost
+    in silence would change every measure.
+    """
+    found = []
+    for number, line in lines(Path(path)):
+        where = f"{path}:{number}"
+        fault = text_fault(line)
+        if fault:
+            raise CollectionError(f"{where}: the line {fault}; mend it")
+        tabbed = line.rstrip("\r\n").split("\t")
+        # Three columns between tabs are BEIR's, where an id may hold a space.
+        cells = tabbed if len(tabbed) == 3 else line.split()
+        if not cells or (number == 1 and cells[0] in ("query-id", "query_id")):
+            continue
+        if len(cells) not in (3, 4):
+            raise CollectionError(f"{where}: {len(cells)} columns; judgements have 4, BEIR's 3")
+        grade = whole_number(cells[-1], where)
+        found.append(
+            Judgement(query_id=cells[0], document_id=cells[-2], grade=grade, gain=max(grade, 0))
+        )
+    return unique(found, path)
+
+
+def whole_number(digits: str, where: str) -> int:
+    """Return a grade as a number; CollectionError if it is none."""
+    try:
+        return int(digits)
+    except ValueError:
+        raise CollectionError(f"{where}: the grade {digits!r} is not a whole number") from None
+
+
+def unique(judgements: Iterable[Judgement], path: str | Path) -> list[Judgement]:
+    """Drop what is said twice; CollectionError where one pair is given two grades."""
+    found: dict[tuple[str, str], Judgement] = {}
+    for judgement in judgements:
+        pair = (judgement.query_id, judgement.document_id)
+        if found.setdefault(pair, judgement) != judgement:
+            raise CollectionError(
+                f"{path}: query {pair[0]} and document {pair[1]} are judged twice, "
+                "with different grades; keep one"
+            )
+    return list(found.values())

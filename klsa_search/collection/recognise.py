@@ -1,0 +1,134 @@
+"""Which format a file or a folder is in, from what is inside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+from klsa_search.collection.folder import is_text, listing, plain_name, walk
+from klsa_search.collection.lines import head
+from klsa_search.collection.table import KNOWN_NAMES
+from klsa_search.errors import CollectionError
+
+FORMATS = ("beir", "csv", "jsonl", "smart", "text", "trec", "tsv")
+"""Every format that can be asked for by name."""
+
+SAMPLE = 50  # files of a folder that are looked into
+SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
+TREC_START = re.compile(r"^[ \t]*<DOC>\s*.*?<DOCNO>", re.IGNORECASE | re.DOTALL | re.MULTILINE)
+JSON_SUFFIXES = (".jsonl", ".ndjson")
+TABLES = {"csv": ",", "tsv": "\t"}
+# Files that say something about a collection and are not of it.
+ABOUT = ("changelog", "copying", "licence", "license", "notice", "readme")
+BESIDE = ("qrels", "queries", "topics")
+
+
+def recognise(path: Path) -> str:
+    """Return the format of a file or folder; CollectionError tells what was seen instead."""
+    if not path.is_dir():
+        found = sniff(path)
+        if found:
+            return found
+        raise CollectionError(
+            f"{path}: not recognised, {_sight(path)}; name its format: {', '.join(FORMATS)}"
+        )
+    if corpus_file(path):
+        return "beir"
+    if smart_documents(path):
+        return "smart"
+    formats: dict[str, Path] = {}
+    texts: dict[bool, Path] = {}
+    for file in islice(walk(path), SAMPLE):
+        found = sniff(file) or ("text" if is_text(file) else None)
+        aside = beside(path, file) or plain_name(file).startswith(ABOUT)
+        if found == "text":
+            texts.setdefault(aside, file)
+        elif found and not aside:
+            formats.setdefault(found, file)
+    # A README beside a table is about the table; a folder of nothing but READMEs is text.
+    text = texts.get(False) or (None if formats else texts.get(True))
+    if text:
+        formats["text"] = text
+    if len(formats) == 1:
+        return next(iter(formats))
+    seen = " and ".join(f"{name} ({file.name})" for name, file in sorted(formats.items()))
+    raise CollectionError(
+        f"{path}: holds {seen or 'no file that is recognised'}; "
+        f"name the format or the file: {', '.join(FORMATS)}"
+    )
+
+
+def sniff(path: Path) -> str | None:
+    """Return the format of one file: smart, trec, jsonl, csv or tsv; None if it is none of them.
+
+    A table is known by its header, an id column and `title` or `text`; a suffix alone decides
+    only where the content leaves it open, so that a bad first line is reported as such.
+    """
+    start = head(path).lstrip()
+    name = plain_name(path)
+    if SMART_START.match(start):
+        return "smart"
+    if TREC_START.search(start):
+        return "trec"
+    if start.startswith("{") or (name.endswith(JSON_SUFFIXES) and not start.startswith("[")):
+        return "jsonl"
+    header = start.partition("\n")[0].rstrip("\r")
+    for table, separator in TABLES.items():
+        columns = {cell.strip().strip('"').lower() for cell in header.split(separator)}
+        if name.endswith(f".{table}") or (
+            columns & {"id", "_id"} and len(columns & set(KNOWN_NAMES)) > 1
+        ):
+            return table
+    return None
+
+
+def corpus_file(folder: Path) -> Path | None:
+    """Return the documents of a BEIR folder, `corpus.jsonl` or `corpus.jsonl.gz`, if there."""
+    return _named(folder, lambda name: name == "corpus.jsonl")
+
+
+def smart_documents(folder: Path) -> Path | None:
+    """Return the documents of a SMART folder: the file with `.all` in its name, or the only one."""
+    smart = [file for file in listing(folder) if sniff(file) == "smart"]
+    named = [file for file in smart if ".all" in file.name.lower()]
+    candidates = named or smart
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def smart_queries(folder: Path) -> Path | None:
+    """Return the queries of a SMART folder: `*.qry` or `query*`."""
+    return _named(folder, lambda name: name.endswith(".qry") or name.startswith("query"))
+
+
+def smart_judgements(folder: Path) -> Path | None:
+    """Return the judgements of a SMART folder: `*.rel`, `*.qrels`, `qrels*` or `cranqrel`."""
+    return _named(
+        folder,
+        lambda name: (
+            name.endswith((".rel", ".qrel", ".qrels"))
+            or name.startswith("qrels")
+            or name == "cranqrel"
+        ),
+    )
+
+
+def beside(root: Path, file: Path) -> bool:
+    """Say whether a file below `root` holds queries or judgements rather than documents."""
+    return file.relative_to(root).parts[0].lower().startswith(BESIDE)
+
+
+def _named(folder: Path, fits: Callable[[str], bool]) -> Path | None:
+    return next((file for file in listing(folder) if fits(plain_name(file))), None)
+
+
+def _sight(path: Path) -> str:
+    start = head(path, 512)
+    if not start.strip():
+        return "the file is empty"
+    if "\0" in start or "�" in start:
+        return "it begins with bytes that are not UTF-8 text"
+    if start.lstrip().startswith("["):
+        return "it looks like one JSON array; write one object a line"
+    return f"it begins {start.strip().splitlines()[0][:60]!r}"

@@ -1,0 +1,159 @@
+"""SMART: records that begin with `.I number`, fields that begin with `.T`, `.W` ..."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from klsa_search.collection.intake import Intake
+from klsa_search.collection.lines import lines
+from klsa_search.collection.model import Document, Judgement, Query
+from klsa_search.collection.qrels import unique, whole_number
+from klsa_search.errors import CollectionError
+
+MARK = re.compile(r"\.(?:(I)(?:[ \t]+(\S+))?|([A-Z]))\s*$")
+METADATA = {"A": "author", "B": "source", "C": "categories", "N": "note"}
+# .X is a matrix of citations, not text.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmartRules:
+    """What one collection does differently."""
+
+    words_last: bool = False
+    """`.W` runs to the next `.I`; marks inside it are slips of the typist."""
+    title_repeated: bool = False
+    """`.W` begins with the title; it is to be counted once."""
+    queries_by_order: bool = False
+    """Judgements count queries 1, 2, 3 in file order, whatever their `.I` says."""
+    best_grade: int | None = None
+    """Grades run down from 1, the best: gain = best_grade - grade (and 0 for a negative)."""
+    all_relevant: bool = False
+    """Every line of the judgements is relevant, whatever its grade: grade and gain are 1."""
+
+
+@dataclass(slots=True)
+class _Record:
+    id: str
+    origin: str
+    fault: str | None = None
+    fields: dict[str, list[str]] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        return "\n".join(self.fields.get(name, [])).strip()
+
+
+def documents(path: Path, intake: Intake, rules: SmartRules) -> Iterator[Document]:
+    """Stream the documents of one Latin-1 file: title .T, text .W and keywords .K.
+
+    Author, source, categories and note (.A .B .C .N) become metadata.
+    """
+    for record in _records(path, rules):
+        if record.fault:
+            intake.refuse(f"{record.origin}: {record.fault}")
+            continue
+        if rules.title_repeated:
+            _drop_title(record)
+        yield Document(
+            id=record.id,
+            title=" ".join(record.text("T").split()),
+            text="\n".join(filter(None, (record.text("W"), record.text("K")))),
+            metadata={
+                name: record.text(mark) for mark, name in METADATA.items() if record.text(mark)
+            },
+            origin=record.origin,
+        )
+
+
+def queries(path: Path, rules: SmartRules) -> list[Query]:
+    """Return the queries of one file; the text is `.T` and `.W`, CollectionError on a bad record.
+
+    Title and words are text in a query as in a document (CISI's later queries have both); author
+    and source (.A .B) and the note (.N) say where the need comes from, not what it is.
+    """
+    found: dict[str, Query] = {}
+    for order, record in enumerate(_records(path, rules), start=1):
+        number = str(order) if rules.queries_by_order else record.id
+        if record.fault or number in found:
+            fault = record.fault or f"the query {number} is there before"
+            raise CollectionError(f"{record.origin}: {fault}; mend the file")
+        text = " ".join(f"{record.text('T')} {record.text('W')}".split())
+        found[number] = Query(id=number, text=text)
+    return list(found.values())
+
+
+def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
+    """Return the judgements of one file; CollectionError on a bad line.
+
+    Three layouts are in use, told apart line by line: `query 0 document grade` (med), where no
+    document has the number 0; `query document grade` (cran); `query document` and columns that
+    say nothing (cisi, cacm), where every line is relevant.
+    """
+    found = []
+    for number, line in lines(path, "latin-1"):
+        where = f"{path}:{number}"
+        cells = line.split()
+        if not cells:
+            continue
+        if len(cells) < 2:
+            raise CollectionError(f"{where}: one column; a query and a document are needed")
+        query, document, grade = cells[0], cells[1], 1
+        if len(cells) == 4 and cells[1] == "0":
+            document, grade = cells[2], whole_number(cells[3], where)
+        elif len(cells) == 3:
+            grade = whole_number(cells[2], where)
+        gain = max(grade, 0)
+        if rules.all_relevant:
+            grade = gain = 1
+        elif rules.best_grade is not None:
+            gain = max(rules.best_grade - grade, 0) if grade > 0 else 0
+        found.append(
+            Judgement(query_id=_plain(query), document_id=_plain(document), grade=grade, gain=gain)
+        )
+    return unique(found, path)
+
+
+def _records(path: Path, rules: SmartRules) -> Iterator[_Record]:
+    record: _Record | None = None
+    current: list[str] | None = None
+    in_words = False
+    for number, line in lines(path, "latin-1"):
+        text = line.rstrip()
+        mark = MARK.match(text)
+        if mark and mark[1]:
+            if record:
+                yield record
+            record = _Record(id=_plain(mark[2] or ""), origin=f"{path}:{number}")
+            current, in_words = None, False
+            if not record.id:
+                record.fault = "`.I` without a number"
+        elif record is None:
+            if text:
+                record = _Record(id="", origin=f"{path}:{number}", fault="text before any `.I`")
+        elif mark:
+            if not (in_words and rules.words_last):
+                current = record.fields.setdefault(mark[3], [])
+                in_words = mark[3] == "W"
+        elif current is not None:
+            current.append(text)
+        elif text:
+            record.fault = record.fault or "text before any field"
+    if record:
+        yield record
+
+
+def _drop_title(record: _Record) -> None:
+    """Cut the title off `.W`, line for line; nearly alike is enough, cran has two misprints."""
+    title = [line for line in record.fields.get("T", []) if line]
+    words = record.fields.get("W", [])
+    repeated = words[: len(title)]
+    if title and SequenceMatcher(None, "\n".join(title), "\n".join(repeated)).ratio() > 0.9:
+        del words[: len(title)]
+
+
+def _plain(number: str) -> str:
+    """Return one spelling of a number: `0756` and `756` are the same document."""
+    return number.lstrip("0") or "0" if number.isdecimal() and number.isascii() else number

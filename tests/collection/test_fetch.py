@@ -1,0 +1,188 @@
+import hashlib
+import importlib
+import io
+import tarfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from klsa_search.collection import fetch, known
+from klsa_search.errors import FetchError
+
+# The package hands on the function under the module's name.
+fetching = importlib.import_module("klsa_search.collection.fetch")
+
+FILES = {
+    "cran.all.1400": b".I 1\n.W\na\n",
+    "cran.qry": b".I 1\r\n.W\r\na\r\n",
+    "cranqrel": b"1 1 2 \n",
+}
+
+
+def tar(*members):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            if isinstance(content, bytes):
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+            else:
+                info.type, info.linkname = content
+                archive.addfile(info)
+    return out.getvalue()
+
+
+GOOD = tar(*FILES.items(), ("cranqrel.readme", b"read me"))
+
+
+@pytest.fixture(autouse=True)
+def small_cran(tmp_path, monkeypatch):
+    """A cran of three lines in the place of the real one, which is not ours to copy."""
+    sums = {}
+    for name, content in FILES.items():
+        (tmp_path / "file").write_bytes(content)
+        sums["cran.qrels" if name == "cranqrel" else name] = known.text_sum(tmp_path / "file")
+    cran = known.Public(archive="cran/cran.tar.gz", sums=sums, aliases={"cranqrel": "cran.qrels"})
+    monkeypatch.setitem(known.PUBLIC, "cran", cran)
+
+
+@pytest.fixture
+def server():
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.asked.append(self.path)
+            body, status, length = self.server.answer
+            self.send_response(status)
+            if length is not None:
+                self.send_header("Content-Length", str(length))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        running.asked = []
+        running.url = f"http://127.0.0.1:{running.server_port}/collections"
+        running.give = lambda body, status=200, length=None: setattr(
+            running, "answer", (body, status, length)
+        )
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def test_fetch_once_and_not_again(server, tmp_path):
+    server.give(GOOD, length=len(GOOD))
+    seen = []
+    home = tmp_path / "new" / "home"
+    folders = fetch(
+        ["cran", "cran-1837"], home, base_url=server.url, progress=lambda *a: seen.append(a)
+    )
+    assert folders == [home / "cran"]
+    assert sorted(file.name for file in (home / "cran").iterdir()) == [
+        "cran.all.1400",
+        "cran.qrels",
+        "cran.qry",
+    ]
+    assert seen[-1] == ("cran", len(GOOD), len(GOOD))
+    assert fetch(["cran"], home, base_url=server.url) == folders
+    assert server.asked == ["/collections/cran/cran.tar.gz"]
+    assert [path.name for path in home.iterdir()] == ["cran"]
+
+
+def test_a_damaged_folder_is_mended_and_other_files_stay(server, tmp_path):
+    server.give(GOOD)
+    (tmp_path / "cran").mkdir()
+    (tmp_path / "cran" / "cran.qry").write_text("damaged")
+    (tmp_path / "cran" / "mine").write_text("mine")
+    fetch(["cran"], tmp_path, base_url=server.url)
+    assert (tmp_path / "cran" / "cran.qry").read_bytes() == FILES["cran.qry"]
+    assert (tmp_path / "cran" / "mine").read_text() == "mine"
+
+
+def test_files_may_lie_in_a_folder_with_other_line_endings(server, tmp_path):
+    unix = [(f"cran/{name.upper()}", body.replace(b"\r", b"")) for name, body in FILES.items()]
+    server.give(tar(("cran", (tarfile.DIRTYPE, "")), *unix[:2], ("cran/cranqrel", unix[2][1])))
+    fetch(["cran"], tmp_path, base_url=server.url)
+    assert (tmp_path / "cran" / "cran.qry").is_file()
+
+
+BAD = {
+    "sum": (tar(*{**FILES, "cran.qry": b".I 1\n.W\nb\n"}.items()), "sum of cran.qry is wrong"),
+    "missing": (tar(("cran.qry", FILES["cran.qry"])), "cran.all.1400 is missing"),
+    "truncated": (GOOD[: len(GOOD) // 2], "not a whole tar archive"),
+    "not a tar": (b"<html>moved</html>", "not a whole tar archive"),
+    "traversal": (tar(*FILES.items(), ("../cran.qry", b"x")), "unsafe name"),
+    "absolute": (tar(*FILES.items(), ("/tmp/cran.qry", b"x")), "unsafe name"),
+    "symlink": (tar(*FILES.items(), ("x", (tarfile.SYMTYPE, "/etc"))), "link or device"),
+    "hard link": (tar(("cran.qry", (tarfile.LNKTYPE, "/etc/passwd"))), "link or device"),
+    "device": (tar(("cran.qry", (tarfile.CHRTYPE, ""))), "link or device"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_bad_archives_leave_everything_as_it_was(server, tmp_path, case):
+    body, reason = BAD[case]
+    server.give(body)
+    (tmp_path / "home" / "cran").mkdir(parents=True)
+    (tmp_path / "home" / "cran" / "cran.qry").write_text("old")
+    with pytest.raises(FetchError, match=reason):
+        fetch(["cran"], tmp_path / "home", base_url=server.url)
+    left = [path.relative_to(tmp_path / "home") for path in (tmp_path / "home").rglob("*")]
+    assert sorted(map(str, left)) == ["cran", "cran/cran.qry"]
+    assert (tmp_path / "home" / "cran" / "cran.qry").read_text() == "old"
+    assert not (tmp_path / "cran.qry").exists()
+
+
+def test_too_large_an_archive_or_member(server, tmp_path, monkeypatch):
+    server.give(GOOD)
+    monkeypatch.setattr(fetching, "LARGEST", 100)
+    with pytest.raises(FetchError, match="larger than 100 bytes"):
+        fetch(["cran"], tmp_path, base_url=server.url)
+    bomb = tar(("cran.qry", b"\0" * 100_000))
+    server.give(bomb)
+    monkeypatch.setattr(fetching, "LARGEST", len(bomb) + 1)
+    with pytest.raises(FetchError, match="a file of 100,000 bytes"):
+        fetch(["cran"], tmp_path, base_url=server.url)
+
+
+def test_failing_downloads_name_the_address_and_the_next_step(server, tmp_path):
+    server.give(b"", status=404)
+    with pytest.raises(FetchError, match=r"cran/cran.tar.gz could not be .*Not Found.* by hand"):
+        fetch(["cran"], tmp_path, base_url=server.url)
+    server.give(GOOD[:50], length=len(GOOD))
+    with pytest.raises(FetchError, match=r"broke off after 50 of|could not be downloaded"):
+        fetch(["cran"], tmp_path, base_url=server.url)
+
+
+def test_no_network(tmp_path):
+    with pytest.raises(FetchError, match=r"http://127.0.0.1:9/.*refused.*unpack it into"):
+        fetch(["cran"], tmp_path, base_url="http://127.0.0.1:9")
+
+
+def test_unknown_names_and_unwritable_homes(tmp_path):
+    with pytest.raises(FetchError, match="trec-8 cannot be fetched; there are: cacm"):
+        fetch(["trec-8"], tmp_path)
+    (tmp_path / "home").write_text("a file")
+    with pytest.raises(FetchError, match="cannot be written"):
+        fetch(["cran"], tmp_path / "home", base_url="http://127.0.0.1:9")
+
+
+def test_the_real_files_have_the_sums_of_the_table(collections_home, monkeypatch):
+    monkeypatch.undo()
+    names = ["cran", "cisi", "cacm", "med"]
+    folders = fetch(names, collections_home, base_url="http://127.0.0.1:9")
+    assert [folder.name for folder in folders] == names
+
+
+def test_text_sum_is_blind_to_blanks_only(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"a \r\n\r\n b\r\n\r\n")
+    assert known.text_sum(path) == hashlib.sha256(b"a\n\n b\n").hexdigest()
+    path.write_bytes(b"a\n\nb\n")
+    assert known.text_sum(path) != hashlib.sha256(b"a\n\n b\n").hexdigest()
