@@ -15,6 +15,9 @@ from threadpoolctl import threadpool_limits
 from klsa_search.arrays import Basis, Matrix, Positions, Scores
 
 
+ROUNDING = 1e-6
+
+
 class Expansion(Protocol):
     """k_q · D for a row that is 0 but for its seeds."""
 
@@ -33,7 +36,7 @@ class WholeExpansion:
         scores = np.zeros(self.matrix.shape[1], dtype=np.float32)
         for seed, weight in zip(seeds.tolist(), weights, strict=True):
             scores += weight * self.matrix[seed]
-        return scores
+        return _without_rounding(scores, weights)
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,16 @@ class FactoredExpansion:
     def expand(self, seeds: Positions, weights: Scores) -> Scores:
         """(weights · U_seeds) · Uᵀ [LSK §3]; not by BLAS, whose bits change with its threads."""
         coordinates = np.einsum("z,zk->k", weights, self.eigenvectors[seeds])
-        return np.asarray(np.einsum("nk,k->n", self.eigenvectors, coordinates))
+        return _without_rounding(np.einsum("nk,k->n", self.eigenvectors, coordinates), weights)
+
+
+def _without_rounding(scores: Scores, weights: Scores) -> Scores:
+    """Set to 0 what is no more than the rounding of float32, so that it counts as no match.
+
+    The entries of a projection are at most 1, so a score is at most the sum of the weights.
+    """
+    scores[np.abs(scores) < ROUNDING * np.abs(weights).sum()] = 0
+    return scores
 
 
 def expansion_matrix(eigenvectors: Basis) -> Matrix:

@@ -7,7 +7,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,11 +18,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.analysis import Analyzer
-from klsa_search.collection.model import Collection
+from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.config import Settings
 from klsa_search.expansion import expansion_matrix
 from klsa_search.features import CountsBuilder, TermCounts, bm25, tfidf
-from klsa_search.indexing.sources import Source, collection_of
 from klsa_search.kernel import Postings
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum, decompose
@@ -37,6 +36,7 @@ from klsa_search.store.manifest import (
     SpectrumEntry,
 )
 
+Source = str | Path | Collection | Iterable[Document | Mapping[str, Any]]
 Progress = Callable[[str, int, int | None], None]
 """Called with phase, amount done, and amount in all where it is known."""
 
@@ -56,7 +56,8 @@ def build(
     """Build an index and open it.
 
     source    a file or folder in any format of `klsa_search.collection`, the name of a collection,
-              "python-docs", or an iterable of Documents or mappings with id, title, text
+              "python-docs", an opened `Collection`, which then carries its own format and
+              on_error, or an iterable of Documents or mappings with id, title, text
     name      of the index below `home`; one already there is replaced when the new one is whole
     preset    "default" or "paper"; `settings` change single values on top of it
     format    of the source, if it is not to be recognised
@@ -70,7 +71,9 @@ def build(
     """
     started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)
-    collection = collection_of(source, format=format, on_error=on_error, data=data)
+    if isinstance(source, (str, Path, Iterable)):
+        source = open_collection(source, format=format, on_error=on_error, data=data)
+    collection = source
     report = progress or _silent
     with new_generation(index_path(Path(home), name)) as generation:
         counts, digest = _read(collection, generation, chosen, report)

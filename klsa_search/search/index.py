@@ -46,7 +46,7 @@ class Index:
 
     def __len__(self) -> int:
         """N, the number of documents."""
-        return len(self._snapshot)
+        return self.manifest.counts.documents
 
     def __repr__(self) -> str:
         """Name, generation and size."""
@@ -134,7 +134,7 @@ class Index:
 
     def _dimensions(self, wanted: int | None, parameters: SearchSettings) -> int:
         basis = self._snapshot.lsi if parameters.ranker == "lsi" else self._snapshot.eigenvectors
-        built = basis.shape[1]
+        built = int(basis.shape[1])
         if wanted is None:
             return built
         if not 1 <= wanted <= max(built, 1):

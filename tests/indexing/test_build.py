@@ -1,0 +1,187 @@
+"""Building: what lands on disk, that it is reproducible, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from klsa_search import Document, build, open_index
+from klsa_search.errors import (
+    CollectionError,
+    FormatUnsupported,
+    IndexDamaged,
+    IndexNotFound,
+    SettingsError,
+)
+from klsa_search.store import verify
+from tests.worlds import random_documents
+
+RECORDS = [{"id": str(i), "text": text} for i, text in enumerate(random_documents(40, 30))]
+
+
+def test_an_index_opens_again_as_it_was_built(tmp_path):
+    built = build(RECORDS, name="a", home=tmp_path, dimensions=7, alpha=0.3)
+    opened = open_index(tmp_path / "a")
+    assert (opened.name, opened.generation, len(opened)) == ("a", "000001", 40)
+    assert opened.settings == built.settings
+    assert (opened.settings.dimensions, opened.settings.alpha) == (7, 0.3)
+    assert np.array_equal(opened.scores("t03 t05"), built.scores("t03 t05"))
+    counts = opened.manifest.counts
+    assert (counts.documents, counts.terms, counts.skipped) == (40, 30, 0)
+    assert counts.tokens == sum(len(record["text"].split()) for record in RECORDS)
+    spectrum = opened.manifest.spectra["bm25"]
+    assert spectrum.dimensions == 7
+    assert spectrum.residual < 1e-6
+    assert 0 < spectrum.captured < 1
+    assert verify(tmp_path / "a") == opened.manifest
+
+
+def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
+    index = build(RECORDS, name="a", home=tmp_path)
+    files = {path.name for path in index.path.iterdir()}
+    assert files == {
+        "documents.db",
+        "eigenvalues.npy",
+        "eigenvectors.npy",
+        "expansion.npy",
+        "lsi_eigenvectors.npy",
+        "manifest.json",
+        "postings_bm25.npy",
+        "postings_documents.npy",
+        "postings_starts.npy",
+        "postings_tfidf.npy",
+        "vocabulary.txt",
+    }
+    assert files - {"manifest.json"} == set(index.manifest.files)
+
+
+SCRIPT = """
+import hashlib, json, sys
+from klsa_search import build
+index = build(json.load(open(sys.argv[1])), name="a", home=sys.argv[2], dimensions=9)
+sums = {n: e.sha256 for n, e in index.manifest.files.items() if n != "documents.db"}
+ranking = [index.rank(q, 40)[0].tolist() for q in ("t03 t05", "t11", "t00 t29")]
+print(json.dumps([index.manifest.fingerprint, sums, ranking]))
+"""
+
+
+def test_the_same_input_gives_the_same_bytes_whatever_hash_seed_and_threads(tmp_path):
+    path = tmp_path / "records.json"
+    path.write_text(json.dumps(RECORDS))
+    printed = set()
+    for run, threads in enumerate(("1", "2")):
+        environment = {"PYTHONHASHSEED": str(run), "OPENBLAS_NUM_THREADS": threads}
+        command = [sys.executable, "-c", SCRIPT, str(path), str(tmp_path / threads)]
+        printed.add(subprocess.check_output(command, env=environment))
+    assert len(printed) == 1
+
+
+def test_fingerprints_follow_documents_and_settings(tmp_path):
+    def fingerprint(records, **settings):
+        index = build(records, name="a", home=tmp_path, **settings)
+        return index.manifest.fingerprint
+
+    base = fingerprint(RECORDS)
+    assert fingerprint(RECORDS) == base
+    assert fingerprint(RECORDS, k1=1.3) != base
+    assert fingerprint(RECORDS[:-1]) != base
+    assert fingerprint(RECORDS[::-1]) != base
+
+
+@pytest.mark.parametrize("records", [[], [{"id": "a"}], [{"id": "a", "text": "one"}]])
+def test_almost_nothing_is_an_index_too(tmp_path, records):
+    index = build(records, name="a", home=tmp_path)
+    assert len(index) == len(records)
+    for ranker in ("klsa", "bm25", "lsi"):
+        assert len(index.search("one two", ranker=ranker)) <= len(records)
+    if records and "text" in records[0]:
+        assert [hit.id for hit in index.search("one")] == []  # a stop word
+
+
+def test_one_document_is_found(tmp_path):
+    index = build([Document(id="a", title="wings")], name="a", home=tmp_path)
+    assert [hit.id for hit in index.search("wing")] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([{"text": "x"}], r"document 1: .*'id'"),
+        ([{"id": "", "text": "x"}], "document 1: the id is blank"),
+        (["x"], "document 1: a str"),
+        ([{"id": "a"}, {"id": "a"}], r"document 2: the id 'a' is used before"),
+        ([Document(id="a"), {"id": "a"}], r"document 2: the id 'a' is used before"),
+    ],
+)
+def test_bad_records_are_named_and_leave_the_old_index(tmp_path, records, message):
+    build(RECORDS, name="a", home=tmp_path)
+    with pytest.raises(CollectionError, match=message):
+        build(records, name="a", home=tmp_path)
+    assert len(open_index(tmp_path / "a")) == 40
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"k1": -1.0}, "k1"),
+        ({"b": 1.1}, "b"),
+        ({"dimensions": 0}, "dimensions"),
+        ({"depth": 3}, "depth"),
+        ({"preset": "secret"}, "preset"),
+        ({"language": "klingon"}, "language"),
+    ],
+)
+def test_bad_settings_are_named(tmp_path, settings, field):
+    with pytest.raises(SettingsError) as caught:
+        build(RECORDS, name="a", home=tmp_path, **settings)
+    assert field in caught.value.message
+    assert not (tmp_path / "a" / "CURRENT").exists()
+
+
+def test_the_paper_preset_is_the_published_method():
+    from klsa_search.config import Settings
+
+    paper = Settings.of_preset("paper")
+    assert (paper.k1, paper.b, paper.dimensions, paper.z, paper.alpha) == (2.0, 0.75, 300, 1, 0.9)
+
+
+def test_progress_is_told_by_phases(tmp_path):
+    told = []
+    build(RECORDS, name="a", home=tmp_path, progress=lambda *step: told.append(step))
+    phases = list(dict.fromkeys(phase for phase, _, _ in told))
+    assert phases[0] == "documents"
+    assert phases[-1] == "files"
+    assert ("documents", 40, 40) in told
+
+
+def test_damage_is_noticed(tmp_path):
+    index = build(RECORDS, name="a", home=tmp_path)
+    path = index.path / "eigenvectors.npy"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    open_index(tmp_path / "a")
+    with pytest.raises(IndexDamaged, match=r"eigenvectors\.npy has changed"):
+        verify(tmp_path / "a")
+    path.write_bytes(whole[:-1])
+    with pytest.raises(IndexDamaged, match=r"eigenvectors\.npy has \d+ bytes"):
+        open_index(tmp_path / "a")
+    path.unlink()
+    with pytest.raises(IndexDamaged, match=r"eigenvectors\.npy is missing"):
+        open_index(tmp_path / "a")
+
+
+def test_another_format_is_refused_with_the_next_step(tmp_path):
+    index = build(RECORDS, name="a", home=tmp_path)
+    path = index.path / "manifest.json"
+    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 99'))
+    with pytest.raises(FormatUnsupported, match=r"holds format 99, this version reads 1: rebuild"):
+        open_index(tmp_path / "a")
+    path.write_text("{")
+    with pytest.raises(IndexDamaged, match=r"manifest\.json cannot be read"):
+        open_index(tmp_path / "a")
+    with pytest.raises(IndexNotFound):
+        open_index(tmp_path / "b")

@@ -1,0 +1,97 @@
+"""Laws of the rankers, on built indexes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from klsa_search import build
+from klsa_search.expansion import top_z
+from tests.worlds import random_documents, topic_documents
+
+QUERIES = ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36"]
+PLAIN = {"stop_words": False, "stemmer": "none"}
+
+
+def records(documents):
+    return [{"id": f"d{number:03d}", "text": text} for number, text in enumerate(documents)]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    home = tmp_path_factory.mktemp("laws")
+    opened = build(records(random_documents(80, 40)), name="random", home=home, **PLAIN)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_alpha_0_is_bm25_to_the_bit(index, query):
+    assert np.array_equal(index.scores(query, alpha=0.0), index.scores(query, ranker="bm25"))
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("dimensions", [None, 5])
+def test_alpha_1_with_all_seeds_is_the_latent_kernel(index, query, dimensions):
+    U = np.load(index.path / "eigenvectors.npy")[:, :dimensions].astype(np.float64)
+    row = index.scores(query, ranker="bm25").astype(np.float64)
+    scores = index.scores(query, alpha=1.0, z=len(index), dimensions=dimensions)
+    assert scores == pytest.approx(row @ U @ U.T, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_scores_follow_the_published_formula(index, query):
+    D = np.load(index.path / "expansion.npy")
+    row = index.scores(query, ranker="bm25")
+    seeds, weights = top_z(row, 3)
+    expected = 0.4 * (weights @ D[seeds]) + 0.6 * row
+    assert index.scores(query, alpha=0.4, z=3) == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_d_whole_and_in_factors_rank_alike(index, query, tmp_path):
+    factored = build(
+        records(random_documents(80, 40)), name="f", home=tmp_path, expansion_budget=0, **PLAIN
+    )
+    assert not (factored.path / "expansion.npy").exists()
+    assert factored.scores(query) == pytest.approx(index.scores(query), rel=1e-4, abs=1e-4)
+    factored.close()
+
+
+@pytest.mark.parametrize("ranker", ["bm25", "klsa", "lsi"])
+def test_scores_do_not_depend_on_the_order_of_documents(ranker, tmp_path):
+    # Where documents tie at the z-th place the first ones are the seeds: no ties here.
+    documents = records(random_documents(80, 40))
+    order = np.random.default_rng(5).permutation(len(documents))
+    options = {"home": tmp_path, "dimensions": 4, **PLAIN}
+    one = build(documents, name="one", **options)
+    other = build([documents[i] for i in order], name="other", **options)
+    for query in QUERIES:
+        scores = one.scores(query, ranker=ranker)
+        assert other.scores(query, ranker=ranker) == pytest.approx(scores[order], abs=1e-4)
+    one.close()
+    other.close()
+
+
+@pytest.mark.parametrize("ranker", ["bm25", "klsa", "lsi"])
+def test_ties_go_by_document_order(ranker, tmp_path):
+    documents = records(["wing flow", "bread oven", "wing flow", "wing flow"])
+    index = build(documents, name="ties", home=tmp_path)
+    positions, scores = index.rank("wing", ranker=ranker)
+    assert positions.tolist()[:3] == [0, 2, 3]
+    assert len(set(scores.tolist()[:3])) == 1
+    assert index.rank("wing", k=2, ranker=ranker)[0].tolist() == [0, 2]
+    index.close()
+
+
+def test_topics_are_found_through_their_own_words(tmp_path):
+    """The point of it all: documents of a topic are found by words they do not hold."""
+    documents = topic_documents()
+    index = build(records(documents), name="topics", home=tmp_path, dimensions=4, **PLAIN)
+    for topic in range(4):
+        word = f"{chr(ord('a') + topic)}0"
+        holding = sum(word in text.split() for text in documents)
+        assert holding < 12
+        positions, _ = index.rank(word, k=12, alpha=0.9, z=5)
+        assert {position // 12 for position in positions.tolist()} == {topic}
+    index.close()

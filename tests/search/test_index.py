@@ -1,0 +1,104 @@
+"""The open index: what it finds, in which order, and what it refuses."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from klsa_search.errors import DocumentNotFound, QueryError
+
+
+def found(index, query, **options):
+    return [hit.id for hit in index.search(query, **options)]
+
+
+def test_bm25_finds_the_documents_that_hold_the_words(index):
+    assert set(found(index, "yeast dough", ranker="bm25")) == {"b1", "b2"}
+
+
+def test_kernel_lsa_also_finds_documents_about_the_same_thing(index):
+    assert "b3" in found(index, "yeast dough")
+    assert not {"w1", "w2", "w3"} & set(found(index, "yeast dough"))
+
+
+def test_a_hit_carries_what_a_reader_needs(index):
+    results = index.search("supersonic", k=1, ranker="bm25")
+    hit = results[0]
+    assert (hit.rank, hit.id, hit.title) == (1, "w1", "Wings")
+    assert hit.metadata == {"year": 1958}
+    assert "supersonic" in hit.snippet
+    assert hit.score > 0
+    assert (results.total, len(results), results.ranker) == (2, 1, "bm25")
+    assert (results.alpha, results.z, results.dimensions) == (None, None, None)
+
+
+def test_the_answer_names_its_parameters(index):
+    results = index.search("supersonic", alpha=0.25, dimensions=1)
+    assert (results.ranker, results.alpha, results.z, results.dimensions) == ("klsa", 0.25, 2, 1)
+    results = index.search("supersonic", ranker="lsi")
+    assert (results.ranker, results.alpha, results.z, results.dimensions) == ("lsi", None, None, 2)
+
+
+@pytest.mark.parametrize("ranker", ["klsa", "bm25", "lsi"])
+@pytest.mark.parametrize("query", ["", "   ", "the of a", "zeppelin", "?!", "\x00", "\ud800"])
+def test_a_query_without_known_terms_finds_nothing(index, ranker, query):
+    results = index.search(query, ranker=ranker)
+    assert (results.total, list(results)) == (0, [])
+    positions, scores = index.rank(query, ranker=ranker)
+    assert len(positions) == len(scores) == 0
+    assert not index.scores(query, ranker=ranker).any()
+
+
+@pytest.mark.parametrize("ranker", ["klsa", "bm25", "lsi"])
+def test_search_rank_and_scores_tell_the_same(index, ranker):
+    scores = index.scores("lift and drag", ranker=ranker)
+    positions, values = index.rank("lift and drag", k=100, ranker=ranker)
+    assert values.tolist() == scores[positions].tolist()
+    assert positions.tolist() == sorted(
+        np.flatnonzero(scores > 0), key=lambda position: -scores[position]
+    )
+    results = index.search("lift and drag", k=100, ranker=ranker)
+    assert [hit.id for hit in results] == index.ids(positions)
+    assert [hit.rank for hit in results] == list(range(1, results.total + 1))
+
+
+def test_more_hits_than_documents_gives_all_that_match(index):
+    assert len(index.search("bread", k=10_000)) <= len(index)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"alpha": 1.5}, "alpha"),
+        ({"alpha": -0.1}, "alpha"),
+        ({"alpha": float("nan")}, "alpha"),
+        ({"z": 0}, "z"),
+        ({"ranker": "magic"}, "ranker"),
+        ({"dimensions": 3}, "dimensions"),
+        ({"dimensions": 0}, "dimensions"),
+        ({"k": 0}, "k"),
+        ({"beta": 1}, "beta"),
+    ],
+)
+def test_a_parameter_outside_its_limits_is_named(index, options, field):
+    with pytest.raises(QueryError) as caught:
+        index.search("bread", **options)
+    assert caught.value.field == field
+    assert field in caught.value.message
+
+
+def test_documents_come_back_as_they_were(index):
+    document = index.document("w1")
+    assert (document.title, document.metadata) == ("Wings", {"year": 1958})
+    with pytest.raises(DocumentNotFound, match="'nope'"):
+        index.document("nope")
+    assert index.ids() == ["w1", "w2", "w3", "b1", "b2", "b3", "e1"]
+
+
+def test_threads_get_the_same_answers(index):
+    queries = ["bread", "supersonic flow", "yeast", "lift"] * 20
+    alone = [found(index, query) for query in queries]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda query: found(index, query), queries)) == alone
