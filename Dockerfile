@@ -1,0 +1,39 @@
+# klsa-search as a service. Build and run from the root of the repository:
+#   docker build -t klsa-search .
+#   docker run -p 127.0.0.1:8000:8000 -v klsa-index:/data/index klsa-search
+# What the container does with its arguments is said in docker/entrypoint.sh.
+
+# The full image has a compiler, for dependencies without a wheel on this platform.
+FROM python:3.11.13-bookworm AS build
+RUN python -m venv /opt/klsa
+WORKDIR /src
+COPY pyproject.toml README.md LICENSE ./
+COPY klsa_search ./klsa_search
+RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check .
+
+FROM python:3.11.13-slim-bookworm
+LABEL org.opencontainers.image.title="klsa-search" \
+      org.opencontainers.image.description="Search with Kernel Latent Semantic Analysis" \
+      org.opencontainers.image.licenses="MIT"
+# A fixed number, so that the owner of a volume stays the same from image to image.
+RUN groupadd --gid 10001 klsa \
+ && useradd --uid 10001 --gid klsa --create-home --shell /usr/sbin/nologin klsa \
+ && install --directory --owner=klsa --group=klsa /data /data/index
+COPY --from=build /opt/klsa /opt/klsa
+COPY --chmod=755 docker/entrypoint.sh docker/healthcheck.py /usr/local/bin/
+
+ENV PATH=/opt/klsa/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    KLSA_HOME=/data/index \
+    KLSA_PORT=8000
+# The commands' own default, index/, is the volume from here.
+WORKDIR /data
+USER 10001:10001
+VOLUME /data/index
+EXPOSE 8000
+# The first start may have a sample to build.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=2m --retries=3 \
+    CMD ["python", "/usr/local/bin/healthcheck.py"]
+ENTRYPOINT ["/usr/local/bin/entrypoint.sh"]
+CMD ["serve"]

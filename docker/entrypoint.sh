@@ -1,0 +1,48 @@
+#!/bin/sh
+# What the container does:
+#   serve [OPTIONS]             serve all indexes of $KLSA_HOME; build a sample if there are none
+#   build SOURCE --name NAME    build an index in $KLSA_HOME, with any option of klsa-index build
+#   klsa-... [ARGUMENTS]        run that command as it stands
+# KLSA_HOME (/data/index) is the home of the indexes, KLSA_PORT (8000) the port to serve on.
+set -eu
+
+home=${KLSA_HOME:-/data/index}
+port=${KLSA_PORT:-8000}
+
+has_index() {
+    for current in "$home"/*/CURRENT; do
+        [ -e "$current" ] && return 0
+    done
+    return 1
+}
+
+build_sample() {
+    echo "No index in $home: building one called 'sample' from the Python documentation." >&2
+    # In the background, because a shell that waits for a command does not hear signals.
+    klsa-index build python-docs --name sample --home "$home" &
+    builder=$!
+    trap 'kill -TERM "$builder"; wait "$builder" || :; exit 143' TERM INT
+    wait "$builder"
+    trap - TERM INT
+}
+
+command=${1:-serve}
+[ $# -eq 0 ] || shift
+
+# exec: the command becomes process 1, so that the signals of `docker stop` reach it.
+case $command in
+    serve)
+        has_index || build_sample
+        exec klsa-serve --home "$home" --host 0.0.0.0 --port "$port" "$@"
+        ;;
+    build)
+        exec klsa-index build --home "$home" "$@"
+        ;;
+    klsa-*)
+        exec "$command" "$@"
+        ;;
+    *)
+        echo "There is no command '$command': use serve, build or one of the klsa-* commands." >&2
+        exit 2
+        ;;
+esac

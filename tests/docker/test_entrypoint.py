@@ -1,0 +1,172 @@
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from tests.conftest import ROOT
+
+ENTRYPOINT = ROOT / "docker" / "entrypoint.sh"
+COMMANDS = ("klsa-index", "klsa-serve", "klsa-search", "klsa-eval")
+SAMPLE = "klsa-index build python-docs --name sample --home {home}"
+SERVE = "klsa-serve --home {home} --host 0.0.0.0 --port {port}"
+
+# Writes down how it was called, and as which process.
+STUB = """#!/bin/sh
+echo "${0##*/}${*:+ $*}" >> "$CALLS"
+echo "$$" > "$CALLS.pid"
+"""
+
+pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
+
+
+def make_command(folder, name, script):
+    path = folder / name
+    path.write_text(script)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Stub commands first on PATH, a home without indexes, a file of calls."""
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    for name in COMMANDS:
+        make_command(commands, name, STUB)
+    return World(tmp_path)
+
+
+class World:
+    def __init__(self, folder):
+        self.bin = folder / "bin"
+        self.home = folder / "a home"
+        self.home.mkdir()
+        self.calls = folder / "calls"
+        self.environment = {
+            "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
+            "KLSA_HOME": str(self.home),
+            "CALLS": str(self.calls),
+        }
+
+    def start(self, *arguments):
+        return subprocess.Popen(
+            ["sh", ENTRYPOINT, *arguments],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments):
+        """Exit status, stderr and the calls that were made."""
+        process = self.start(*arguments)
+        _, errors = process.communicate(timeout=10)
+        calls = self.calls.read_text().splitlines() if self.calls.exists() else []
+        return process.returncode, errors, calls
+
+    def add_index(self):
+        (self.home / "mine").mkdir()
+        (self.home / "mine" / "CURRENT").write_text("1")
+
+    def expected(self, *lines, port=8000):
+        return [line.format(home=self.home, port=port) for line in lines]
+
+
+def test_it_is_a_script_of_plain_sh():
+    assert ENTRYPOINT.read_text().startswith("#!/bin/sh\n")
+    assert os.access(ENTRYPOINT, os.X_OK)
+    subprocess.run(["sh", "-n", ENTRYPOINT], check=True)
+
+
+@pytest.mark.parametrize("arguments", [(), ("serve",)])
+def test_an_empty_home_gets_a_sample_and_says_so(world, arguments):
+    status, errors, calls = world.run(*arguments)
+    assert status == 0
+    assert calls == world.expected(SAMPLE, SERVE)
+    assert "No index in" in errors
+    assert "sample" in errors
+
+
+def test_a_home_with_an_index_is_served_as_it_is(world):
+    world.add_index()
+    assert world.run("serve") == (0, "", world.expected(SERVE))
+
+
+def test_an_unfinished_build_is_no_index(world):
+    (world.home / "half").mkdir()
+    assert world.run("serve")[2] == world.expected(SAMPLE, SERVE)
+
+
+def test_port_and_further_options(world):
+    world.add_index()
+    world.environment["KLSA_PORT"] = "9000"
+    assert world.run("serve", "--debug")[2] == world.expected(f"{SERVE} --debug", port=9000)
+
+
+def test_defaults_without_environment(world):
+    del world.environment["KLSA_HOME"]
+    calls = world.run("build", "x", "--name", "y")[2]
+    assert calls == ["klsa-index build --home /data/index x --name y"]
+
+
+def test_a_failing_sample_is_not_served(world):
+    make_command(world.bin, "klsa-index", f"{STUB}exit 1\n")
+    status, _, calls = world.run("serve")
+    assert status == 1
+    assert calls == world.expected(SAMPLE)
+
+
+def test_build(world):
+    expected = world.expected("klsa-index build --home {home} /files --name mine --b 0.5")
+    assert world.run("build", "/files", "--name", "mine", "--b", "0.5") == (0, "", expected)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_run_as_given(world, name):
+    assert world.run(name, "--help") == (0, "", [f"{name} --help"])
+
+
+def test_arguments_with_spaces_stay_whole(world):
+    make_command(world.bin, "klsa-search", '#!/bin/sh\necho "$#" > "$CALLS"\n')
+    assert world.run("klsa-search", "sample", "two words")[2] == ["2"]
+
+
+@pytest.mark.parametrize("name", ["bash", "Serve", "--port"])
+def test_anything_else_is_refused(world, name):
+    status, errors, calls = world.run(name)
+    assert (status, calls) == (2, [])
+    assert f"no command '{name}'" in errors
+
+
+@pytest.mark.parametrize("arguments", [("serve",), ("build", "x"), ("klsa-eval",)])
+def test_the_command_takes_over_the_process(world, arguments):
+    world.add_index()
+    process = world.start(*arguments)
+    process.communicate(timeout=10)
+    assert int((world.calls.parent / "calls.pid").read_text()) == process.pid
+
+
+def test_a_signal_reaches_the_server(world):
+    world.add_index()
+    serving = '#!/bin/sh\ntrap "exit 7" TERM\necho up\nwhile :; do sleep 0.05; done\n'
+    make_command(world.bin, "klsa-serve", serving)
+    process = world.start("serve")
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+    assert process.returncode == 7
+
+
+def test_a_signal_ends_the_building_of_the_sample(world):
+    building = (
+        "#!/bin/sh\ntrap 'echo ended >> \"$CALLS\"; exit 0' TERM\n"
+        "echo up\nwhile :; do sleep 0.05; done\n"
+    )
+    make_command(world.bin, "klsa-index", building)
+    process = world.start("serve")
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+    assert process.returncode == 143
+    assert world.calls.read_text() == "ended\n"

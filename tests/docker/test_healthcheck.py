@@ -1,0 +1,49 @@
+import os
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+
+from tests.conftest import ROOT
+
+HEALTHCHECK = ROOT / "docker" / "healthcheck.py"
+
+
+def check(port):
+    return subprocess.run(
+        [sys.executable, HEALTHCHECK],
+        env={**os.environ, "KLSA_PORT": str(port), "http_proxy": "http://127.0.0.1:9"},
+        capture_output=True,
+        text=True,
+        timeout=10,
+    )
+
+
+@pytest.mark.parametrize(("status", "exit_status"), [(200, 0), (404, 1), (503, 1)])
+def test_status_decides(status, exit_status):
+    class Service(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(status if self.path == "/health" else 404)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Service) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        result = check(server.server_port)
+        server.shutdown()
+        thread.join()
+    assert result.returncode == exit_status
+    assert (str(status) in result.stderr) == (exit_status != 0)
+
+
+def test_no_service_is_no_health():
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        port = server.server_port
+    result = check(port)
+    assert result.returncode == 1
+    assert "does not answer" in result.stderr
