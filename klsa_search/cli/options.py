@@ -1,0 +1,133 @@
+"""Options that several commands share, and those that are made from the settings."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+import click
+from pydantic.fields import FieldInfo
+
+from klsa_search.config import PRESETS, Settings
+from klsa_search.errors import SettingsError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+home_option = click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("index"),
+    show_default=True,
+    help="Folder of the indexes.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+data_option = click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the collections known by name.  [default: $KLSA_COLLECTIONS, else "
+    "../shared/collections, else the user's cache]",
+)
+preset_option = click.option(
+    "--preset",
+    type=click.Choice(sorted(PRESETS)),
+    default="default",
+    show_default=True,
+    help="Settings to start from.",
+)
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="TOML file of settings; an option given here beats it, it beats the preset.",
+)
+
+
+def collections_home(data: Path | None) -> Path:
+    """Decide where collections known by name are looked for.
+
+    --data, else $KLSA_COLLECTIONS, else the folder shared/collections beside the working
+    directory where there is one, else the user's cache, where `klsa-eval fetch` puts them.
+    """
+    if data is not None:
+        return data
+    named = os.environ.get("KLSA_COLLECTIONS")
+    if named:
+        return Path(named)
+    beside = Path.cwd().parent / "shared" / "collections"
+    return beside if beside.is_dir() else cache_home()
+
+
+def cache_home() -> Path:
+    """Folder that `klsa-eval fetch` fills unless told otherwise."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("klsa-search") / "collections"
+
+
+def settings_options(*names: str, default: str | None = None) -> Callable[[F], F]:
+    """Decorate a command with an option for each of these settings, or for all of them.
+
+    Type, limits and help come from the setting itself, and so does the default that the help
+    names, unless `default` says what it is. What is not given arrives as None.
+    """
+
+    def decorate(function: F) -> F:
+        for name in reversed(names or tuple(Settings.model_fields)):
+            function = _setting_option(name, Settings.model_fields[name], default)(function)
+        return function
+
+    return decorate
+
+
+def chosen_settings(config: Path | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the options that were given on top of the settings of a TOML file.
+
+    SettingsError for a file that is not TOML, OSError. Names and values are checked where the
+    settings are made.
+    """
+    chosen: dict[str, Any] = {}
+    if config is not None:
+        try:
+            chosen = tomllib.loads(config.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SettingsError(f"{config} is not TOML: {error}", field="config") from None
+    return chosen | given(options)
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what was not given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callable[[F], F]:
+    flag = "--" + name.replace("_", "-")
+    if field.annotation is bool:
+        flag += "/--no-" + name.replace("_", "-")
+        own = "yes" if field.default else "no"
+    else:
+        own = str(field.default)
+    return click.option(
+        flag,
+        name,
+        default=None,
+        type=_type_of(field),
+        help=f"{field.description}  [default: {default or own}]",
+    )
+
+
+def _type_of(field: FieldInfo) -> Any:
+    """Find click's type for a setting, with its limits."""
+    if get_origin(field.annotation) is Literal:
+        return click.Choice(get_args(field.annotation))
+    low, high = _limit(field.metadata, "ge"), _limit(field.metadata, "le")
+    if field.annotation is int:
+        return click.IntRange(low, high)
+    if field.annotation is float:
+        return click.FloatRange(low, high)
+    return bool if field.annotation is bool else str
+
+
+def _limit(metadata: Iterable[Any], name: str) -> Any:
+    return next((getattr(limit, name) for limit in metadata if hasattr(limit, name)), None)

@@ -1,0 +1,123 @@
+"""What a command shows: tables for people, plain columns for pipes, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, Task, TaskID
+    from rich.text import Text
+
+_UNBOUNDED = 1_000_000
+"""Width of a line that goes to a file or a pipe, where nothing may be wrapped."""
+_NO_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
+"""Line ends, and what a document could steer the reader's terminal with."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table; `wraps` where text may break into lines, on a terminal."""
+
+    title: str
+    right: bool = False
+    wraps: bool = False
+
+
+def write_json(value: Any) -> None:
+    """Write a value for programs: UTF-8, indented, names in the order they were given."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def write_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    """Write rows as wide as the terminal is; to a pipe one line each, never cut or wrapped."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    terminal = sys.stdout.isatty()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            no_wrap=not (terminal and column.wraps),
+            overflow="fold",
+        )
+    for row in rows:
+        # Text, so that brackets in a document are not read as markup.
+        table.add_row(*(Text(cell.translate(_NO_CONTROLS)) for cell in row))
+    console = Console(file=sys.stdout, width=None if terminal else _UNBOUNDED, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def write_facts(facts: Sequence[tuple[str, str]]) -> None:
+    """Write names and values below each other."""
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        click.echo(f"{name.ljust(width)}  {value}")
+
+
+def in_bytes(size: float) -> str:
+    """Say a number of bytes: 12 B, 3.4 MiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"
+
+
+class Bar:
+    """A progress bar on stderr, fed by calls `bar(phase, done, total)`; a phase is a noun."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, phase: str, done: int, total: int | None) -> None:
+        """Show how far a phase has come; the phases before it have ended."""
+        if phase not in self._tasks:
+            for task in self._tasks.values():
+                self._progress.stop_task(task)
+            self._tasks[phase] = self._progress.add_task(phase, total=total)
+        self._progress.update(self._tasks[phase], completed=done, total=total)
+
+
+@contextmanager
+def progress_bar(stream: TextIO | None = None) -> Iterator[Bar | None]:
+    """Give a `Bar` while stderr is a terminal, and None, so that nothing moves, where it is not."""
+    stream = stream or sys.stderr
+    if not stream.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+
+    class Amount(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return _amount(task)
+
+    columns = (TextColumn("{task.description}"), BarColumn(), Amount(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(file=stream), transient=True) as progress:
+        yield Bar(progress)
+
+
+def _amount(task: Task) -> Text:
+    """Say how many are done, of how many, and how fast."""
+    from rich.text import Text
+
+    done = f"{task.completed:,.0f}" if task.completed else ""
+    of = f" of {task.total:,.0f}" if task.total else ""
+    speed = task.finished_speed or task.speed
+    noun = task.description.rpartition(" ")[2]
+    rate = f"  {speed:,.0f} {noun}/s" if speed and speed >= 10 else ""
+    return Text(done + of + rate)

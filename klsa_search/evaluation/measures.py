@@ -1,0 +1,109 @@
+"""The measures of a ranking, through ir_measures (trec_eval's own code underneath).
+
+| name        | what it says                                                     | counts        |
+|-------------|------------------------------------------------------------------|---------------|
+| map         | mean average precision over the full ranking                     | grade above 0 |
+| ndcg@10     | gain of the first ten, discounted by log2(rank + 1), of the best | gain          |
+| p@10        | share of relevant documents among the first ten                  | grade above 0 |
+| recall@1000 | share of the relevant documents found among the first thousand   | grade above 0 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import ir_measures
+
+from klsa_search.collection.model import Judgement
+from klsa_search.errors import CollectionError
+from klsa_search.evaluation.runs import Ranking
+
+MEASURES = ("map", "ndcg@10", "p@10", "recall@1000")
+"""Names of the measures, in the order of the tables."""
+
+_OF_GRADE = {
+    ir_measures.AP: "map",
+    ir_measures.P @ 10: "p@10",
+    ir_measures.R @ 1000: "recall@1000",
+}
+_OF_GAIN = {ir_measures.nDCG @ 10: "ndcg@10"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run scored: one value a measure and judged query.
+
+    `queries` maps every judged query, in the order of the judgements, to its values by measure.
+    """
+
+    queries: Mapping[str, Mapping[str, float]]
+
+    def values(self, measure: str) -> list[float]:
+        """Return the values of one measure, query by query, in the order of `queries`."""
+        return [values[measure] for values in self.queries.values()]
+
+    def means(self) -> dict[str, float]:
+        """Average every measure over the judged queries."""
+        names = next(iter(self.queries.values()))
+        return {name: sum(self.values(name)) / len(self.queries) for name in names}
+
+
+class Judge:
+    """The judgements of one collection, ready to measure any number of runs.
+
+    A query counts as judged when it has at least one judgement, relevant or not, as in trec_eval.
+    `measures` are the ones to compute. CollectionError if there is no judgement at all.
+    """
+
+    def __init__(self, judgements: Iterable[Judgement], measures: Sequence[str] = MEASURES) -> None:
+        relevant: dict[str, dict[str, int]] = {}
+        gains: dict[str, dict[str, int]] = {}
+        for judgement in judgements:
+            query, document = judgement.query_id, judgement.document_id
+            relevant.setdefault(query, {})[document] = int(judgement.grade > 0)
+            gains.setdefault(query, {})[document] = judgement.gain
+        if not relevant:
+            raise CollectionError(
+                "there are no relevance judgements to measure with: "
+                "name a collection that has queries and qrels"
+            )
+        self.measures = tuple(measures)
+        self.query_ids = tuple(relevant)
+        self._names = {m: n for m, n in {**_OF_GRADE, **_OF_GAIN}.items() if n in measures}
+        provider = ir_measures.pytrec_eval
+        self._evaluators = {
+            query: [
+                provider.evaluator(wanted, {query: qrels[query]})
+                for qrels, of in ((relevant, _OF_GRADE), (gains, _OF_GAIN))
+                if (wanted := [measure for measure in of if measure in self._names])
+            ]
+            for query in relevant
+        }
+
+    def measure(self, run: Iterable[Ranking]) -> Measured:
+        """Measure a run; a judged query that it misses holds 0, one that is not judged is ignored.
+
+        The run is read once, one ranking at a time: memory stays at one ranking.
+        """
+        found = {r.query_id: self.score(r) for r in run if r.query_id in self._evaluators}
+        nothing = dict.fromkeys(self.measures, 0.0)
+        return Measured({query: found.get(query, nothing) for query in self.query_ids})
+
+    def score(self, ranking: Ranking) -> dict[str, float]:
+        """Measure the ranking of one judged query; KeyError if it is not judged.
+
+        Its order is what counts, not its scores: they are replaced by falling whole numbers, since
+        trec_eval would break a tie by document id. Exact up to the 2^24 documents that its 32-bit
+        scores can tell apart. Cost O(N log N).
+        """
+        ids = ranking.document_ids
+        falling = {
+            ranking.query_id: dict(zip(ids, map(float, range(len(ids), 0, -1)), strict=True))
+        }
+        values = {
+            self._names[metric.measure]: float(metric.value)
+            for evaluator in self._evaluators[ranking.query_id]
+            for metric in evaluator.iter_calc(falling)
+        }
+        return {name: values[name] for name in self.measures}

@@ -1,0 +1,39 @@
+"""From an index and queries to a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypedDict, Unpack
+
+import numpy as np
+
+from klsa_search.collection.model import Query
+from klsa_search.evaluation.runs import Ranking
+from klsa_search.search import Index
+
+
+class SearchParameters(TypedDict, total=False):
+    """How to search; what is left out is the index's own setting."""
+
+    ranker: str
+    alpha: float
+    z: int
+    dimensions: int
+
+
+def rank_all(
+    index: Index, queries: Iterable[Query], **parameters: Unpack[SearchParameters]
+) -> Iterator[Ranking]:
+    """Rank every document of the index for each query, lazily, in the order of the queries.
+
+    Order: score descending, then document order, down to the last document; empty if no score is
+    above 0, for then the index has nothing to say. QueryError for a bad parameter.
+    Cost a query: that of `Index.scores`, and O(N log N) to sort.
+    """
+    ids = np.array(index.ids(), dtype=object)
+    for query in queries:
+        scores = index.scores(query.text, **parameters)
+        order = np.argsort(-scores, kind="stable")
+        if not scores.max(initial=0) > 0:
+            order = order[:0]
+        yield Ranking(query.id, tuple(ids[order]), scores[order])

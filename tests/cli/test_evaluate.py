@@ -1,0 +1,91 @@
+import json
+from pathlib import Path
+
+import ir_measures
+import pytest
+
+from klsa_search.cli.options import cache_home, collections_home
+
+SYSTEMS = ["bm25", "lsi", "paper", "klsa"]
+MEASURES = ["map", "ndcg@10", "p@10", "recall@1000"]
+
+
+def test_map_of_a_folder(shell, beir, tmp_path):
+    file, runs = tmp_path / "deep" / "map.json", tmp_path / "runs"
+    done = shell("klsa-eval", "map", beir, "--json", file, "--run-dir", runs)
+    assert (done.code, done.err) == (0, "")
+    means = json.loads(file.read_text())
+    assert list(means) == ["cars"]
+    assert list(means["cars"]) == SYSTEMS
+    assert all(list(values) == MEASURES for values in means["cars"].values())
+    # The first query has its one document on top; the second finds nothing.
+    assert means["cars"]["bm25"]["map"] == 0.5
+    header, first, *_ = done.out.splitlines()
+    assert header.split()[:3] == ["target", "system", "map"]
+    assert first.split()[:3] == ["cars", "bm25", "0.5000"]
+    assert sorted(path.name for path in runs.iterdir()) == sorted(f"cars.{s}.run" for s in SYSTEMS)
+
+
+def test_figure_and_its_points(shell, beir, tmp_path):
+    out, points = tmp_path / "figure.svg", tmp_path / "points.json"
+    done = shell("klsa-eval", "figure", beir, "--out", out, "--json", points)
+    assert (done.code, done.err) == (0, "")
+    assert "best at z = 1" in done.out
+    assert out.read_text().startswith("<?xml")
+    assert len(json.loads(points.read_text())["map"]["50"]) == 11
+
+
+def test_a_figure_of_another_kind_is_wrong_usage(shell, beir):
+    assert shell("klsa-eval", "figure", beir, "--out", "figure.gif").code == 2
+
+
+def test_a_collection_without_judgements(shell, cars):
+    done = shell("klsa-eval", "map", cars)
+    assert done.code == 1
+    assert "no relevance judgements" in done.err
+
+
+def test_two_targets_of_one_name_are_wrong_usage(shell, beir, tmp_path):
+    twin = tmp_path / "more" / "cars"
+    twin.parent.mkdir()
+    beir.rename(twin)
+    (tmp_path / "cars").symlink_to(twin)
+    assert shell("klsa-eval", "map", twin, tmp_path / "cars").code == 2
+
+
+def test_no_such_target(shell):
+    done = shell("klsa-eval", "map", "nowhere")
+    assert done.code == 1
+    assert "nowhere" in done.err
+
+
+def test_fetch_refuses_what_is_not_public(shell, tmp_path):
+    done = shell("klsa-eval", "fetch", "trec9", "--data", tmp_path / "data")
+    assert done.code == 1
+    assert "trec9" in done.err
+
+
+def test_where_collections_are_looked_for(tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.delenv("KLSA_COLLECTIONS", raising=False)
+    assert collections_home(None) == cache_home()
+    beside = tmp_path / "shared" / "collections"
+    beside.mkdir(parents=True)
+    assert collections_home(None) == beside
+    monkeypatch.setenv("KLSA_COLLECTIONS", "named")
+    assert collections_home(None) == Path("named")
+    assert collections_home(Path("given")) == Path("given")
+
+
+def test_other_tools_agree_on_a_real_collection(shell, collections_home, tmp_path):
+    file, runs = tmp_path / "map.json", tmp_path / "runs"
+    targets = ["med", "--data", collections_home, "--json", file, "--run-dir", runs]
+    assert shell("klsa-eval", "map", *targets).code == 0
+    ours = json.loads(file.read_text())["med"]
+    qrels = list(ir_measures.read_trec_qrels(str(collections_home / "med" / "MED.REL")))
+    for system in SYSTEMS:
+        run = ir_measures.read_trec_run(str(runs / f"med.{system}.run"))
+        theirs = ir_measures.calc_aggregate([ir_measures.AP], qrels, run)
+        assert ours[system]["map"] == pytest.approx(theirs[ir_measures.AP], abs=1e-12)

@@ -1,0 +1,66 @@
+import io
+import sys
+
+import click
+import pytest
+
+from klsa_search.cli.output import Column, in_bytes, progress_bar, write_table
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+COLUMNS = [Column("id"), Column("text", wraps=True)]
+ROWS = [("an-id-of-some-length", "words " * 40)]
+
+
+def test_a_pipe_is_never_wrapped(capsys):
+    write_table(COLUMNS, ROWS)
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_a_document_cannot_steer_the_terminal(capsys):
+    write_table(COLUMNS, [("1", "two\nlines\x1b[2J [bold]")])
+    assert capsys.readouterr().out.splitlines()[1] == "1   two lines [2J [bold]"
+
+
+def test_a_terminal_is_filled_and_ids_stay_whole(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    write_table(COLUMNS, ROWS)
+    lines = click.unstyle(terminal.getvalue()).splitlines()
+    assert len(lines) > 4
+    assert all(len(line) <= 60 for line in lines)
+    assert "an-id-of-some-length" in lines[1]
+
+
+def test_nothing_moves_where_there_is_no_terminal():
+    stream = io.StringIO()
+    with progress_bar(stream) as bar:
+        assert bar is None
+    assert stream.getvalue() == ""
+
+
+def test_a_terminal_sees_the_phases(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    stream = Terminal()
+    with progress_bar(stream) as bar:
+        bar("documents", 100, None)
+        bar("documents", 1234, 1234)
+        bar("eigenvectors", 3, None)
+    assert "documents" in stream.getvalue()
+    assert "1,234 of 1,234" in stream.getvalue()
+    assert "eigenvectors" in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (3 * 2**20, "3.0 MiB"), (2**41, "2.0 TiB")],
+)
+def test_bytes_in_words(size, said):
+    assert in_bytes(size) == said

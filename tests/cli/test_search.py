@@ -1,0 +1,56 @@
+import pytest
+
+
+@pytest.fixture
+def search(shell, cars):
+    shell("klsa-index", "build", cars, "--name", "cars")
+    return lambda *arguments: shell("klsa-search", "cars", *arguments)
+
+
+def test_json_for_programs(search):
+    answer = search("coolant", "--json", "--ranker", "bm25", "-k", 1).json
+    assert answer["index"] == "cars"
+    assert (answer["query"], answer["ranker"], answer["total"]) == ("coolant", "bm25", 2)
+    (hit,) = answer["hits"]
+    assert list(hit) == ["rank", "id", "score", "title", "snippet", "metadata"]
+    assert hit["rank"] == 1
+    assert hit["id"] in ("heat", "cold")
+
+
+def test_a_pipe_gets_one_plain_line_a_hit(search):
+    header, *rows = search("coolant", "--ranker", "bm25").out.splitlines()
+    assert header.split() == ["rank", "id", "score", "title", "snippet"]
+    assert [row.split()[0] for row in rows] == ["1", "2"]
+    assert all("\x1b" not in row and row == row.rstrip() for row in rows)
+    # Brackets are text, not markup.
+    assert any("[thins]" in row for row in rows)
+
+
+def test_parameters_reach_the_ranking(search):
+    answer = search("coolant", "--json", "--alpha", 0.5, "--z", 2, "--dimensions", 1).json
+    assert (answer["ranker"], answer["alpha"], answer["z"]) == ("klsa", 0.5, 2)
+    assert answer["dimensions"] == 1
+
+
+@pytest.mark.parametrize("query", ["", "the of", "zeppelin"])
+def test_an_empty_answer_says_so(search, query):
+    done = search(query)
+    assert (done.code, done.out, done.err) == (0, "no document matches\n", "")
+    assert search(query, "--json").json["hits"] == []
+
+
+@pytest.mark.parametrize("arguments", [["-k", 0], ["--alpha", 1.5], ["--z", 0], ["--ranker", "x"]])
+def test_wrong_usage(search, arguments):
+    assert search("coolant", *arguments).code == 2
+
+
+def test_more_dimensions_than_built_is_explained(search):
+    done = search("coolant", "--dimensions", 4000)
+    assert done.code == 1
+    assert "dimensions = 4000" in done.err
+
+
+def test_no_such_index(shell):
+    done = shell("klsa-search", "none", "x")
+    assert done.code == 1
+    assert "klsa-index build" in done.err

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from klsa_search.collection.model import Query
+from klsa_search.evaluation import SYSTEMS, judge_systems, rank_all
+from tests.evaluation.worlds import FakeIndex, tiny
+
+
+def test_the_full_ranking_goes_down_to_the_last_document():
+    index = FakeIndex({"q": [0.0, 2.0, -1.0, 2.0, 0.0]}, size=5)
+    (ranking,) = rank_all(index, [Query(id="1", text="q")])
+    # Score descending, then document order; zeros and negatives included.
+    assert ranking.document_ids == ("d1", "d3", "d0", "d4", "d2")
+    assert ranking.scores.tolist() == [2, 2, 0, 0, -1]
+
+
+@pytest.mark.parametrize("row", [[0.0, 0.0], [-1.0, 0.0]])
+def test_no_score_above_0_is_no_answer(row):
+    (ranking,) = rank_all(FakeIndex({"q": row}, size=2), [Query(id="1", text="q")])
+    assert ranking.document_ids == ()
+    assert ranking.scores.shape == (0,)
+
+
+def test_an_index_without_documents_answers_nothing():
+    (ranking,) = rank_all(FakeIndex({}, size=0), [Query(id="1", text="q")])
+    assert ranking.document_ids == ()
+
+
+def test_parameters_reach_the_index():
+    index, collection = tiny()
+    list(rank_all(index, collection.queries(), ranker="klsa", alpha=0.5, z=3))
+    assert index.asked == [{"ranker": "klsa", "alpha": 0.5, "z": 3}] * 2
+
+
+def test_every_system_is_judged_on_its_own_preset(tmp_path):
+    index, collection = tiny()
+    presets = []
+
+    def index_of(preset):
+        presets.append(preset)
+        return index
+
+    measured = judge_systems(collection, index_of, run_dir=tmp_path)
+    assert list(measured) == ["bm25", "lsi", "paper", "klsa"]
+    assert presets == ["default", "default", "paper", "default"]
+    # d1 and d3 at ranks 2 and 3; the other query finds nothing and counts 0.
+    assert measured["bm25"].means()["map"] == pytest.approx((1 / 2 + 2 / 3) / 2 / 2)
+    names = [f"tiny.{system.name}.run" for system in SYSTEMS]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+def test_queries_nobody_judged_are_not_asked():
+    index, collection = tiny()
+    collection.asked.append(Query(id="3", text="first"))
+    judge_systems(collection, lambda preset: index)
+    assert len(index.asked) == 2 * len(SYSTEMS)
+
+
+def test_ranking_scores_are_what_the_index_said():
+    index, _ = tiny()
+    (ranking,) = rank_all(index, [Query(id="1", text="first")])
+    assert np.array_equal(ranking.scores, np.array([3, 2, 1, 0], dtype=np.float32))

@@ -1,0 +1,63 @@
+"""A small index and collection whose measures can be worked out by hand."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from klsa_search.collection.model import Judgement, Problems, Query
+
+
+@dataclass
+class FakeIndex:
+    """Documents d0, d1, ...; a query's text names its row of scores. Notes what it was asked."""
+
+    rows: dict[str, list[float]]
+    size: int
+    asked: list[dict] = field(default_factory=list)
+
+    def __len__(self):
+        return self.size
+
+    def ids(self):
+        return [f"d{number}" for number in range(self.size)]
+
+    def scores(self, query, **parameters):
+        self.asked.append(parameters)
+        return np.array(self.rows.get(query, [0.0] * self.size), dtype=np.float32)
+
+
+@dataclass
+class FakeCollection:
+    name: str = "tiny"
+    asked: list[Query] = field(default_factory=list)
+    judged: list[Judgement] = field(default_factory=list)
+    format: str = "fake"
+    problems: Problems = field(default_factory=Problems)
+
+    def documents(self):
+        return iter(())
+
+    def queries(self):
+        return self.asked
+
+    def judgements(self):
+        return self.judged
+
+
+def judgement(query, document, grade=1, gain=None):
+    return Judgement(
+        query_id=query,
+        document_id=document,
+        grade=grade,
+        gain=max(grade, 0) if gain is None else gain,
+    )
+
+
+def tiny():
+    """One query answered, one that finds nothing; of the first, d1 and d3 are relevant."""
+    index = FakeIndex({"first": [3.0, 2.0, 0.0, 1.0]}, size=4)
+    collection = FakeCollection(
+        asked=[Query(id="1", text="first"), Query(id="2", text="unknown words")],
+        judged=[judgement("1", "d1"), judgement("1", "d3"), judgement("2", "d0")],
+    )
+    return index, collection
