@@ -1,0 +1,1 @@
+"""Side-by-side runs: time, memory and ranking, each printing a table."""

@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_limits
 
 from klsa_search.arrays import Basis, Matrix, Positions, Scores
 
-
 ROUNDING = 1e-6
 
 
