@@ -11,11 +11,19 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from klsa_search.errors import SettingsError
 
-RankerName = Literal["klsa", "bm25", "lsi"]
+RankerName = Literal["klsa", "bm25", "lsi", "lsi-cosine"]
+SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
+
+
+def _misfit(field: str, reason: str, value: object) -> PydanticCustomError:
+    """Say which of two settings that do not fit together has to change."""
+    context = {"field": field, "reason": reason, "value": repr(value)}
+    return PydanticCustomError("misfit", "{field} = {value}: {reason}", context)
 
 
 class SettingsGroup(BaseModel):
@@ -30,6 +38,9 @@ class SettingsGroup(BaseModel):
             return cls(**options)
         except ValidationError as error:
             first = error.errors()[0]
+            if first["type"] == "misfit":
+                name, message = first["ctx"]["field"], first["msg"]
+                raise SettingsError(message, field=name) from None
             name = str(first["loc"][0]) if first["loc"] else "settings"
             if first["type"] == "extra_forbidden":
                 known = ", ".join(sorted(cls.model_fields))
@@ -51,16 +62,27 @@ class AnalysisSettings(SettingsGroup):
 
 
 class KernelSettings(SettingsGroup):
-    """BM25, for the query kernel and the document kernel alike [KLSA eq. 3-4]."""
+    """The query kernel and the document kernel [KLSA eq. 3-4], and how K is made from them."""
 
-    k1: float = Field(1.2, ge=0, le=100, description="saturation of term counts")
+    k1: float = Field(1.2, ge=0, le=100, description="saturation of term counts in BM25")
     b: float = Field(0.75, ge=0, le=1, description="weight of document length")
+    kernel_k1: float = Field(3.0, ge=0, le=100, description="k1 of the document kernel")
+    idf_power: float = Field(
+        1.0, ge=0, le=2, description="p in w(t)^p sat(t,d), the document features; 0.5 as published"
+    )
+    pairs: float = Field(
+        0.5, ge=0, le=10, description="weight of adjacent word pairs among the document features"
+    )
+    centred: bool = Field(True, description="take the mean document out of the document features")
+    normalised: bool = Field(True, description="divide K by the lengths of its feature vectors")
+    neighbours: int = Field(20, ge=1, le=1000, description="nearest documents kept for coverage")
 
 
 class SpectrumSettings(SettingsGroup):
     """The eigenvectors to keep."""
 
     dimensions: int = Field(300, ge=1, description="eigenvectors to keep (k of the paper)")
+    latent_dimensions: int = Field(50, ge=1, description="eigenvectors the latent cosine uses")
     seed: int = Field(0, ge=0, description="seed of the solver's start vector")
 
 
@@ -75,9 +97,33 @@ class ExpansionSettings(SettingsGroup):
 class SearchSettings(SettingsGroup):
     """What a query uses unless it says otherwise."""
 
-    ranker: RankerName = Field("klsa", description="klsa, bm25 or lsi")
-    alpha: float = Field(0.7, ge=0, le=1, description="share of the expansion; 0 is BM25")
-    z: int = Field(10, ge=1, description="documents of the query kernel that seed the expansion")
+    ranker: RankerName = Field("klsa", description="klsa, bm25, lsi or lsi-cosine")
+    alpha: float = Field(0.8, ge=0, le=1, description="share of the expansion; 0 is BM25")
+    z: int = Field(20, ge=1, description="documents of the query kernel that seed the expansion")
+    sharpness: float = Field(
+        5.0, ge=1, le=100, description="p in (k_q / max)^p, the weight of a seed; 1 as published"
+    )
+    spectral: SpectralName = Field("gvsm", description="function of the eigenvalues that makes D")
+    gamma: float = Field(
+        0.3, gt=0, le=100, description="its parameter, in units of the first eigenvalue"
+    )
+    head: int = Field(0, ge=0, description="leading eigenvectors left out of D")
+    unit_length: bool = Field(True, description="scale every part of the score to length 1")
+    coverage: float = Field(
+        0.4, ge=0, le=1, description="share of the query's coverage by a document's neighbours"
+    )
+    latent: float = Field(0.2, ge=0, le=1, description="share of the cosine in the latent space")
+    lexical_sharpness: float = Field(
+        8.0, ge=1, le=100, description="p in (k_q / max)^p, the lexical part; 1 as published"
+    )
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if self.spectral == "von-neumann" and self.gamma >= 1:
+            raise _misfit("gamma", "the von Neumann kernel needs gamma below 1", self.gamma)
+        if self.coverage + self.latent > 1:
+            raise _misfit("latent", "coverage and latent add up to more than 1", self.latent)
+        return self
 
 
 class Settings(
@@ -104,5 +150,24 @@ class Settings(
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     # The published method and its best point on CRAN [KLSA section 4]; never changes.
-    "paper": {"k1": 2.0, "b": 0.75, "dimensions": 300, "ranker": "klsa", "z": 1, "alpha": 0.9},
+    "paper": {
+        "k1": 2.0,
+        "b": 0.75,
+        "kernel_k1": 2.0,
+        "idf_power": 0.5,
+        "pairs": 0.0,
+        "centred": False,
+        "normalised": False,
+        "dimensions": 300,
+        "ranker": "klsa",
+        "alpha": 0.9,
+        "z": 1,
+        "sharpness": 1.0,
+        "spectral": "truncation",
+        "head": 0,
+        "unit_length": False,
+        "coverage": 0.0,
+        "latent": 0.0,
+        "lexical_sharpness": 1.0,
+    },
 }

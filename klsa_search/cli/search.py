@@ -18,7 +18,10 @@ from klsa_search.cli.output import Column, write_json, write_table
 @click.argument("query")
 @home_option
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Hits to show.")
-@settings_options("ranker", "alpha", "z", "dimensions", default="the index's own")
+@settings_options(
+    *("ranker", "alpha", "z", "sharpness", "spectral", "gamma", "head", "dimensions"),
+    default="the index's own",
+)
 @json_option
 @debug_option
 @click.version_option(package_name="klsa-search")

@@ -1,4 +1,4 @@
-"""The document expansion D = U I_k Uᵀ, whole or in its factors [KLSA §3.3].
+"""The document expansion D_f = U f(Λ) Uᵀ, whole or in its factors [KLSA §3.3; LSK; KSC].
 
 Both forms answer one question: what does a sparse kernel row, some seed documents and their
 weights, become after k_q · D?
@@ -6,13 +6,16 @@ weights, become after k_q · D?
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from klsa_search.arrays import Basis, Matrix, Positions, Scores
+from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
+from klsa_search.kernel import DocumentKernel
+from klsa_search.spectrum import SPECTRAL_FUNCTIONS, SpectralFunction, Spectrum
 
 ROUNDING = 1e-6
 
@@ -40,14 +43,59 @@ class WholeExpansion:
 
 @dataclass(frozen=True)
 class FactoredExpansion:
-    """D as U: project the seeds onto the k eigenvectors and back. Cost O((z + N) · k)."""
+    """D_f as f(0) I + f'(0) K + U (f(Λ) - f(0) - f'(0) Λ) Uᵀ, never built.
+
+    Cost O((z + N) · k) for the stored eigenvectors, and one product with the features, O(nnz), for
+    the tail where f has one.
+
+    eigenvectors  U: (N, k)
+    correction    (k,) f(Λ) - f(0) - f'(0) Λ, Λ divided by its first
+    value         f(0)
+    slope         f'(0) / λ_1
+    kernel        gives K where the slope is not 0; called only then
+    """
 
     eigenvectors: Basis
+    correction: Eigenvalues
+    value: float = 0.0
+    slope: float = 0.0
+    kernel: Callable[[], DocumentKernel] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        eigenvectors: Basis,
+        eigenvalues: Eigenvalues,
+        function: SpectralFunction,
+        *,
+        head: int = 0,
+        kernel: Callable[[], DocumentKernel] | None = None,
+    ) -> FactoredExpansion:
+        """Take f of a spectrum; the first `head` eigenvectors are left out, tail and all."""
+        first = eigenvalues[0] if len(eigenvalues) else 1.0
+        relative = eigenvalues / first
+        values = np.array(function.of(relative))
+        values[:head] = 0
+        correction = values - function.value - function.slope * relative
+        return cls(
+            eigenvectors,
+            correction.astype(eigenvectors.dtype),
+            function.value,
+            float(function.slope / first),
+            kernel,
+        )
 
     def expand(self, seeds: Positions, weights: Scores) -> Scores:
-        """(weights · U_seeds) · Uᵀ [LSK §3]; not by BLAS, whose bits change with its threads."""
-        coordinates = np.einsum("z,zk->k", weights, self.eigenvectors[seeds])
-        return _without_rounding(np.einsum("nk,k->n", self.eigenvectors, coordinates), weights)
+        """Return k_q · D_f; not by BLAS, whose bits change with its threads."""
+        coordinates = np.einsum("z,zk->k", weights, self.eigenvectors[seeds]) * self.correction
+        scores = np.einsum("nk,k->n", self.eigenvectors, coordinates)
+        row = np.zeros(len(scores))
+        row[seeds] = weights
+        if self.slope and self.kernel is not None:
+            scores = scores + self.slope * self.kernel().apply(row)
+        if self.value:
+            scores = scores + self.value * row
+        return _without_rounding(scores.astype(np.float32), weights)
 
 
 def _without_rounding(scores: Scores, weights: Scores) -> Scores:
@@ -59,8 +107,25 @@ def _without_rounding(scores: Scores, weights: Scores) -> Scores:
     return scores
 
 
-def expansion_matrix(eigenvectors: Basis) -> Matrix:
-    """D: (N, N) float32. Cost O(N² · k), memory 4 N² bytes."""
-    factor = eigenvectors.astype(np.float32)
+def expansion_matrix(
+    kernel: DocumentKernel, spectrum: Spectrum, spectral: str, gamma: float, head: int = 0
+) -> Matrix:
+    """D_f: (N, N) float32. Cost O(N² · k), and N rows of K where f has a tail; 4 N² bytes."""
+    factors = FactoredExpansion.of(
+        spectrum.eigenvectors,
+        spectrum.eigenvalues,
+        SPECTRAL_FUNCTIONS[spectral](gamma),
+        head=head,
+    )
+    U = factors.eigenvectors.astype(np.float32)
     with threadpool_limits(limits=1, user_api="blas"):
-        return np.asarray(factor @ factor.T)
+        D = (
+            (U * factors.correction.astype(np.float32)) @ U.T
+            if factors.correction.any()
+            else np.zeros((len(U), len(U)), dtype=np.float32)
+        )
+    if factors.slope:
+        D += (factors.slope * kernel.explicit()).astype(np.float32)
+    if factors.value:
+        D[np.diag_indices_from(D)] += np.float32(factors.value)
+    return np.asarray(D)

@@ -19,30 +19,51 @@ from klsa_search.features.counts import TermCounts
 
 def inverse_document_frequencies(counts: TermCounts) -> npt.NDArray[np.float64]:
     """w(t): (V,), always positive."""
-    frequencies = counts.document_frequencies
-    N = counts.matrix.shape[0]
-    return np.asarray(np.log1p((N - frequencies + 0.5) / (frequencies + 0.5)))
+    return _idf(counts.matrix)
 
 
 def saturations(counts: TermCounts, *, k1: float, b: float) -> sparse.csr_array:
     """sat(t, d): (N, V) sparse float64, between 0 and k1 + 1. Cost O(nnz)."""
-    lengths = counts.lengths
-    average = lengths.mean() if lengths.any() else 1.0
-    norms = k1 * ((1 - b) + b * lengths / average)
-    matrix = counts.matrix.astype(np.float64)
-    norm_of_entry = np.repeat(norms, np.diff(matrix.indptr))
-    matrix.data = (k1 + 1) * matrix.data / (norm_of_entry + matrix.data)
-    return matrix
-
-
-def document_features(counts: TermCounts, *, k1: float, b: float) -> sparse.csr_array:
-    """Φ: (N, V) sparse float64 with φ(d)_t = √w(t) · sat(t,d), so that K = ΦΦᵀ [KLSA eq. 4]."""
-    return _weighted(saturations(counts, k1=k1, b=b), np.sqrt(inverse_document_frequencies(counts)))
+    return _saturated(counts.matrix, counts.lengths, k1, b)
 
 
 def query_impacts(counts: TermCounts, *, k1: float, b: float) -> sparse.csr_array:
     """(N, V) sparse float64: w(t) · sat(t,d), what one query term gives a document [KLSA eq. 3]."""
-    return _weighted(saturations(counts, k1=k1, b=b), inverse_document_frequencies(counts))
+    return _weighted(saturations(counts, k1=k1, b=b), _idf(counts.matrix))
+
+
+def document_features(
+    counts: TermCounts, *, k1: float, b: float, idf_power: float = 0.5, pairs: float = 0.0
+) -> sparse.csr_array:
+    """Φ: (N, V) sparse float64 with φ(d)_t = w(t)^p · sat(t,d), and K = ΦΦᵀ.
+
+    idf_power  p; the published kernel has 0.5 [KLSA eq. 4]
+    pairs      weight of the adjacent pairs of terms: above 0 they follow the V terms as further
+               columns, saturated and weighted by their own document frequency
+    """
+    terms = _weighted(saturations(counts, k1=k1, b=b), _idf(counts.matrix) ** idf_power)
+    if pairs == 0:
+        return terms
+    side_by_side = _saturated(counts.pairs, counts.lengths, k1, b)
+    weighted = _weighted(side_by_side, pairs * _idf(counts.pairs) ** idf_power)
+    return sparse.csr_array(sparse.hstack((terms, weighted), format="csr"))
+
+
+def _idf(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
+    N, columns = matrix.shape
+    frequencies = np.bincount(matrix.indices, minlength=columns)
+    return np.asarray(np.log1p((N - frequencies + 0.5) / (frequencies + 0.5)))
+
+
+def _saturated(
+    matrix: sparse.csr_array, lengths: npt.NDArray[np.int64], k1: float, b: float
+) -> sparse.csr_array:
+    average = lengths.mean() if lengths.any() else 1.0
+    norms = k1 * ((1 - b) + b * lengths / average)
+    saturated = matrix.astype(np.float64)
+    norm_of_entry = np.repeat(norms, np.diff(saturated.indptr))
+    saturated.data = (k1 + 1) * saturated.data / (norm_of_entry + saturated.data)
+    return saturated
 
 
 def _weighted(matrix: sparse.csr_array, weights: npt.NDArray[np.float64]) -> sparse.csr_array:

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.analysis import Analyzer
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.config import Settings
-from klsa_search.expansion import expansion_matrix
+from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.features import CountsBuilder, TermCounts, bm25, tfidf
-from klsa_search.kernel import Postings
+from klsa_search.kernel import DocumentKernel, Postings, neighbour_graph
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum, decompose
 from klsa_search.store import DocumentWriter, index_path
@@ -35,6 +34,7 @@ from klsa_search.store.manifest import (
     Manifest,
     SpectrumEntry,
 )
+from klsa_search.store.sparse import sparse_arrays
 
 Source = str | Path | Collection | Iterable[Document | Mapping[str, Any]]
 Progress = Callable[[str, int, int | None], None]
@@ -114,7 +114,7 @@ def _read(
     with DocumentWriter(generation) as writer:
         for number, document in enumerate(collection.documents(), start=1):
             writer.add(document)
-            counts.add(analyzer.terms(document.title) + analyzer.terms(document.text))
+            counts.add(analyzer.terms(document.title), analyzer.terms(document.text))
             digest.update(json.dumps([document.id, document.title, document.text]).encode())
             if number % 100 == 0:
                 report("documents", number, None)
@@ -126,34 +126,55 @@ def _read(
 def _weigh_and_decompose(
     counts: TermCounts, generation: Path, settings: Settings, report: Progress
 ) -> dict[str, Spectrum]:
-    """Write postings, spectra and D."""
-    impacts = Postings.of(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
+    """Write postings, spectra, D, neighbours and latent space."""
     write_vocabulary(generation, counts.vocabulary.terms)
+    impacts = Postings.of(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
+    idf = bm25.inverse_document_frequencies(counts)
+    features = bm25.document_features(
+        counts,
+        k1=settings.kernel_k1,
+        b=settings.b,
+        idf_power=settings.idf_power,
+        pairs=settings.pairs,
+    )
+    kernel = DocumentKernel.of(features, centred=settings.centred, normalised=settings.normalised)
+    products = _counter(report, "eigenvectors")
+
+    def spectrum_of(of_kernel: DocumentKernel) -> Spectrum:
+        return decompose(
+            of_kernel, settings.dimensions, seed=settings.seed, applied=lambda: next(products)
+        )
+
+    spectrum = spectrum_of(kernel)
+    lsi = spectrum_of(DocumentKernel.of(tfidf.document_features(counts)))
     arrays: dict[str, npt.NDArray[Any]] = {
         "postings_starts": impacts.starts,
         "postings_documents": impacts.documents,
         "postings_bm25": impacts.weights,
         "postings_tfidf": Postings.of(tfidf.query_impacts(counts)).weights,
+        "idf": idf.astype(np.float32),
+        **sparse_arrays("features", kernel.features),
+        "features_scales": kernel.scales.astype(np.float32),
+        "features_mean": kernel.mean.astype(np.float32),
+        "eigenvectors": spectrum.eigenvectors.astype(np.float32),
+        "eigenvalues": spectrum.eigenvalues,
+        "lsi_eigenvectors": lsi.eigenvectors.astype(np.float32),
+        "lsi_eigenvalues": lsi.eigenvalues,
     }
-    products = _counter(report, "eigenvectors")
-
-    def spectrum_of(features: sparse.csr_array) -> Spectrum:
-        return decompose(
-            features, settings.dimensions, seed=settings.seed, applied=lambda: next(products)
-        )
-
-    spectra = {
-        "bm25": spectrum_of(bm25.document_features(counts, k1=settings.k1, b=settings.b)),
-        "lsi": spectrum_of(tfidf.document_features(counts)),
-    }
-    arrays["eigenvectors"] = spectra["bm25"].eigenvectors.astype(np.float32)
-    arrays["eigenvalues"] = spectra["bm25"].eigenvalues
-    arrays["lsi_eigenvectors"] = spectra["lsi"].eigenvectors.astype(np.float32)
+    report("expansion", 0, None)
     if 4 * counts.matrix.shape[0] ** 2 <= settings.expansion_budget:
-        report("expansion", 0, None)
-        arrays["expansion"] = expansion_matrix(spectra["bm25"].eigenvectors)
+        arrays["expansion"] = expansion_matrix(
+            kernel, spectrum, settings.spectral, settings.gamma, settings.head
+        )
+    if settings.coverage:
+        arrays |= sparse_arrays("neighbours", neighbour_graph(kernel, settings.neighbours))
+    if settings.latent:
+        latent = LatentSpace.of(
+            kernel, spectrum, settings.latent_dimensions, idf**settings.idf_power
+        )
+        arrays |= {"latent_documents": latent.documents, "latent_terms": latent.terms}
     write_arrays(generation, arrays)
-    return spectra
+    return {"bm25": spectrum, "lsi": lsi}
 
 
 def _entry(spectrum: Spectrum) -> SpectrumEntry:

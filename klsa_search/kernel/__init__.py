@@ -1,6 +1,7 @@
-"""Compare: features → Gram operator, query → kernel row."""
+"""Compare: features → document kernel, query → kernel row."""
 
-from klsa_search.kernel.gram import explicit_gram, implicit_gram
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.kernel.neighbours import neighbour_graph
 from klsa_search.kernel.postings import Postings
 
-__all__ = ["Postings", "explicit_gram", "implicit_gram"]
+__all__ = ["DocumentKernel", "Postings", "neighbour_graph"]

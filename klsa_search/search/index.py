@@ -15,7 +15,7 @@ from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.expansion import top_z
 from klsa_search.search.query import QueryTerms
-from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers import RANKERS, USES
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import open_snapshot
 from klsa_search.search.snippet import snippet
@@ -41,7 +41,7 @@ class Index:
         self._defaults = SearchSettings(
             **{name: getattr(self.settings, name) for name in SearchSettings.model_fields}
         )
-        self._snapshot = open_snapshot(generation)
+        self._snapshot = open_snapshot(generation, self._defaults)
         self._documents = DocumentReader(generation)
 
     def __len__(self) -> int:
@@ -57,7 +57,7 @@ class Index:
 
         query       plain text; terms the collection does not hold are passed over
         dimensions  eigenvectors to use, at most those that were built
-        parameters  `ranker`, `alpha`, `z`
+        parameters  fields of `SearchSettings`: `ranker`, `alpha`, `z`, `spectral`, ...
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
         chosen = self._parameters(parameters)
@@ -96,15 +96,13 @@ class Index:
                 zip(self._documents.at(positions), values, strict=True), start=1
             )
         )
-        expanding = chosen.ranker == "klsa"
+        known = {**chosen.model_dump(), "dimensions": used}
         return Results(
             query=query,
             hits=hits,
             total=int(np.count_nonzero(scores > 0)),
             ranker=chosen.ranker,
-            alpha=chosen.alpha if expanding else None,
-            z=chosen.z if expanding else None,
-            dimensions=None if chosen.ranker == "bm25" else used,
+            parameters={name: known[name] for name in USES[chosen.ranker]},
         )
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
@@ -133,7 +131,8 @@ class Index:
             raise QueryError(error.message, field=error.field) from None
 
     def _dimensions(self, wanted: int | None, parameters: SearchSettings) -> int:
-        basis = self._snapshot.lsi if parameters.ranker == "lsi" else self._snapshot.eigenvectors
+        of_lsi = parameters.ranker.startswith("lsi")
+        basis = self._snapshot.lsi if of_lsi else self._snapshot.eigenvectors
         built = int(basis.shape[1])
         if wanted is None:
             return built

@@ -23,17 +23,15 @@ class Hit:
 class Results:
     """The hits of one query, with what they were ranked by.
 
-    `total` counts all documents with a score above 0, of which `hits` are the best. Parameters
-    that the ranker does not use are None.
+    `total` counts all documents with a score above 0, of which `hits` are the best. `parameters`
+    are those that the ranker used.
     """
 
     query: str
     hits: tuple[Hit, ...]
     total: int
     ranker: str
-    alpha: float | None
-    z: int | None
-    dimensions: int | None
+    parameters: Mapping[str, Any]
 
     def __iter__(self) -> Iterator[Hit]:
         """Go through the hits, best first."""

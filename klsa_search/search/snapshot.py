@@ -3,60 +3,117 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from klsa_search.arrays import Basis
-from klsa_search.expansion import Expansion, FactoredExpansion, WholeExpansion
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from klsa_search.arrays import Basis, Eigenvalues, Matrix
+from klsa_search.config import SearchSettings
+from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
 from klsa_search.features import Vocabulary
-from klsa_search.kernel import Postings
+from klsa_search.kernel import DocumentKernel, Postings
+from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
+from klsa_search.store.sparse import open_sparse
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """The arrays of one generation, opened.
 
-    bm25, tfidf   postings of the two query kernels, over the same entries
-    expansion     D of the BM25 document kernel, in the form it is stored
-    eigenvectors  its U: (N, k) float32
-    lsi           U of the log-tf·idf features: (N, k) float32
+    bm25, tfidf      postings of the two query kernels, over the same entries
+    idf              (V,) w(t) of BM25
+    eigenvectors     U of the document kernel: (N, k) float32
+    eigenvalues      (k,)
+    expansion        D of the index's own spectral function, if it is stored whole
+    expansion_key    what D was made with: spectral function, γ and head
+    neighbours       (N, N) the graph of coverage, if it was built
+    latent           the latent space, if it was built
+    lsi              U of the log-tf·idf features: (N, k) float32
+    lsi_eigenvalues  (k,)
     """
 
+    generation: Path
     vocabulary: Vocabulary
     bm25: Postings
     tfidf: Postings
-    expansion: Expansion
+    idf: npt.NDArray[np.float32]
     eigenvectors: Basis
+    eigenvalues: Eigenvalues
+    expansion: Matrix | None
+    expansion_key: tuple[str, float, int]
+    neighbours: sparse.csr_array | None
+    latent: LatentSpace | None
     lsi: Basis
+    lsi_eigenvalues: Eigenvalues
 
     def __len__(self) -> int:
         """N, the number of documents."""
         return self.bm25.size
 
-    def expansion_of(self, dimensions: int) -> Expansion:
-        """D of the first `dimensions` eigenvectors; as stored if that is all of them."""
-        if dimensions >= self.eigenvectors.shape[1]:
-            return self.expansion
-        return FactoredExpansion(self.eigenvectors[:, :dimensions])
+    @cached_property
+    def kernel(self) -> DocumentKernel:
+        """The document kernel, opened when a spectral function first asks for its tail."""
+        mean = open_array(self.generation, "features_mean")
+        return DocumentKernel(
+            open_sparse(self.generation, "features", len(mean)),
+            open_array(self.generation, "features_scales"),
+            mean,
+        )
+
+    def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
+        """D of these parameters: as stored if it is that one, else from its factors."""
+        key = (parameters.spectral, parameters.gamma, parameters.head)
+        everything = dimensions >= self.eigenvectors.shape[1]
+        if self.expansion is not None and everything and key == self.expansion_key:
+            return WholeExpansion(self.expansion)
+        return FactoredExpansion.of(
+            self.eigenvectors[:, :dimensions],
+            self.eigenvalues[:dimensions],
+            SPECTRAL_FUNCTIONS[parameters.spectral](parameters.gamma),
+            head=parameters.head,
+            kernel=lambda: self.kernel,
+        )
 
 
-def open_snapshot(generation: Path) -> Snapshot:
-    """Map the arrays of a generation. Cost O(V) for the vocabulary; the rest is read on use."""
+def open_snapshot(generation: Path, parameters: SearchSettings) -> Snapshot:
+    """Map the arrays of a generation; `parameters` are those it was built with.
+
+    Cost O(V) for the vocabulary; the rest is read on use.
+    """
     starts = open_array(generation, "postings_starts")
     documents = open_array(generation, "postings_documents")
     eigenvectors = open_array(generation, "eigenvectors")
+    size = len(eigenvectors)
 
     def postings(weights: str) -> Postings:
-        return Postings(starts, documents, open_array(generation, weights), len(eigenvectors))
+        return Postings(starts, documents, open_array(generation, weights), size)
 
-    whole = has_array(generation, "expansion")
     return Snapshot(
+        generation=generation,
         vocabulary=Vocabulary(read_vocabulary(generation)),
         bm25=postings("postings_bm25"),
         tfidf=postings("postings_tfidf"),
-        expansion=WholeExpansion(open_array(generation, "expansion"))
-        if whole
-        else FactoredExpansion(eigenvectors),
+        idf=open_array(generation, "idf"),
         eigenvectors=eigenvectors,
+        eigenvalues=open_array(generation, "eigenvalues"),
+        expansion=_optional(generation, "expansion"),
+        expansion_key=(parameters.spectral, parameters.gamma, parameters.head),
+        neighbours=open_sparse(generation, "neighbours", size)
+        if has_array(generation, "neighbours_starts")
+        else None,
+        latent=LatentSpace(
+            open_array(generation, "latent_documents"), open_array(generation, "latent_terms")
+        )
+        if has_array(generation, "latent_documents")
+        else None,
         lsi=open_array(generation, "lsi_eigenvectors"),
+        lsi_eigenvalues=open_array(generation, "lsi_eigenvalues"),
     )
+
+
+def _optional(generation: Path, name: str) -> Matrix | None:
+    return open_array(generation, name) if has_array(generation, name) else None

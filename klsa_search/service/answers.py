@@ -17,14 +17,6 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, from_attributes=True, ser_json_inf_nan="null")
 
 
-class Parameters(Answer):
-    """What the ranker used; null where it has no such parameter."""
-
-    alpha: float | None
-    z: int | None
-    dimensions: int | None
-
-
 class HitAnswer(Answer):
     """One document found."""
 
@@ -43,7 +35,7 @@ class SearchAnswer(Answer):
     index: str
     generation: str
     ranker: str
-    parameters: Parameters
+    parameters: dict[str, float | int | str] = Field(description="those the ranker used")
     total: int = Field(description="documents that match, shown or not")
     time_ms: float = Field(description="of the search alone")
     hits: list[HitAnswer]
@@ -56,7 +48,7 @@ class SearchAnswer(Answer):
             index=index.name,
             generation=index.generation,
             ranker=results.ranker,
-            parameters=Parameters.model_validate(results),
+            parameters=dict(results.parameters),
             total=results.total,
             time_ms=round(time_ms, 3),
             hits=[HitAnswer.model_validate(hit) for hit in results],

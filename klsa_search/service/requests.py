@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from klsa_search.config import RankerName
+from klsa_search.config import RankerName, SpectralName
 
 MAX_HITS = 10_000
 MAX_QUERY = 10_000
@@ -72,9 +72,23 @@ class SearchRequest(Asked):
         None, ge=0, le=1, allow_inf_nan=False, description="share of the expansion; 0 is BM25"
     )
     z: int | None = Field(None, ge=1, le=MAX_SEEDS, description="documents that seed the expansion")
+    sharpness: float | None = Field(
+        None, ge=1, le=100, allow_inf_nan=False, description="power of a seed's weight"
+    )
+    spectral: SpectralName | None = Field(None, description="function of the eigenvalues")
+    gamma: float | None = Field(
+        None, gt=0, le=100, allow_inf_nan=False, description="its parameter"
+    )
+    head: int | None = Field(
+        None, ge=0, le=MAX_DIMENSIONS, description="leading eigenvectors left out"
+    )
     dimensions: int | None = Field(
         None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
     )
+
+    def parameters(self) -> dict[str, Any]:
+        """Tell how to rank, apart from what is asked and how much of it."""
+        return self.model_dump(exclude={"q", "index", "k"})
 
 
 class SearchBody(SearchRequest):

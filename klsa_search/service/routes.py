@@ -59,14 +59,7 @@ def search_body(asked: Annotated[SearchBody, Body()], catalog: Served) -> Search
 def _search(asked: SearchRequest, catalog: Catalog) -> SearchAnswer:
     with catalog.use(asked.index) as index:
         begin = time.perf_counter()
-        results = index.search(
-            asked.q,
-            asked.k,
-            ranker=asked.ranker,
-            alpha=asked.alpha,
-            z=asked.z,
-            dimensions=asked.dimensions,
-        )
+        results = index.search(asked.q, asked.k, **asked.parameters())
         return SearchAnswer.of(results, index, 1000 * (time.perf_counter() - begin))
 
 

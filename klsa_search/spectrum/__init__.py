@@ -1,5 +1,6 @@
-"""Decompose: Gram operator → eigenvectors and eigenvalues."""
+"""Decompose: document kernel → eigenvectors and eigenvalues; functions of them."""
 
 from klsa_search.spectrum.decompose import Spectrum, decompose
+from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS, SpectralFunction
 
-__all__ = ["Spectrum", "decompose"]
+__all__ = ["SPECTRAL_FUNCTIONS", "SpectralFunction", "Spectrum", "decompose"]

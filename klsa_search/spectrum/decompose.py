@@ -6,20 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy import linalg
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from threadpoolctl import threadpool_limits
 
 from klsa_search.arrays import Basis, Eigenvalues, Matrix
 from klsa_search.errors import SettingsError
-from klsa_search.kernel.gram import explicit_gram, implicit_gram
+from klsa_search.kernel import DocumentKernel
 
 RANK_TOLERANCE = 1e-10  # eigenvalues below this share of the first are rounding noise
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The top of the spectrum of K = ΦΦᵀ = UΛUᵀ.
+    """The top of the spectrum of K = UΛUᵀ.
 
     eigenvectors  U: (N, k) float64, orthonormal columns, strongest first
     eigenvalues   Λ: (k,) float64, largest first, all positive
@@ -36,38 +36,54 @@ class Spectrum:
 
 
 def decompose(
-    Phi: sparse.csr_array,
+    kernel: DocumentKernel,
     dimensions: int,
     *,
     seed: int = 0,
     applied: Callable[[], None] | None = None,
 ) -> Spectrum:
-    """Compute the `dimensions` strongest eigenpairs of K = ΦΦᵀ [KLSA §3.1].
+    """Compute the `dimensions` strongest eigenpairs of K = A Aᵀ [KLSA §3.1].
 
-    Phi         (N, V) document features
     dimensions  k; capped at N - 1 (at least 1) and at the rank of K
     seed        of the solver's start vector; same input and seed, same bits: the linear algebra
                 runs on one thread, and each eigenvector's largest entry is made positive
     applied     called once a product with K
 
-    Implicitly restarted Lanczos on the smaller of ΦΦᵀ and ΦᵀΦ, O(nnz · k + N · k²); where k is
+    Implicitly restarted Lanczos on the smaller of A Aᵀ and Aᵀ A, O(nnz · k + N · k²); where k is
     more than half of that side, a dense solver serves better. SettingsError where Lanczos does
     not converge.
     """
-    trace = float(Phi.multiply(Phi).sum())
+    N, F = kernel.features.shape
+    trace = float(kernel.diagonal.sum())
     if trace == 0:  # no document, or none with a weighted term: K is 0 and spans nothing
-        return Spectrum(np.zeros((Phi.shape[0], 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
-    wanted = max(1, min(dimensions, Phi.shape[0] - 1))
+        return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
+    wanted = max(1, min(dimensions, N - 1))
     with threadpool_limits(limits=1, user_api="blas"):
-        if Phi.shape[0] <= Phi.shape[1]:
-            eigenvectors, eigenvalues = _top_of(Phi, wanted + 1, seed, applied)
+        if 2 * (wanted + 1) >= N:
+            eigenvalues, eigenvectors = _dense(kernel, wanted + 1)
+        elif N <= F:
+            eigenvalues, eigenvectors = _iterative(
+                N, lambda x: kernel.apply(x, applied), wanted + 1, seed
+            )
         else:
-            term_side, eigenvalues = _top_of(Phi.T.tocsr(), wanted + 1, seed, applied)
-            eigenvectors = np.asarray(Phi @ term_side) / np.sqrt(eigenvalues)
+
+            def apply_on_features(x: Matrix) -> Matrix:
+                if applied is not None:
+                    applied()
+                return kernel.backward(kernel.forward(x))
+
+            # The feature side has at most F directions; one fewer is all Lanczos can give.
+            found = min(wanted + 1, F - 1)
+            eigenvalues, on_features = (
+                _iterative(F, apply_on_features, found, seed)
+                if 2 * found < F
+                else _dense_on_features(kernel, wanted + 1)
+            )
+            eigenvectors = kernel.forward(on_features) / np.sqrt(eigenvalues)
         following = eigenvalues[wanted] if len(eigenvalues) > wanted else 0.0
         eigenvectors = _with_fixed_signs(eigenvectors[:, :wanted])
         eigenvalues = eigenvalues[:wanted]
-        rest = np.asarray(Phi @ (Phi.T @ eigenvectors)) - eigenvectors * eigenvalues
+        rest = kernel.apply(eigenvectors) - eigenvectors * eigenvalues
     return Spectrum(
         eigenvectors=eigenvectors,
         eigenvalues=eigenvalues,
@@ -77,30 +93,42 @@ def decompose(
     )
 
 
-def _top_of(
-    Phi: sparse.csr_array, wanted: int, seed: int, applied: Callable[[], None] | None
-) -> tuple[Matrix, Eigenvalues]:
-    """Top eigenpairs of ΦΦᵀ, strongest first, those that are numerically zero left out."""
-    side = Phi.shape[0]
-    if 2 * wanted >= side:
-        first = max(0, side - wanted)
-        values, vectors = linalg.eigh(explicit_gram(Phi), subset_by_index=[first, side - 1])
-    else:
-        randomness = np.random.default_rng(seed)
-        start = randomness.uniform(0.5, 1.5, side)  # all positive, as the first eigenvector is
-        K = implicit_gram(Phi, applied=applied)
-        try:
-            values, vectors = eigsh(K, k=wanted, v0=start, rng=randomness)
-        except ArpackNoConvergence as error:
-            raise SettingsError(
-                f"dimensions = {wanted - 1}: only {len(error.eigenvalues)} eigenvectors converged; "
-                "build with fewer dimensions",
-                field="dimensions",
-            ) from error
+def _iterative(
+    side: int, product: Callable[[Matrix], Matrix], wanted: int, seed: int
+) -> tuple[Eigenvalues, Matrix]:
+    randomness = np.random.default_rng(seed)
+    start = randomness.uniform(0.5, 1.5, side)
+    operator = LinearOperator((side, side), matvec=product, matmat=product, dtype=np.float64)
+    try:
+        return _strongest_first(*eigsh(operator, k=wanted, v0=start, rng=randomness))
+    except ArpackNoConvergence as error:
+        raise SettingsError(
+            f"dimensions = {wanted - 1}: only {len(error.eigenvalues)} eigenvectors converged; "
+            "build with fewer dimensions",
+            field="dimensions",
+        ) from error
+
+
+def _dense(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues, Matrix]:
+    N = len(kernel)
+    return _strongest_first(
+        *linalg.eigh(kernel.explicit(), subset_by_index=[max(0, N - wanted), N - 1])
+    )
+
+
+def _dense_on_features(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues, Matrix]:
+    F = kernel.features.shape[1]
+    gram = kernel.backward(kernel.forward(np.eye(F)))
+    first = max(0, F - wanted)
+    return _strongest_first(*linalg.eigh((gram + gram.T) / 2, subset_by_index=[first, F - 1]))
+
+
+def _strongest_first(values: Eigenvalues, vectors: Matrix) -> tuple[Eigenvalues, Matrix]:
+    """Largest eigenvalues first, those that are numerically zero left out."""
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], vectors[:, order]
     kept = int(np.count_nonzero(values > RANK_TOLERANCE * values[0]))
-    return vectors[:, :kept], values[:kept]
+    return values[:kept], vectors[:, :kept]
 
 
 def _with_fixed_signs(eigenvectors: Basis) -> Basis:

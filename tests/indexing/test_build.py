@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ from klsa_search.errors import (
     SettingsError,
 )
 from klsa_search.store import verify
+from tests.conftest import ROOT
 from tests.worlds import random_documents
 
 RECORDS = [{"id": str(i), "text": text} for i, text in enumerate(random_documents(40, 30))]
@@ -43,19 +45,9 @@ def test_an_index_opens_again_as_it_was_built(tmp_path):
 def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
     index = build(RECORDS, name="a", home=tmp_path)
     files = {path.name for path in index.path.iterdir()}
-    assert files == {
-        "documents.db",
-        "eigenvalues.npy",
-        "eigenvectors.npy",
-        "expansion.npy",
-        "lsi_eigenvectors.npy",
-        "manifest.json",
-        "postings_bm25.npy",
-        "postings_documents.npy",
-        "postings_starts.npy",
-        "postings_tfidf.npy",
-        "vocabulary.txt",
-    }
+    readme = (ROOT / "index" / "README.md").read_text(encoding="utf-8")
+    described = set(re.findall(r"^\| `([\w.]+)` \|", readme, flags=re.MULTILINE))
+    assert files == described
     assert files - {"manifest.json"} == set(index.manifest.files)
 
 
@@ -147,6 +139,10 @@ def test_the_paper_preset_is_the_published_method():
 
     paper = Settings.of_preset("paper")
     assert (paper.k1, paper.b, paper.dimensions, paper.z, paper.alpha) == (2.0, 0.75, 300, 1, 0.9)
+    assert (paper.kernel_k1, paper.idf_power, paper.pairs) == (2.0, 0.5, 0.0)
+    assert not any([paper.centred, paper.normalised, paper.unit_length])
+    assert (paper.coverage, paper.latent, paper.spectral) == (0.0, 0.0, "truncation")
+    assert (paper.sharpness, paper.lexical_sharpness) == (1.0, 1.0)
 
 
 def test_progress_is_told_by_phases(tmp_path):

@@ -11,6 +11,7 @@ from tests.worlds import random_documents, topic_documents
 
 QUERIES = ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36"]
 PLAIN = {"stop_words": False, "stemmer": "none"}
+PUBLISHED = {**PLAIN, "preset": "paper"}
 
 
 def records(documents):
@@ -20,13 +21,23 @@ def records(documents):
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
     home = tmp_path_factory.mktemp("laws")
+    opened = build(records(random_documents(80, 40)), name="random", home=home, **PUBLISHED)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def default(tmp_path_factory):
+    home = tmp_path_factory.mktemp("default")
     opened = build(records(random_documents(80, 40)), name="random", home=home, **PLAIN)
     yield opened
     opened.close()
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_alpha_0_is_bm25_to_the_bit(index, query):
+def test_alpha_0_is_bm25_to_the_bit(index, default, query):
+    zero = default.scores(query, alpha=0.0)
+    assert np.array_equal(zero, default.scores(query, ranker="bm25"))
     assert np.array_equal(index.scores(query, alpha=0.0), index.scores(query, ranker="bm25"))
 
 
@@ -48,14 +59,58 @@ def test_scores_follow_the_published_formula(index, query):
     assert index.scores(query, alpha=0.4, z=3) == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_d_whole_and_in_factors_rank_alike(index, query, tmp_path):
-    factored = build(
-        records(random_documents(80, 40)), name="f", home=tmp_path, expansion_budget=0, **PLAIN
-    )
+@pytest.mark.parametrize("options", [PLAIN, PUBLISHED])
+def test_d_whole_and_in_factors_rank_alike(options, tmp_path):
+    documents = records(random_documents(80, 40))
+    whole = build(documents, name="w", home=tmp_path, **options)
+    factored = build(documents, name="f", home=tmp_path, expansion_budget=0, **options)
+    assert (whole.path / "expansion.npy").exists()
     assert not (factored.path / "expansion.npy").exists()
-    assert factored.scores(query) == pytest.approx(index.scores(query), rel=1e-4, abs=1e-4)
+    for query in QUERIES:
+        assert factored.scores(query) == pytest.approx(whole.scores(query), rel=1e-3, abs=1e-4)
     factored.close()
+    whole.close()
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_part_of_the_default_has_length_one(default, query):
+    """With the whole share given to one part, the scores have its length: 1."""
+    assert np.linalg.norm(default.scores(query, alpha=1.0, coverage=1.0, latent=0.0)) == (
+        pytest.approx(1, rel=1e-5)
+    )
+    assert np.linalg.norm(default.scores(query, alpha=1.0, coverage=0.0, latent=1.0)) == (
+        pytest.approx(1, rel=1e-5)
+    )
+    assert np.linalg.norm(default.scores(query, alpha=1.0, coverage=0.0, latent=0.0)) == (
+        pytest.approx(1, rel=1e-5)
+    )
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_default_is_linear_in_its_parts_and_never_negative(default, query):
+    def part(coverage, latent):
+        return default.scores(query, alpha=1.0, coverage=coverage, latent=latent)
+
+    # The expansion of the default weighs its seeds by coverage, so it is taken from the whole.
+    whole = default.scores(query, alpha=1.0)
+    expansion = (whole - 0.4 * part(1.0, 0.0) - 0.2 * part(0.0, 1.0)) / 0.4
+    assert np.linalg.norm(expansion) == pytest.approx(1, rel=1e-4)
+    assert (expansion > -1e-6).all()
+    assert (default.scores(query) >= 0).all()
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_bm25_finds_the_default_finds(default, query):
+    """Coverage gives every document that holds a term of the query a score above 0."""
+    assert (default.scores(query)[default.scores(query, ranker="bm25") > 0] > 0).all()
+
+
+def test_one_document_that_stands_out_holds_the_expansion_back(tmp_path):
+    """The whole length of the sharpened lexical part lies on it, so it stays first."""
+    documents = records([*topic_documents(), "a0 a1 a2 unique words here"])
+    index = build(documents, name="out", home=tmp_path, **PLAIN)
+    assert index.rank("unique words here a0")[0][0] == len(documents) - 1
+    index.close()
 
 
 @pytest.mark.parametrize("ranker", ["bm25", "klsa", "lsi"])
@@ -63,7 +118,7 @@ def test_scores_do_not_depend_on_the_order_of_documents(ranker, tmp_path):
     # Where documents tie at the z-th place the first ones are the seeds: no ties here.
     documents = records(random_documents(80, 40))
     order = np.random.default_rng(5).permutation(len(documents))
-    options = {"home": tmp_path, "dimensions": 4, **PLAIN}
+    options = {"home": tmp_path, **PLAIN}
     one = build(documents, name="one", **options)
     other = build([documents[i] for i in order], name="other", **options)
     for query in QUERIES:
@@ -87,11 +142,11 @@ def test_ties_go_by_document_order(ranker, tmp_path):
 def test_topics_are_found_through_their_own_words(tmp_path):
     """The point of it all: documents of a topic are found by words they do not hold."""
     documents = topic_documents()
-    index = build(records(documents), name="topics", home=tmp_path, dimensions=4, **PLAIN)
+    index = build(records(documents), name="topics", home=tmp_path, **PLAIN)
     for topic in range(4):
         word = f"{chr(ord('a') + topic)}0"
         holding = sum(word in text.split() for text in documents)
         assert holding < 12
-        positions, _ = index.rank(word, k=12, alpha=0.9, z=5)
+        positions, _ = index.rank(word, k=12)
         assert {position // 12 for position in positions.tolist()} == {topic}
     index.close()

@@ -20,7 +20,6 @@ DOCUMENTS = [
 @pytest.fixture(scope="session")
 def index(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    with_small_kernel = {"dimensions": 2, "alpha": 0.5, "z": 2}
-    opened = build(DOCUMENTS, name="small", home=home, **with_small_kernel)
+    opened = build(DOCUMENTS, name="small", home=home, dimensions=2, z=2)
     yield opened
     opened.close()

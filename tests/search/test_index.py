@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from klsa_search.errors import DocumentNotFound, QueryError
+from klsa_search.search.rankers import RANKERS, USES
 
 
 def found(index, query, **options):
@@ -31,17 +32,26 @@ def test_a_hit_carries_what_a_reader_needs(index):
     assert "supersonic" in hit.snippet
     assert hit.score > 0
     assert (results.total, len(results), results.ranker) == (2, 1, "bm25")
-    assert (results.alpha, results.z, results.dimensions) == (None, None, None)
+    assert results.parameters == {}
 
 
 def test_the_answer_names_its_parameters(index):
-    results = index.search("supersonic", alpha=0.25, dimensions=1)
-    assert (results.ranker, results.alpha, results.z, results.dimensions) == ("klsa", 0.25, 2, 1)
+    results = index.search("supersonic", alpha=0.25, spectral="squashing", dimensions=1)
+    assert results.ranker == "klsa"
+    assert results.parameters == {
+        "alpha": 0.25,
+        "z": 2,
+        "sharpness": 5.0,
+        "spectral": "squashing",
+        "gamma": 0.3,
+        "head": 0,
+        "dimensions": 1,
+    }
     results = index.search("supersonic", ranker="lsi")
-    assert (results.ranker, results.alpha, results.z, results.dimensions) == ("lsi", None, None, 2)
+    assert (results.ranker, results.parameters) == ("lsi", {"dimensions": 2})
 
 
-@pytest.mark.parametrize("ranker", ["klsa", "bm25", "lsi"])
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
 @pytest.mark.parametrize("query", ["", "   ", "the of a", "zeppelin", "?!", "\x00", "\ud800"])
 def test_a_query_without_known_terms_finds_nothing(index, ranker, query):
     results = index.search(query, ranker=ranker)
@@ -51,7 +61,7 @@ def test_a_query_without_known_terms_finds_nothing(index, ranker, query):
     assert not index.scores(query, ranker=ranker).any()
 
 
-@pytest.mark.parametrize("ranker", ["klsa", "bm25", "lsi"])
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
 def test_search_rank_and_scores_tell_the_same(index, ranker):
     scores = index.scores("lift and drag", ranker=ranker)
     positions, values = index.rank("lift and drag", k=100, ranker=ranker)
@@ -80,6 +90,11 @@ def test_more_hits_than_documents_gives_all_that_match(index):
         ({"dimensions": 0}, "dimensions"),
         ({"k": 0}, "k"),
         ({"beta": 1}, "beta"),
+        ({"sharpness": 0.5}, "sharpness"),
+        ({"spectral": "fourier"}, "spectral"),
+        ({"spectral": "von-neumann", "gamma": 1.0}, "gamma"),
+        ({"gamma": 0.0}, "gamma"),
+        ({"coverage": 0.9, "latent": 0.2}, "latent"),
     ],
 )
 def test_a_parameter_outside_its_limits_is_named(index, options, field):
@@ -102,3 +117,7 @@ def test_threads_get_the_same_answers(index):
     alone = [found(index, query) for query in queries]
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(lambda query: found(index, query), queries)) == alone
+
+
+def test_every_ranker_says_what_it_uses():
+    assert set(USES) == set(RANKERS)

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klsa_search.search import Index
+from klsa_search.service.requests import SearchRequest
 
 from .conftest import build_tiny
 
@@ -87,7 +88,7 @@ def test_unknown_parameter_is_refused_with_the_known_ones(client, method):
     given = {"params": asked} if method == "get" else {"json": asked}
     error = failure_of(getattr(client, method)("/search", **given), 422)
     assert error["field"] == "alhpa"
-    assert "q, index, k, ranker, alpha, z, dimensions" in error["message"]
+    assert "q, index, k, ranker, alpha, z, sharpness" in error["message"]
 
 
 def test_unknown_parameter_of_a_document_is_refused(client):
@@ -205,7 +206,7 @@ def test_request_id_that_is_not_plain_is_replaced(client, name):
 
 numbers = st.one_of(st.integers(), st.floats(), st.sampled_from([0, 1, 10, 0.5, 10_000]))
 values = st.one_of(st.text(max_size=30), numbers, st.sampled_from(["klsa", "bm25", "lsi", "tiny"]))
-names = st.sampled_from(["q", "index", "k", "ranker", "alpha", "z", "dimensions"])
+names = st.sampled_from(sorted(SearchRequest.model_fields))
 questions = st.dictionaries(st.one_of(names, st.text(max_size=5)), values, max_size=7)
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), values),

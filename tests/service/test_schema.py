@@ -6,6 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service import Catalog, create_app
+from klsa_search.service.requests import SearchRequest
 
 ROUTES = {
     ("/", "get"): {"200"},
@@ -76,7 +77,7 @@ def test_limits_are_in_the_schema(schema):
         parameter["name"]: parameter
         for parameter in operations(schema)["/search", "get"]["parameters"]
     }
-    assert list(parameters) == ["q", "index", "k", "ranker", "alpha", "z", "dimensions"]
+    assert list(parameters) == list(SearchRequest.model_fields)
     assert parameters["q"]["required"]
     assert parameters["q"]["schema"]["maxLength"] == 10_000
     assert (parameters["k"]["schema"]["minimum"], parameters["k"]["schema"]["maximum"]) == (

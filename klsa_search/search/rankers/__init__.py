@@ -1,0 +1,34 @@
+"""The rankers: each turns a query into one score a document.
+
+A ranker is a function of a snapshot, the query's terms, the parameters of the search and the
+number of dimensions to use. A new one is a file and a row here.
+"""
+
+from collections.abc import Callable
+
+from klsa_search.arrays import Scores
+from klsa_search.config import SearchSettings
+from klsa_search.search.query import QueryTerms
+from klsa_search.search.rankers.klsa import rank_klsa
+from klsa_search.search.rankers.lexical import rank_bm25
+from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
+from klsa_search.search.snapshot import Snapshot
+
+Ranker = Callable[[Snapshot, QueryTerms, SearchSettings, int], Scores]
+
+RANKERS: dict[str, Ranker] = {
+    "bm25": rank_bm25,
+    "klsa": rank_klsa,
+    "lsi": rank_lsi,
+    "lsi-cosine": rank_lsi_cosine,
+}
+
+USES: dict[str, tuple[str, ...]] = {
+    "bm25": (),
+    "klsa": ("alpha", "z", "sharpness", "spectral", "gamma", "head", "dimensions"),
+    "lsi": ("dimensions",),
+    "lsi-cosine": ("dimensions",),
+}
+"""The parameters each ranker uses: what its answers name."""
+
+__all__ = ["RANKERS", "USES", "Ranker"]

@@ -1,0 +1,79 @@
+"""Kernel LSA: the query kernel, expanded through the documents it finds.
+
+    score = α · (s_E · E + s_T · T + s_L · L) + (1 - α) · X
+
+    E  expansion  top_z(k_q) · D_f, seeds weighted by (k_q / max)^p (and by their coverage, cubed)
+    T  coverage   of the query's terms by a document and its neighbours
+    L  latent     cosine of document and query on the first eigenvectors
+    X  lexical    k_q, sharpened: (k_q / max)^p'
+
+Each part is cut at 0 and scaled to length 1, so that α means the same for every query. The
+sharpened lexical part is what holds the expansion back: where one document stands out in k_q
+its whole length lies on that one; where none does, it is spread thin and the expansion decides.
+
+With s_T = s_L = 0, p = p' = 1 and no scaling this is α · top_z(k_q) · D + (1 - α) · k_q, the
+published formula [KLSA §3.3-3.4]; the preset `paper` is that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from klsa_search.arrays import Scores
+from klsa_search.config import SearchSettings
+from klsa_search.expansion import coverage, top_z
+from klsa_search.search.query import QueryTerms
+from klsa_search.search.rankers.lexical import rank_bm25
+from klsa_search.search.snapshot import Snapshot
+
+COVERAGE_POWER = 3  # a seed counts by the cube of its coverage
+
+
+def rank_klsa(
+    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+) -> Scores:
+    """Score by Kernel LSA; α = 0 is BM25, to the bit.
+
+    Cost O(z · N) for an expansion stored whole, else O(nnz + N · k); O(N · m) for the latent part
+    and the postings of the query times the edges of a document for coverage.
+    """
+    row = rank_bm25(snapshot, query, parameters, dimensions)
+    if parameters.alpha == 0 or not row.any():
+        return row
+    seeds, weights = top_z(row, parameters.z)
+    weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
+    parts: list[tuple[float, Scores]] = []
+    if snapshot.neighbours is not None and parameters.coverage:
+        covered = coverage(
+            snapshot.bm25, snapshot.neighbours, query.numbers, query.counts, snapshot.idf
+        )
+        weights = weights * (covered[seeds] / covered.max()) ** COVERAGE_POWER
+        parts.append((parameters.coverage, covered))
+    if snapshot.latent is not None and parameters.latent:
+        parts.append((parameters.latent, snapshot.latent.cosines(query.numbers, query.counts)))
+    expanded = snapshot.expansion_of(parameters, dimensions).expand(seeds, weights)
+    parts.append((1 - parameters.coverage - parameters.latent, expanded))
+    lexical = row * (row / row.max()) ** np.float32(parameters.lexical_sharpness - 1)
+    return _mixed(parts, lexical, parameters)
+
+
+def _mixed(
+    parts: list[tuple[float, Scores]], lexical: Scores, parameters: SearchSettings
+) -> Scores:
+    scaled = _unit if parameters.unit_length else _as_it_is
+    scores = np.float32(1 - parameters.alpha) * scaled(lexical)
+    for share, part in parts:
+        scores += np.float32(parameters.alpha * share) * scaled(part)
+    return scores
+
+
+def _unit(part: Scores) -> Scores:
+    """Cut at 0 and scale to length 1; all 0 stays 0."""
+    positive = np.maximum(part, 0)
+    # Not by BLAS, whose bits change with its threads.
+    length = np.sqrt(np.einsum("n,n->", positive, positive, dtype=np.float64))
+    return positive / np.float32(length) if length else positive
+
+
+def _as_it_is(part: Scores) -> Scores:
+    return part
