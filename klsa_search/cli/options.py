@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 import click
 from pydantic.fields import FieldInfo
@@ -24,6 +24,12 @@ home_option = click.option(
     help="Folder of the indexes.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+json_file_option = click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write the figures to this file, in full precision.",
+)
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
@@ -42,6 +48,24 @@ config_option = click.option(
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="TOML file of settings; an option given here beats it, it beats the preset.",
 )
+
+
+class FigurePath(click.Path):
+    """Type of an option that names a picture to draw; another ending is wrong usage."""
+
+    _endings = (".png", ".svg")
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> Any:
+        """Turn what was typed into a Path."""
+        path = cast(Path, super().convert(value, parameter, context))
+        if path.suffix.lower() not in self._endings:
+            self.fail(f"{path} does not end in one of {', '.join(self._endings)}", parameter)
+        return path
 
 
 def collections_home(data: Path | None) -> Path:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -35,8 +36,23 @@ def write_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
+def write_json_file(path: Path, value: Any) -> None:
+    """Write a value to a file, for programs."""
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def make_folders(*files: Path | None) -> None:
+    """Make the folders of the files to come, before the work and not after it."""
+    for file in files:
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+
+
 def write_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-    """Write rows as wide as the terminal is; to a pipe one line each, never cut or wrapped."""
+    """Write rows as wide as the terminal is; to a pipe one line each, never cut or wrapped.
+
+    Without a column that wraps, they are as wide as they must be: a figure cut short would lie.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -53,7 +69,8 @@ def write_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
     for row in rows:
         # Text, so that brackets in a document are not read as markup.
         table.add_row(*(Text(cell.translate(_NO_CONTROLS)) for cell in row))
-    console = Console(file=sys.stdout, width=None if terminal else _UNBOUNDED, highlight=False)
+    fits = terminal and any(column.wraps for column in columns)
+    console = Console(file=sys.stdout, width=None if fits else _UNBOUNDED, highlight=False)
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():

@@ -1,24 +1,53 @@
-"""Judge: runs and judgements to measures, the MAP table and Figure 1."""
+"""Judge: runs and judgements to measures, comparisons, the MAP table and Figure 1."""
 
+from klsa_search.evaluation.comparison import TIE, Compared, Comparison, Contrast, compare
+from klsa_search.evaluation.differences import draw_differences
 from klsa_search.evaluation.figure import draw_grid
 from klsa_search.evaluation.grid import Grid, measure_grid
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
 from klsa_search.evaluation.rankings import rank_all
-from klsa_search.evaluation.runs import Ranking, recorded, told_apart
-from klsa_search.evaluation.systems import SYSTEMS, System, judge_systems
+from klsa_search.evaluation.runs import Ranking, read_run, recorded, told_apart
+from klsa_search.evaluation.significance import (
+    effect_size,
+    holm,
+    paired_t_test,
+    randomisation_test,
+)
+from klsa_search.evaluation.systems import (
+    ALL_SYSTEMS,
+    DEFAULT_SYSTEM,
+    SYSTEMS,
+    System,
+    judge_runs,
+    judge_systems,
+)
 
 __all__ = [
+    "ALL_SYSTEMS",
+    "DEFAULT_SYSTEM",
     "MEASURES",
     "SYSTEMS",
+    "TIE",
+    "Compared",
+    "Comparison",
+    "Contrast",
     "Grid",
     "Judge",
     "Measured",
     "Ranking",
     "System",
+    "compare",
+    "draw_differences",
     "draw_grid",
+    "effect_size",
+    "holm",
+    "judge_runs",
     "judge_systems",
     "measure_grid",
+    "paired_t_test",
+    "randomisation_test",
     "rank_all",
+    "read_run",
     "recorded",
     "told_apart",
 ]

@@ -1,4 +1,4 @@
-"""The paper's Figure 1, drawn: the same grid gives the same bytes."""
+"""The paper's Figure 1, drawn."""
 
 from __future__ import annotations
 
@@ -6,50 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from klsa_search.errors import MissingExtra, SettingsError
+from klsa_search.evaluation.drawing import GREY, PALE, drawn
 from klsa_search.evaluation.grid import Grid
 
-FORMATS = ("png", "svg")
-"""The file name endings that `draw_grid` writes."""
-
-_STYLE: Any = {
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "font.family": "DejaVu Sans",  # comes with matplotlib: every machine has it
-    "font.size": 10,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "klsa-search",  # ids of the elements; random otherwise
-}
-# What matplotlib would write beside the picture: the date and its own version.
-_METADATA = {"png": {"Software": None}, "svg": {"Creator": None, "Date": None}}
 _COLOURS = ("#0b2e59", "#1b6ca8", "#1f8a70", "#a8681c", "#b23a2e")
 _MARKERS = ("o", "s", "^", "D", "v")
-_REGION = "#e5e7eb"
-_GREY = "#4b5563"
 
 
 def draw_grid(grid: Grid, path: Path) -> None:
     """Draw MAP against α, a line for each z, above the grey of BM25 and the dashes of LSI.
 
-    The ending of `path` chooses the format. SettingsError for another ending, MissingExtra
-    without matplotlib, OSError.
+    Errors are those of `drawn`.
     """
-    ending = path.suffix[1:].lower()
-    if ending not in FORMATS:
-        raise SettingsError(
-            f"out = {str(path)!r}: a figure is a .png or an .svg: end its name in one of the two",
-            field="out",
-        )
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra(
-            "figures need matplotlib, which is not installed: pip install 'klsa-search[figures]'"
-        ) from None
-    with rc_context(_STYLE):
-        figure = Figure(figsize=(7.2, 4.5), dpi=150, layout="constrained")
+    with drawn(path, 7.2, 4.5) as figure:
         axes = figure.add_subplot()
         _draw_lines(axes, grid)
         _mark_best(axes, grid)
@@ -57,7 +26,6 @@ def draw_grid(grid: Grid, path: Path) -> None:
         axes.set_title(f"Kernel LSA on {grid.collection}", loc="left", fontweight="bold")
         axes.set_xlabel("α, share of the expansion (0 is BM25)")
         axes.set_ylabel("mean average precision")
-        figure.savefig(path, metadata=_METADATA[ending])
 
 
 def _draw_lines(axes: Any, grid: Grid) -> None:
@@ -67,8 +35,8 @@ def _draw_lines(axes: Any, grid: Grid) -> None:
     axes.set_ylim(bottom, max(values) + 2 * margin)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xticks(grid.alphas)
-    axes.axhspan(bottom, grid.bm25, color=_REGION, linewidth=0, zorder=0)
-    axes.axhline(grid.lsi, color=_GREY, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
+    axes.axhspan(bottom, grid.bm25, color=PALE, linewidth=0, zorder=0)
+    axes.axhline(grid.lsi, color=GREY, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
     looks = zip(grid.points.values(), _COLOURS, _MARKERS, strict=True)
     for line, colour, marker in looks:
         axes.plot(grid.alphas, line, color=colour, marker=marker, markersize=4.5, linewidth=1.6)
@@ -91,7 +59,7 @@ def _name_lines(axes: Any, grid: Grid) -> None:
         (line[-1], f"z = {z}", colour)
         for (z, line), colour in zip(grid.points.items(), _COLOURS, strict=True)
     ]
-    names += [(grid.bm25, f"BM25 {grid.bm25:.3f}", _GREY), (grid.lsi, f"LSI {grid.lsi:.3f}", _GREY)]
+    names += [(grid.bm25, f"BM25 {grid.bm25:.3f}", GREY), (grid.lsi, f"LSI {grid.lsi:.3f}", GREY)]
     names.sort()
     low, high = axes.get_ylim()
     heights = _spread([height for height, _, _ in names], (high - low) / 20)

@@ -34,10 +34,12 @@ _OF_GAIN = {ir_measures.nDCG @ 10: "ndcg@10"}
 class Measured:
     """What a run scored: one value a measure and judged query.
 
-    `queries` maps every judged query, in the order of the judgements, to its values by measure.
+    `queries` maps every judged query, in the order of the judgements, to its values by measure;
+    `answered` counts those for which the run has at least one document.
     """
 
     queries: Mapping[str, Mapping[str, float]]
+    answered: int
 
     def values(self, measure: str) -> list[float]:
         """Return the values of one measure, query by query, in the order of `queries`."""
@@ -86,9 +88,13 @@ class Judge:
 
         The run is read once, one ranking at a time: memory stays at one ranking.
         """
-        found = {r.query_id: self.score(r) for r in run if r.query_id in self._evaluators}
+        judged = (ranking for ranking in run if ranking.query_id in self._evaluators)
+        found = {r.query_id: self.score(r) for r in judged if r.document_ids}
         nothing = dict.fromkeys(self.measures, 0.0)
-        return Measured({query: found.get(query, nothing) for query in self.query_ids})
+        return Measured(
+            queries={query: found.get(query, nothing) for query in self.query_ids},
+            answered=len(found),
+        )
 
     def score(self, ranking: Ranking) -> dict[str, float]:
         """Measure the ranking of one judged query; KeyError if it is not judged.

@@ -1,11 +1,12 @@
 """Runs: for each query the ranking of the documents; and the files that carry them.
 
 A run file is TREC's: six columns a line, `query Q0 document rank score tag`, ranks from 1.
+What reads it back goes by the scores alone, as trec_eval does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Scores
+from klsa_search.collection.intake import text_fault
+from klsa_search.collection.lines import lines
 from klsa_search.errors import CollectionError
 
+_LARGEST = float(np.finfo(np.float32).max)
 _SUBNORMAL = 0x7FFFFF
 """How many 32-bit floats lie between 0 and the smallest normal one."""
 
@@ -48,6 +52,54 @@ def recorded(run: Iterable[Ranking], path: Path, tag: str) -> Iterator[Ranking]:
                 for rank, (document, score) in enumerate(answers, start=1)
             )
             yield ranking
+
+
+def read_run(path: Path) -> list[Ranking]:
+    """Read a run file, plain or gzip, into one ranking a query, in the order of their first lines.
+
+    Documents are sorted as trec_eval sorts them, by score in 32 bits and then by id, both
+    descending; the order of the lines and the ranks they claim count for nothing. Blank lines are
+    passed over. CollectionError names file and line of what is no such line, of a score that is no
+    number or too large, and of a document that a query is given twice. Memory: the whole run.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for number, line in lines(path):
+        where = f"{path}:{number}"
+        fault = text_fault(line)
+        if fault:
+            raise CollectionError(f"{where}: the line {fault}; mend it")
+        columns = line.split()
+        if not columns:
+            continue
+        if len(columns) != 6:
+            raise CollectionError(
+                f"{where}: {len(columns)} columns; a run has 6: query Q0 document rank score tag"
+            )
+        query, _, document, _, score, _ = columns
+        answers = found.setdefault(query, {})
+        if document in answers:
+            raise CollectionError(
+                f"{where}: query {query} is given document {document} a second time; keep one"
+            )
+        answers[document] = _score(score, where)
+    return [_sorted(query, answers) for query, answers in found.items()]
+
+
+def _score(digits: str, where: str) -> float:
+    try:
+        score = float(digits)
+    except ValueError:
+        raise CollectionError(f"{where}: the score {digits!r} is not a number") from None
+    if not abs(score) <= _LARGEST:  # nan is not either
+        raise CollectionError(f"{where}: the score {digits} is not a number that 32 bits can hold")
+    return score
+
+
+def _sorted(query: str, answers: Mapping[str, float]) -> Ranking:
+    ids = np.array(sorted(answers, reverse=True), dtype=object)
+    scores = np.array([answers[document] for document in ids], dtype=np.float32)
+    order = np.argsort(-scores, kind="stable")
+    return Ranking(query, tuple(ids[order]), scores[order])
 
 
 def told_apart(scores: Scores) -> npt.NDArray[np.float32]:

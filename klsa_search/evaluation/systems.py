@@ -1,16 +1,18 @@
-"""The systems of the MAP table, and how each is judged."""
+"""The systems that are measured side by side, and how each is judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from klsa_search.collection.model import Collection, Query
-from klsa_search.config import RankerName
-from klsa_search.evaluation.measures import Judge, Measured
+from klsa_search.config import RankerName, Settings
+from klsa_search.errors import CollectionError
+from klsa_search.evaluation.measures import MEASURES, Judge, Measured
 from klsa_search.evaluation.rankings import rank_all
-from klsa_search.evaluation.runs import recorded
+from klsa_search.evaluation.runs import read_run, recorded
 from klsa_search.search import Index
 
 
@@ -26,42 +28,76 @@ class System:
     ranker: RankerName
 
 
+_PAPER = System(name="paper", preset="paper", ranker="klsa")
+
 SYSTEMS = (
     System(name="bm25", preset="default", ranker="bm25"),
     System(name="lsi", preset="default", ranker="lsi"),
-    System(name="paper", preset="paper", ranker="klsa"),
+    _PAPER,
     System(name="klsa", preset="default", ranker="klsa"),
 )
-"""In the order of the table; the first is what the others are compared with."""
+"""Those of the MAP table, in its order; the first is what the others are compared with."""
+
+ALL_SYSTEMS = (
+    *(System(name=name, preset="default", ranker=name) for name in get_args(RankerName)),
+    _PAPER,
+)
+"""Those of a comparison: every ranker there is on the default index, and the published method."""
+
+DEFAULT_SYSTEM = Settings.of_preset().ranker
+"""Name of the one that a user gets who asks for nothing."""
 
 
 def judge_systems(
     collection: Collection,
     index_of: Callable[[str], Index],
     *,
+    systems: Sequence[System] = SYSTEMS,
+    measures: Sequence[str] = MEASURES,
     run_dir: Path | None = None,
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> dict[str, Measured]:
-    """Measure every system on the judged queries of a collection.
+    """Measure systems, by name, on the judged queries of a collection.
 
     `index_of` gives the index of a preset over the collection's documents. With `run_dir`, an
     existing folder, each run is also written there as `<collection>.<system>.run`. `progress` is
     told ("<collection> systems", done, total).
     CollectionError if the collection has no judgements, OSError.
     """
-    judge = Judge(collection.judgements())
+    judge = Judge(collection.judgements(), measures)
     queries = judged_queries(collection, judge)
     measured = {}
-    for number, system in enumerate(SYSTEMS):
+    for number, system in enumerate(systems):
         if progress is not None:
-            progress(f"{collection.name} systems", number, len(SYSTEMS))
+            progress(f"{collection.name} systems", number, len(systems))
         run = rank_all(index_of(system.preset), queries, ranker=system.ranker)
         if run_dir is not None:
             path = run_dir / f"{collection.name}.{system.name}.run"
             run = recorded(run, path, tag=system.name)
         measured[system.name] = judge.measure(run)
     if progress is not None:
-        progress(f"{collection.name} systems", len(SYSTEMS), len(SYSTEMS))
+        progress(f"{collection.name} systems", len(systems), len(systems))
+    return measured
+
+
+def judge_runs(
+    collection: Collection, files: Mapping[str, Path], *, measures: Sequence[str] = MEASURES
+) -> dict[str, Measured]:
+    """Measure run files of other systems, by name, on the judged queries of a collection.
+
+    A judged query that a run misses counts 0. CollectionError for what `read_run` refuses, for a
+    run that answers none of the judged queries, and if there are no judgements.
+    """
+    judge = Judge(collection.judgements(), measures)
+    measured = {}
+    for name, path in files.items():
+        found = judge.measure(read_run(path))
+        if not found.answered:
+            raise CollectionError(
+                f"{path} answers none of the {len(judge.query_ids)} judged queries of "
+                f"{collection.name}: check that it is a run on that collection, with its query ids"
+            )
+        measured[name] = found
     return measured
 
 

@@ -38,6 +38,16 @@ def test_a_terminal_is_filled_and_ids_stay_whole(monkeypatch):
     assert "an-id-of-some-length" in lines[1]
 
 
+def test_figures_are_whole_on_a_narrow_terminal(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    write_table([Column(f"p{n}", right=True) for n in range(9)], [["0.0004"] * 9])
+    lines = click.unstyle(terminal.getvalue()).splitlines()
+    assert lines[1].split() == ["0.0004"] * 9
+
+
 def test_nothing_moves_where_there_is_no_terminal():
     stream = io.StringIO()
     with progress_bar(stream) as bar:

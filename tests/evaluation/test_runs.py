@@ -1,3 +1,7 @@
+import gzip
+import tempfile
+from pathlib import Path
+
 import ir_measures
 import numpy as np
 import pytest
@@ -6,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from klsa_search.errors import CollectionError
-from klsa_search.evaluation import Judge, Ranking, recorded, told_apart
+from klsa_search.evaluation import Judge, Ranking, read_run, recorded, told_apart
 from tests.evaluation.worlds import judgement
 
 FINITE = st.floats(-(2.0**100), 2.0**100, width=32)
@@ -77,3 +81,110 @@ def test_other_tools_find_our_figures_in_the_file(tmp_path):
         list(named.values()), qrels, ir_measures.read_trec_run(str(path))
     )
     assert ours == pytest.approx({name: theirs[m] for name, m in named.items()}, abs=1e-12)
+
+
+def test_a_run_is_sorted_by_score_and_then_by_id_both_descending(tmp_path):
+    path = tmp_path / "x.run"
+    path.write_text(
+        "2 Q0 a 1 1.5 t\n"
+        "1 Q0 d10 9 0.5 t\n"
+        "\n"
+        "1\tQ0\td9 1 0.5 t\r\n"
+        "2 Q0 b 1 -3e0 t\n"
+        "1 0 top 77 2 other-tag\n"
+        "1 Q0 d2 x 0.5 t"
+    )
+    first, second = read_run(path)
+    assert (first.query_id, first.document_ids) == ("2", ("a", "b"))
+    # As strings, "d9" > "d2" > "d10".
+    assert (second.query_id, second.document_ids) == ("1", ("top", "d9", "d2", "d10"))
+    assert second.scores.tolist() == [2, 0.5, 0.5, 0.5]
+
+
+def test_scores_that_32_bits_cannot_part_are_tied(tmp_path):
+    path = tmp_path / "x.run"
+    path.write_text("1 Q0 a 1 1.00000001 t\n1 Q0 b 2 1 t\n")
+    assert read_run(path)[0].document_ids == ("b", "a")
+
+
+def test_a_packed_run_is_known_by_its_first_bytes(tmp_path):
+    path = tmp_path / "x.run"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf1 Q0 a 1 1 t\n"))
+    assert [ranking.query_id for ranking in read_run(path)] == ["1"]
+
+
+def test_an_empty_run(tmp_path):
+    path = tmp_path / "x.run"
+    path.write_text("\n")
+    assert read_run(path) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"1 Q0 b 2 0.5", "5 columns; a run has 6"),
+        (b"1 Q0 b 2 0.5 my tag", "7 columns; a run has 6"),
+        (b"1,Q0,b,2,0.5,t", "1 columns"),
+        (b"1 Q0 b 2 high t", "the score 'high' is not a number"),
+        (b"1 Q0 b 2 0,5 t", "the score '0,5' is not a number"),
+        (b"1 Q0 b 2 nan t", "the score nan is not a number that 32 bits"),
+        (b"1 Q0 b 2 -inf t", "the score -inf is not"),
+        (b"1 Q0 b 2 1e39 t", "the score 1e39 is not"),
+        (b"1 Q0 a 2 0.5 t", "query 1 is given document a a second time"),
+        (b"1 Q0 b\0 2 0.5 t", "NUL"),
+        (b"1 Q0 caf\xe9 2 0.5 t", "is not UTF-8: byte 0xe9"),
+    ],
+)
+def test_a_broken_line_is_named(line, reason, tmp_path):
+    path = tmp_path / "x.run"
+    path.write_bytes(b"1 Q0 a 1 1 t\n" + line + b"\n1 Q0 z 3 0.1 t\n")
+    with pytest.raises(CollectionError) as raised:
+        read_run(path)
+    assert raised.value.message.startswith(f"{path}:2: ")
+    assert reason in raised.value.message
+
+
+def test_a_file_that_cannot_be_read_whole(tmp_path):
+    path = tmp_path / "x.run"
+    with pytest.raises(CollectionError, match=r"x\.run: cannot be read"):
+        read_run(path)
+    rows = b"".join(b"1 Q0 %d 1 %d t\n" % (n, n) for n in range(5000))
+    path.write_bytes(gzip.compress(rows)[:-500])
+    with pytest.raises(CollectionError, match=r"x\.run:\d+: the gzip data is cut short"):
+        read_run(path)
+
+
+def test_a_run_is_judged_as_trec_eval_judges_it(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = [
+        f"{query} Q0 d{document} 1 {rng.integers(0, 5) / 7} t"
+        for query in range(5)
+        for document in range(100)
+    ]
+    judgements = [
+        judgement(str(query), f"d{document}")
+        for query in range(6)
+        for document in rng.choice(100, 10, replace=False)
+    ]
+    path = tmp_path / "x.run"
+    path.write_text("\n".join(rng.permutation(rows)))
+    ours = Judge(judgements).measure(read_run(path))
+    qrels = [ir_measures.Qrel(j.query_id, j.document_id, j.grade) for j in judgements]
+    measures = [ir_measures.AP, ir_measures.nDCG @ 10]
+    theirs = ir_measures.pytrec_eval.calc_aggregate(
+        measures, qrels, ir_measures.read_trec_run(str(path))
+    )
+    assert ours.means()["map"] == pytest.approx(theirs[measures[0]], abs=1e-12)
+    assert ours.means()["ndcg@10"] == pytest.approx(theirs[measures[1]], abs=1e-12)
+    assert ours.answered == 5
+
+
+@given(arrays(np.float32, st.integers(1, 30), elements=FINITE))
+def test_what_is_recorded_is_read_back(values):
+    ids = tuple(f"d{number}" for number in range(len(values)))
+    run = [Ranking("q", ids, falling(values))]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.run"
+        list(recorded(run, path, tag="t"))
+        (found,) = read_run(path)
+    assert found.document_ids == ids

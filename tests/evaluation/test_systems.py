@@ -1,8 +1,19 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from klsa_search.collection.model import Query
-from klsa_search.evaluation import SYSTEMS, judge_systems, rank_all
+from klsa_search.config import RankerName
+from klsa_search.errors import CollectionError
+from klsa_search.evaluation import (
+    ALL_SYSTEMS,
+    DEFAULT_SYSTEM,
+    SYSTEMS,
+    judge_runs,
+    judge_systems,
+    rank_all,
+)
 from tests.evaluation.worlds import FakeIndex, tiny
 
 
@@ -60,3 +71,41 @@ def test_ranking_scores_are_what_the_index_said():
     index, _ = tiny()
     (ranking,) = rank_all(index, [Query(id="1", text="first")])
     assert np.array_equal(ranking.scores, np.array([3, 2, 1, 0], dtype=np.float32))
+
+
+def test_a_comparison_has_every_ranker_and_the_published_method():
+    rankers = [system.ranker for system in ALL_SYSTEMS if system.preset == "default"]
+    assert rankers == list(get_args(RankerName))
+    assert [s.name for s in ALL_SYSTEMS if s.preset == "paper"] == ["paper"]
+    names = [system.name for system in ALL_SYSTEMS]
+    assert len(set(names)) == len(names)
+    assert DEFAULT_SYSTEM in names
+
+
+def test_only_the_systems_and_measures_asked_for():
+    index, collection = tiny()
+    measured = judge_systems(
+        collection, lambda preset: index, systems=SYSTEMS[:1], measures=("p@10",)
+    )
+    assert list(measured) == ["bm25"]
+    assert measured["bm25"].means() == {"p@10": pytest.approx(0.2 / 2)}
+    # The second query finds nothing.
+    assert measured["bm25"].answered == 1
+
+
+def test_runs_of_other_systems_are_judged_on_the_same_queries(tmp_path):
+    _, collection = tiny()
+    path = tmp_path / "other.run"
+    path.write_text("2 Q0 d0 1 5 t\nunjudged Q0 d1 1 5 t\n")
+    measured = judge_runs(collection, {"other": path})
+    assert measured["other"].values("map") == [0.0, 1.0]
+    assert measured["other"].answered == 1
+
+
+@pytest.mark.parametrize("content", ["", "01 Q0 d1 1 5 t\n"])
+def test_a_run_that_answers_nothing_is_that_of_another_collection(content, tmp_path):
+    _, collection = tiny()
+    path = tmp_path / "other.run"
+    path.write_text(content)
+    with pytest.raises(CollectionError, match=r"none of the 2 judged queries of tiny"):
+        judge_runs(collection, {"other": path})

@@ -1,0 +1,239 @@
+"""klsa-eval compare: systems side by side, and how much of it is luck."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import FigurePath, data_option, json_file_option
+from klsa_search.cli.output import (
+    Column,
+    make_folders,
+    progress_bar,
+    write_json_file,
+    write_table,
+)
+from klsa_search.cli.workshop import open_targets, open_workshop
+
+if TYPE_CHECKING:
+    from klsa_search.collection import Collection
+    from klsa_search.evaluation import Comparison, Measured
+    from klsa_search.evaluation.comparison import AtQuery, Contrast
+
+_TARGET = "{target}"
+
+
+@click.command()
+@click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
+@data_option
+@click.option(
+    "--run",
+    "runs",
+    metavar="NAME=FILE",
+    multiple=True,
+    callback=lambda _context, _parameter, given: _checked_runs(given),
+    help="A TREC run file of another system, plain or gzip; {target} in FILE stands for the name "
+    "of each target. May be given several times.",
+)
+@click.option(
+    "--measure",
+    type=click.Choice(["map", "ndcg@10", "p@10", "recall@1000"]),
+    default="map",
+    show_default=True,
+    help="What to compare by.",
+)
+@click.option(
+    "--baseline",
+    metavar="SYSTEM",
+    default="bm25",
+    show_default=True,
+    help="The system that the others are compared with.",
+)
+@json_file_option
+@click.option("--plot", type=FigurePath(), help="Also draw the default, query by query.")
+@debug_option
+def compare(
+    targets: Sequence[str],
+    data: Path | None,
+    runs: Mapping[str, str],
+    measure: str,
+    baseline: str,
+    json_file: Path | None,
+    plot: Path | None,
+) -> None:
+    """Compare all rankers, the published method and other systems' runs on every TARGET.
+
+    TARGET is as for klsa-eval map. A run file has six columns a line, in any order of lines: query
+    Q0 document rank score tag. It is sorted as trec_eval does, by score and then by document id,
+    both descending; a judged query that it misses counts 0.
+
+    A difference of at most 0.01 is a tie. The p values are two-sided, of a paired randomisation
+    test (100,000 flips with a fixed seed, or all of them for up to 16 queries) and of a paired
+    t-test, each with Holm's correction over the systems of the target.
+    """
+    from klsa_search.evaluation import (
+        ALL_SYSTEMS,
+        DEFAULT_SYSTEM,
+        draw_differences,
+        judge_runs,
+        judge_systems,
+    )
+    from klsa_search.evaluation import compare as compare_systems
+
+    _check_names([system.name for system in ALL_SYSTEMS], runs, baseline)
+    if plot is not None and baseline == DEFAULT_SYSTEM:
+        raise click.UsageError(f"--plot draws {DEFAULT_SYSTEM}: choose another --baseline")
+    collections = open_targets(targets, data)
+    if len(collections) > 1:
+        _check_patterns(runs)
+    make_folders(json_file, plot)
+    # Runs first: a broken line shows at once, not after every index has been built.
+    judged: dict[str, dict[str, Measured]] = {}
+    for target, collection in collections.items():
+        files = {name: Path(file.replace(_TARGET, collection.name)) for name, file in runs.items()}
+        judged[target] = judge_runs(collection, files, measures=(measure,))
+        _note_gaps(collection, judged[target])
+    comparisons = []
+    with progress_bar() as bar, open_workshop() as workshop:
+        for target, collection in collections.items():
+            systems = judge_systems(
+                collection,
+                partial(workshop.index, target, collection),
+                systems=ALL_SYSTEMS,
+                measures=(measure,),
+                progress=bar,
+            )
+            comparisons.append(
+                compare_systems(
+                    systems | judged[target],
+                    target=collection.name,
+                    measure=measure,
+                    baseline=baseline,
+                )
+            )
+    if json_file is not None:
+        write_json_file(json_file, {c.target: c.as_json() for c in comparisons})
+    if plot is not None:
+        draw_differences(comparisons, DEFAULT_SYSTEM, plot)
+    _write_comparisons(comparisons)
+
+
+def _checked_runs(given: Sequence[str]) -> dict[str, str]:
+    """Part NAME=FILE; the file may hold further signs of equality."""
+    files: dict[str, str] = {}
+    for option in given:
+        name, equals, file = option.partition("=")
+        if not (name.strip() and equals and file):
+            raise click.BadParameter(f"{option!r} is not NAME=FILE")
+        if name in files:
+            raise click.BadParameter(f"two runs are called {name}: give each its own name")
+        files[name] = file
+    return files
+
+
+def _check_names(systems: Sequence[str], runs: Mapping[str, str], baseline: str) -> None:
+    for name in runs:
+        if name in systems:
+            raise click.BadParameter(
+                f"{name} is a system of this program: give the run another name",
+                param_hint="--run",
+            )
+    known = [*systems, *runs]
+    if baseline not in known:
+        raise click.BadParameter(
+            f"{baseline!r} is none of {', '.join(known)}", param_hint="--baseline"
+        )
+
+
+def _check_patterns(runs: Mapping[str, str]) -> None:
+    for name, file in runs.items():
+        if _TARGET not in file:
+            raise click.BadParameter(
+                f"{name}={file}: with several targets, write {_TARGET} where their names differ",
+                param_hint="--run",
+            )
+
+
+def _note_gaps(collection: Collection, judged: Mapping[str, Measured]) -> None:
+    for name, measured in judged.items():
+        asked = len(measured.queries)
+        if measured.answered < asked:
+            click.echo(
+                f"note: {name} answers {measured.answered} of the {asked} judged queries of "
+                f"{collection.name}; the others count 0",
+                err=True,
+            )
+
+
+def _write_comparisons(comparisons: Sequence[Comparison]) -> None:
+    from klsa_search.evaluation import TIE
+
+    for comparison in comparisons:
+        asked = len(comparison.systems[comparison.baseline].values)
+        click.echo(f"{comparison.target}: {comparison.measure} over {asked} judged queries")
+        click.echo()
+        _write_contrasts(comparison)
+        click.echo()
+        _write_extremes(comparison)
+        click.echo()
+    click.echo(
+        f"gain, p, d and the rest are against {comparisons[0].baseline}. p: randomisation test and "
+        "t-test, two-sided, Holm-corrected.\n"
+        f"d: effect size. Ties differ by at most {TIE:g}; hurt is the share of losses; robust is "
+        "(wins - losses) / queries.\n"
+        "worst 10%: mean difference of the worst tenth of the queries."
+    )
+
+
+def _write_contrasts(comparison: Comparison) -> None:
+    columns = [Column("system"), Column(comparison.measure, right=True)]
+    columns += [
+        Column(title, right=True)
+        for title in ("gain", "p rand", "p t", "d", "won", "lost", "tied", "hurt", "robust")
+    ]
+    columns.append(Column("worst 10%", right=True))
+    rows = []
+    for name, system in comparison.systems.items():
+        cells = [""] * 10 if system.contrast is None else _cells(system.contrast)
+        rows.append((name, f"{system.mean:.4f}", *cells))
+    write_table(columns, rows)
+
+
+def _cells(contrast: Contrast) -> list[str]:
+    return [
+        "" if contrast.gain is None else f"{contrast.gain:+.1%}",
+        _p_value(contrast.randomisation_test.holm),
+        _p_value(contrast.t_test.holm),
+        "" if contrast.effect_size is None else f"{contrast.effect_size:+.2f}",
+        str(contrast.wins),
+        str(contrast.losses),
+        str(contrast.ties),
+        f"{contrast.hurt:.1%}",
+        f"{contrast.robustness:+.2f}",
+        f"{contrast.worst_tenth:+.3f}",
+    ]
+
+
+def _p_value(p: float) -> str:
+    return "<.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def _write_extremes(comparison: Comparison) -> None:
+    title = f"query:{comparison.baseline}→system"
+    columns = [Column("system"), Column("end"), Column(title, wraps=True)]
+    rows = []
+    for name, system in comparison.systems.items():
+        if system.contrast is not None:
+            rows.append((name, "worst", _queries(system.contrast.worst)))
+            rows.append(("", "best", _queries(system.contrast.best)))
+    write_table(columns, rows)
+
+
+def _queries(found: Sequence[AtQuery]) -> str:
+    # Without spaces inside, so that a narrow terminal breaks between queries.
+    return "  ".join(f"{at.query}:{at.baseline:.2f}→{at.value:.2f}" for at in found) or "none"

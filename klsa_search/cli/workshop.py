@@ -1,0 +1,63 @@
+"""What judging needs before it can start: collections by target, and their indexes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from klsa_search.cli.options import collections_home
+
+if TYPE_CHECKING:
+    from klsa_search.collection import Collection
+    from klsa_search.search import Index
+
+
+class Workshop:
+    """Builds the indexes that judging needs, each once, in a folder that goes away."""
+
+    def __init__(self, home: Path, opened: ExitStack) -> None:
+        self._home = home
+        self._opened = opened
+        self._indexes: dict[tuple[str, str], Index] = {}
+
+    def index(self, target: str, collection: Collection, preset: str) -> Index:
+        """Give the index of a preset; cran and cran-1837 have the same documents, so one index."""
+        from klsa_search.collection.known import folder_name
+        from klsa_search.indexing import build
+
+        key = (folder_name(target), preset)
+        if key not in self._indexes:
+            name = f"{len(self._indexes)}-{preset}"
+            index = build(collection, name=name, home=self._home, preset=preset)
+            self._opened.callback(index.close)
+            self._indexes[key] = index
+        return self._indexes[key]
+
+
+@contextmanager
+def open_workshop() -> Iterator[Workshop]:
+    """Give a workshop whose indexes are closed and removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="klsa-eval-") as home, ExitStack() as opened:
+        yield Workshop(Path(home), opened)
+
+
+def open_targets(targets: Sequence[str], data: Path | None) -> dict[str, Collection]:
+    """Open each target once; two that would answer under one name are wrong usage."""
+    from klsa_search.collection import open_collection
+
+    collections: dict[str, Collection] = {}
+    owners: dict[str, str] = {}
+    for target in dict.fromkeys(targets):
+        collection = open_collection(target, data=collections_home(data))
+        owner = owners.setdefault(collection.name, target)
+        if owner != target:
+            raise click.UsageError(
+                f"{owner} and {target} are both called {collection.name}: judge one at a time"
+            )
+        collections[target] = collection
+    return collections

@@ -1,0 +1,191 @@
+"""Systems side by side: each against a baseline, query by query.
+
+A query is won or lost where the difference is larger than `TIE`, and tied otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from klsa_search.errors import SettingsError
+from klsa_search.evaluation.measures import Measured
+from klsa_search.evaluation.significance import (
+    SAMPLES,
+    Differences,
+    effect_size,
+    holm,
+    paired_t_test,
+    randomisation_test,
+)
+
+TIE = 0.01
+"""A difference of at most this is none that a user would notice."""
+
+EXTREMES = 5
+"""Queries named at either end."""
+
+_ROUNDING = 1e-12
+""".51 - .50 is a tie, although floating point makes it a little more than .01."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtQuery:
+    """One query, and what baseline and system made of it."""
+
+    query: str
+    baseline: float
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Significance:
+    """A p value, and the same after Holm's correction over the systems of the comparison."""
+
+    p: float
+    holm: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """One system against the baseline, over the n judged queries.
+
+    gain         share by which the mean is above the baseline's; None if that is 0
+    effect_size  Cohen's d of the differences; None where it has no meaning
+    hurt         losses / n
+    robustness   (wins - losses) / n, the robustness index [Sakai et al., 2005]
+    worst_tenth  mean of the lowest tenth of the differences, rounded up to whole queries
+    worst, best  up to five queries that lie below, above the baseline, the farthest first
+    """
+
+    gain: float | None
+    randomisation_test: Significance
+    t_test: Significance
+    effect_size: float | None
+    wins: int
+    losses: int
+    ties: int
+    hurt: float
+    robustness: float
+    worst_tenth: float
+    worst: tuple[AtQuery, ...]
+    best: tuple[AtQuery, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One system: its mean, its values by query, and its contrast, which the baseline lacks.
+
+    `answered` counts the judged queries for which it found anything; the others hold 0.
+    """
+
+    mean: float
+    answered: int
+    contrast: Contrast | None
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Systems by name on one collection and measure, the baseline first."""
+
+    target: str
+    measure: str
+    baseline: str
+    systems: Mapping[str, Compared]
+
+    def differences(self, system: str) -> Differences:
+        """Give the values of a system less those of the baseline, (n,), in query order."""
+        return _array(self.systems[system].values) - _array(self.systems[self.baseline].values)
+
+    def as_json(self) -> dict[str, Any]:
+        """Give all of it as a value for JSON, with what the figures were made with."""
+        return {"tie": TIE, "samples": SAMPLES, **asdict(self)}
+
+
+def compare(
+    measured: Mapping[str, Measured],
+    *,
+    target: str,
+    measure: str = "map",
+    baseline: str = "bm25",
+) -> Comparison:
+    """Compare systems that one judge has measured on the collection `target`.
+
+    Systems keep their order, after the baseline. SettingsError if the baseline is none of them.
+    Cost a system: 100,000 sign flips of the judged queries, about 0.3 s for 225.
+    """
+    if baseline not in measured:
+        raise SettingsError(
+            f"baseline = {baseline!r}: it is none of the systems: {', '.join(measured)}",
+            field="baseline",
+        )
+    names = [baseline, *(name for name in measured if name != baseline)]
+    values = {name: _values(measured[name], measure) for name in names}
+    base = values[baseline]
+    differences = {name: _array(values[name]) - _array(base) for name in names[1:]}
+    by_flips = _corrected({name: randomisation_test(d) for name, d in differences.items()})
+    by_t = _corrected({name: paired_t_test(d) for name, d in differences.items()})
+    contrasts = {
+        name: _contrast(base, values[name], by_flips[name], by_t[name]) for name in differences
+    }
+    systems = {
+        name: Compared(
+            mean=float(_array(values[name]).mean()),
+            answered=measured[name].answered,
+            contrast=contrasts.get(name),
+            values=values[name],
+        )
+        for name in names
+    }
+    return Comparison(target=target, measure=measure, baseline=baseline, systems=systems)
+
+
+def _contrast(
+    base: Mapping[str, float],
+    values: Mapping[str, float],
+    by_flips: Significance,
+    by_t: Significance,
+) -> Contrast:
+    differences = _array(values) - _array(base)
+    count = len(differences)
+    wins = int(np.count_nonzero(differences > TIE + _ROUNDING))
+    losses = int(np.count_nonzero(differences < -TIE - _ROUNDING))
+    mean = _array(base).mean()
+    rows = [AtQuery(query=query, baseline=base[query], value=values[query]) for query in base]
+    # Equal differences stay in query order, at both ends.
+    rising = [rows[place] for place in np.argsort(differences, kind="stable")]
+    falling = [rows[place] for place in np.argsort(-differences, kind="stable")]
+    return Contrast(
+        gain=float(_array(values).mean() / mean - 1) if mean else None,
+        randomisation_test=by_flips,
+        t_test=by_t,
+        effect_size=effect_size(differences),
+        wins=wins,
+        losses=losses,
+        ties=count - wins - losses,
+        hurt=losses / count,
+        robustness=(wins - losses) / count,
+        worst_tenth=float(np.sort(differences)[: -(-count // 10)].mean()),
+        worst=tuple(row for row in rising[:EXTREMES] if row.value < row.baseline),
+        best=tuple(row for row in falling[:EXTREMES] if row.value > row.baseline),
+    )
+
+
+def _corrected(p_values: Mapping[str, float]) -> dict[str, Significance]:
+    corrected = holm(list(p_values.values()))
+    return {
+        name: Significance(p=p, holm=adjusted)
+        for (name, p), adjusted in zip(p_values.items(), corrected, strict=True)
+    }
+
+
+def _values(measured: Measured, measure: str) -> dict[str, float]:
+    return {query: values[measure] for query, values in measured.queries.items()}
+
+
+def _array(values: Mapping[str, float]) -> Differences:
+    return np.fromiter(values.values(), dtype=np.float64, count=len(values))

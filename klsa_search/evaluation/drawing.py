@@ -1,0 +1,53 @@
+"""How every figure looks and is written: the same content gives the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from klsa_search.errors import MissingExtra, SettingsError
+
+FORMATS = ("png", "svg")
+"""The file name endings that a figure can have."""
+
+GREY = "#4b5563"
+PALE = "#e5e7eb"
+
+_STYLE: Any = {
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "font.family": "DejaVu Sans",  # comes with matplotlib: every machine has it
+    "font.size": 10,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "klsa-search",  # ids of the elements; random otherwise
+}
+# What matplotlib would write beside the picture: the date and its own version.
+_METADATA = {"png": {"Software": None}, "svg": {"Creator": None, "Date": None}}
+
+
+@contextmanager
+def drawn(path: Path, width: float, height: float) -> Iterator[Any]:
+    """Give an empty figure of this size in inches; when the block ends, it is written to `path`.
+
+    The ending of `path` chooses the format. SettingsError for another ending, MissingExtra
+    without matplotlib, OSError.
+    """
+    ending = path.suffix[1:].lower()
+    if ending not in FORMATS:
+        raise SettingsError(
+            f"{path}: a figure is a .png or an .svg: end its name in one of the two", field="path"
+        )
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra(
+            "figures need matplotlib, which is not installed: pip install 'klsa-search[figures]'"
+        ) from None
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+        yield figure
+        figure.savefig(path, metadata=_METADATA[ending])
