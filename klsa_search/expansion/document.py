@@ -101,9 +101,10 @@ class FactoredExpansion:
 def _without_rounding(scores: Scores, weights: Scores) -> Scores:
     """Set to 0 what is no more than the rounding of float32, so that it counts as no match.
 
-    The entries of a projection are at most 1, so a score is at most the sum of the weights.
+    No score is larger than the length of the weights times the largest f(λ), and the error of
+    float32 grows with that length.
     """
-    scores[np.abs(scores) < ROUNDING * np.abs(weights).sum()] = 0
+    scores[np.abs(scores) < ROUNDING * np.sqrt(np.square(weights).sum())] = 0
     return scores
 
 

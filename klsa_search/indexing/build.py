@@ -19,14 +19,20 @@ import numpy.typing as npt
 from klsa_search.analysis import Analyzer
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.config import Settings
+from klsa_search.errors import CollectionError
 from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.features import CountsBuilder, TermCounts, bm25, tfidf
 from klsa_search.kernel import DocumentKernel, Postings, neighbour_graph
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum, decompose
-from klsa_search.store import DocumentWriter, index_path
+from klsa_search.store import (
+    DocumentWriter,
+    current_generation,
+    index_path,
+    read_manifest,
+)
 from klsa_search.store.arrays import write_arrays, write_vocabulary
-from klsa_search.store.generations import describe_files, new_generation, seal
+from klsa_search.store.generations import CURRENT, describe_files, new_generation, seal
 from klsa_search.store.manifest import (
     FORMAT_VERSION,
     BuildEntry,
@@ -77,6 +83,7 @@ def build(
     report = progress or _silent
     with new_generation(index_path(Path(home), name)) as generation:
         counts, digest = _read(collection, generation, chosen, report)
+        _refuse_to_empty(generation.parent, counts, collection)
         spectra = _weigh_and_decompose(counts, generation, chosen, report)
         report("files", 0, None)
         manifest = Manifest(
@@ -115,12 +122,25 @@ def _read(
         for number, document in enumerate(collection.documents(), start=1):
             writer.add(document)
             counts.add(analyzer.terms(document.title), analyzer.terms(document.text))
-            digest.update(json.dumps([document.id, document.title, document.text]).encode())
+            content = [document.id, document.title, document.text, dict(document.metadata)]
+            digest.update(json.dumps(content, sort_keys=True).encode())
             if number % 100 == 0:
                 report("documents", number, None)
     finished = counts.finish()
     report("documents", finished.matrix.shape[0], finished.matrix.shape[0])
     return finished, digest.hexdigest()
+
+
+def _refuse_to_empty(path: Path, counts: TermCounts, collection: Collection) -> None:
+    """Keep a collection that turns out empty from replacing an index that holds documents."""
+    if counts.matrix.shape[0] or not (path / CURRENT).is_file():
+        return
+    held = read_manifest(current_generation(path)).counts.documents
+    if held:
+        raise CollectionError(
+            f"{collection.name} holds no document, and index {path.name} holds {held}: it stays "
+            f"as it is; look at the source, or delete the index first"
+        )
 
 
 def _weigh_and_decompose(

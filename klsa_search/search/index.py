@@ -70,14 +70,14 @@ class Index:
 
         Only documents with a score above 0; ties by document order. See `scores`.
         """
-        _check_count(k)
+        k = _whole("k", k)
         return top_z(self.scores(query, dimensions=dimensions, **parameters), k)
 
     def search(
         self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
     ) -> Results:
         """Return the k best documents with titles, snippets and metadata. See `rank`."""
-        _check_count(k)
+        k = _whole("k", k)
         chosen = self._parameters(parameters)
         used = self._dimensions(dimensions, chosen)
         scores = self._scores(query, chosen, used)
@@ -118,11 +118,17 @@ class Index:
         self._documents.close()
 
     def _scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
+        if not isinstance(query, str):
+            raise QueryError(f"query = {query!r}: a text is needed", field="query")
         terms = QueryTerms.of(self.analyzer.terms(query), self._snapshot.vocabulary)
         return RANKERS[parameters.ranker](self._snapshot, terms, parameters, dimensions)
 
     def _parameters(self, given: dict[str, Any]) -> SearchSettings:
-        changes = {name: value for name, value in given.items() if value is not None}
+        changes = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in given.items()
+            if value is not None
+        }
         if not changes:
             return self._defaults
         try:
@@ -136,7 +142,7 @@ class Index:
         built = int(basis.shape[1])
         if wanted is None:
             return built
-        if not 1 <= wanted <= max(built, 1):
+        if not _whole("dimensions", wanted) <= max(built, 1):
             raise QueryError(
                 f"dimensions = {wanted}: index {self.name} was built with {built}; "
                 "ask for fewer, or build it again with more",
@@ -159,6 +165,8 @@ def list_indexes(home: str | Path) -> list[str]:
     return [path.name for path in indexes_in(Path(home))]
 
 
-def _check_count(k: int) -> None:
-    if k < 1:
-        raise QueryError(f"k = {k}: at least 1 hit has to be asked for", field="k")
+def _whole(name: str, value: object) -> int:
+    """Take any kind of whole number of at least 1, Python's or NumPy's."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
+        return int(value)
+    raise QueryError(f"{name} = {value!r}: a whole number of at least 1 is needed", field=name)

@@ -36,7 +36,7 @@ class SearchAnswer(Answer):
     generation: str
     ranker: str
     parameters: dict[str, float | int | str] = Field(description="those the ranker used")
-    total: int = Field(description="documents that match, shown or not")
+    total: int = Field(description="documents with a score above 0, shown or not")
     time_ms: float = Field(description="of the search alone")
     hits: list[HitAnswer]
 

@@ -15,9 +15,18 @@ VOCABULARY = "vocabulary.txt"
 
 
 def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write each array to `<name>.npy`."""
+    """Write each array to `<name>.npy`; OSError names the file where the disk is full."""
     for name, array in arrays.items():
-        np.save(generation / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
+        path = generation / f"{name}.npy"
+        contiguous = np.ascontiguousarray(array)
+        try:
+            with path.open("wb") as stream:
+                header = np.lib.format.header_data_from_array_1_0(contiguous)
+                np.lib.format.write_array_header_1_0(stream, header)
+                # Not ndarray.tofile, which np.save uses: it loses the reason of a failure.
+                stream.write(contiguous.reshape(-1).view(np.uint8).data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def open_array(generation: Path, name: str) -> npt.NDArray[Any]:

@@ -7,21 +7,26 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from sqlite_utils import Database
 
 from klsa_search.collection.model import Document
-from klsa_search.errors import DocumentNotFound
+from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 
 DOCUMENTS = "documents.db"
 _BATCH = 2000
 
 
 class DocumentWriter:
-    """Writes documents in order; position 0 is the first. Use as a context manager."""
+    """Writes documents in order; position 0 is the first. Use as a context manager.
+
+    StoreError where SQLite cannot write, such as on a full disk.
+    """
 
     def __init__(self, generation: Path) -> None:
-        connection = sqlite3.connect(generation / DOCUMENTS)
+        self._path = generation / DOCUMENTS
+        connection = sqlite3.connect(self._path)
         # The whole generation is synced once, at its end; a half-written one is thrown away.
         connection.execute("pragma journal_mode = off")
         connection.execute("pragma synchronous = off")
@@ -55,7 +60,12 @@ class DocumentWriter:
             self._flush()
 
     def _flush(self) -> None:
-        self._table.insert_all(self._pending, batch_size=_BATCH)
+        try:
+            self._table.insert_all(self._pending, batch_size=_BATCH)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{self._path} cannot be written ({error}): make room, then build again"
+            ) from error
         self._pending.clear()
 
     def __exit__(self, *failure: object) -> None:
@@ -63,7 +73,7 @@ class DocumentWriter:
         if failure[0] is None:
             self._flush()
             self._table.create_index(["id"], unique=True)
-        self._database.conn.commit()
+            self._database.conn.commit()
         self._database.conn.close()
 
 
@@ -74,7 +84,8 @@ class DocumentReader:
     """
 
     def __init__(self, generation: Path) -> None:
-        address = f"{(generation / DOCUMENTS).absolute().as_uri()}?mode=ro&immutable=1"
+        self._path = generation / DOCUMENTS
+        address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
         connection = sqlite3.connect(address, uri=True, check_same_thread=False)
         self._database = Database(connection)
         self._lock = threading.Lock()
@@ -93,34 +104,37 @@ class DocumentReader:
 
     def all_ids(self) -> list[str]:
         """All ids in document order."""
-        with self._lock:
-            query = self._database.execute("select id from documents order by position")
-            return [row[0] for row in query.fetchall()]
+        return [row[0] for row in self._fetch("select id from documents order by position", [])]
 
     def get(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Document of that id; DocumentNotFound."""
-        with self._lock:
-            row = self._database.execute(
-                "select id, title, text, metadata from documents where id = ?", [id]
-            ).fetchone()
-        if row is None:
+        rows = self._fetch("select id, title, text, metadata from documents where id = ?", [id])
+        if not rows:
             raise DocumentNotFound(f"there is no document {id!r} in the index", field="id")
-        return _document(row)
+        return _document(rows[0])
 
     def close(self) -> None:
         """Close the connection; the reader is of no use afterwards."""
         with self._lock:
             self._database.conn.close()
 
-    def _rows(self, columns: str, positions: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        rows: dict[int, tuple[str, ...]] = {}
+    def _rows(self, columns: str, positions: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+        rows: dict[int, tuple[Any, ...]] = {}
         for begin in range(0, len(positions), 500):
             some = positions[begin : begin + 500]
             marks = ",".join("?" * len(some))
             statement = f"select {columns} from documents where position in ({marks})"  # noqa: S608
-            with self._lock:
-                rows |= {row[0]: row for row in self._database.execute(statement, some).fetchall()}
+            rows |= {row[0]: row for row in self._fetch(statement, some)}
         return rows
+
+    def _fetch(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        try:
+            with self._lock:
+                return list(self._database.execute(statement, values).fetchall())
+        except sqlite3.DatabaseError as error:
+            raise IndexDamaged(
+                f"{self._path} cannot be read ({error}): rebuild the index with klsa-index build"
+            ) from error
 
 
 def _document(row: Sequence[str]) -> Document:

@@ -5,8 +5,8 @@
     <home>/<name>/LOCK               held by the one build at work
 
 A build that dies leaves a folder without a manifest, or one that CURRENT never named; the next
-build of that index removes it. The generation before the current one is kept for readers that
-still hold it.
+build of that index removes it. So is the generation before the current one: until the next build
+begins, readers that still hold it find it whole.
 """
 
 from __future__ import annotations
@@ -66,25 +66,33 @@ def indexes_in(home: Path) -> list[Path]:
 
 @contextmanager
 def new_generation(path: Path) -> Iterator[Path]:
-    """Give an empty folder for the next generation, alone; whatever fails inside removes it.
+    """Give an empty folder for the next generation, alone.
 
-    StoreError if another build of the same index is at work.
+    Whatever fails inside removes it, unless CURRENT names it by then. StoreError if another build
+    of the same index is at work.
     """
     path.mkdir(parents=True, exist_ok=True)
+    with _alone(path):
+        _sweep(path)
+        numbers = [int(old.name) for old in path.iterdir() if old.name.isdigit()]
+        generation = path / f"{max(numbers, default=0) + 1:06d}"
+        generation.mkdir()
+        try:
+            yield generation
+        except BaseException:
+            if _named(path) != generation.name:
+                shutil.rmtree(generation if numbers else path, ignore_errors=True)
+            raise
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
     try:
         with FileLock(path / LOCK, timeout=0):
-            _sweep(path)
-            numbers = [int(old.name) for old in path.iterdir() if old.name.isdigit()]
-            generation = path / f"{max(numbers, default=0) + 1:06d}"
-            generation.mkdir()
-            try:
-                yield generation
-            except BaseException:
-                shutil.rmtree(generation, ignore_errors=True)
-                raise
+            yield
     except Timeout:
         raise StoreError(
-            f"another build of {path} is at work: wait for it to end, then build again"
+            f"another build of {path} is at work: wait for it to end, then try again"
         ) from None
 
 
@@ -98,10 +106,9 @@ def seal(generation: Path, manifest: Manifest) -> None:
     pointer = generation.parent / (CURRENT + ".new")
     pointer.write_text(generation.name + "\n", encoding="utf-8")
     _sync(pointer)
-    previous = _named(generation.parent)
     pointer.replace(generation.parent / CURRENT)
     _sync(generation.parent)
-    _sweep(generation.parent, keep={generation.name, previous})
+    _sync(generation.parent.parent)
 
 
 def describe_files(generation: Path) -> dict[str, FileEntry]:
@@ -138,20 +145,23 @@ def verify(path: Path) -> Manifest:
 
 
 def delete_index(path: Path) -> None:
-    """Remove an index: first CURRENT, so that no reader opens half of it, then the rest."""
-    current_generation(path)
-    (path / CURRENT).unlink()
-    shutil.rmtree(path)
+    """Remove an index, damaged or not: out of sight in one step, then from the disk.
+
+    IndexNotFound if there is none, StoreError if a build of it is at work.
+    """
+    if not (path / CURRENT).is_file():
+        current_generation(path)
+    with _alone(path):
+        aside = path.with_name(f".{path.name}.deleted")
+        path.replace(aside)
+        shutil.rmtree(aside)
 
 
-def _sweep(path: Path, keep: set[str] | None = None) -> None:
-    """Remove the generations nothing names: all but the current one and the one before it."""
-    if keep is None:
-        current = _named(path)
-        whole = sorted(old.name for old in path.iterdir() if (old / MANIFEST).is_file())
-        keep = {current, *[name for name in whole if name < current][-1:]}
+def _sweep(path: Path) -> None:
+    """Remove all generations but the current one: former ones, and what dead builds left."""
+    current = _named(path)
     for old in path.iterdir():
-        if old.name.isdigit() and old.is_dir() and old.name not in keep:
+        if old.name.isdigit() and old.is_dir() and old.name != current:
             shutil.rmtree(old)
 
 

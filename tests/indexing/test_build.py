@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import subprocess
 import sys
@@ -54,7 +56,7 @@ def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
 SCRIPT = """
 import hashlib, json, sys
 from klsa_search import build
-index = build(json.load(open(sys.argv[1])), name="a", home=sys.argv[2], dimensions=9)
+index = build(json.load(open(sys.argv[1])), name="a", home=sys.argv[2], dimensions=60)
 sums = {n: e.sha256 for n, e in index.manifest.files.items() if n != "documents.db"}
 ranking = [index.rank(q, 40)[0].tolist() for q in ("t03 t05", "t11", "t00 t29")]
 print(json.dumps([index.manifest.fingerprint, sums, ranking]))
@@ -63,7 +65,9 @@ print(json.dumps([index.manifest.fingerprint, sums, ranking]))
 
 def test_the_same_input_gives_the_same_bytes_whatever_hash_seed_and_threads(tmp_path):
     path = tmp_path / "records.json"
-    path.write_text(json.dumps(RECORDS))
+    # Large enough for BLAS to use its threads if it were let.
+    texts = random_documents(900, 1200)
+    path.write_text(json.dumps([{"id": str(i), "text": text} for i, text in enumerate(texts)]))
     printed = set()
     for run, threads in enumerate(("1", "2")):
         environment = {"PYTHONHASHSEED": str(run), "OPENBLAS_NUM_THREADS": threads}
@@ -82,6 +86,8 @@ def test_fingerprints_follow_documents_and_settings(tmp_path):
     assert fingerprint(RECORDS, k1=1.3) != base
     assert fingerprint(RECORDS[:-1]) != base
     assert fingerprint(RECORDS[::-1]) != base
+    for changed in ({"text": "other"}, {"title": "other"}, {"year": 1958}, {"id": "other"}):
+        assert fingerprint([RECORDS[0] | changed, *RECORDS[1:]]) != base
 
 
 @pytest.mark.parametrize("records", [[], [{"id": "a"}], [{"id": "a", "text": "one"}]])
@@ -143,6 +149,35 @@ def test_the_paper_preset_is_the_published_method():
     assert not any([paper.centred, paper.normalised, paper.unit_length])
     assert (paper.coverage, paper.latent, paper.spectral) == (0.0, 0.0, "truncation")
     assert (paper.sharpness, paper.lexical_sharpness) == (1.0, 1.0)
+
+
+def test_a_collection_that_turns_out_empty_does_not_replace_documents(tmp_path):
+    build(RECORDS, name="a", home=tmp_path)
+    with pytest.raises(CollectionError, match="holds no document, and index a holds 40"):
+        build([], name="a", home=tmp_path)
+    assert len(open_index(tmp_path / "a")) == 40
+    assert len(build([], name="b", home=tmp_path)) == 0
+    assert len(build([], name="b", home=tmp_path)) == 0
+
+
+def test_a_document_store_that_is_no_database_is_damage(tmp_path):
+    index = build(RECORDS, name="a", home=tmp_path)
+    path = index.path / "documents.db"
+    index.close()
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    with pytest.raises(IndexDamaged, match=r"documents\.db cannot be read"):
+        open_index(tmp_path / "a").search("t03")
+
+
+def test_a_full_disk_is_named_with_its_file(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    build(RECORDS, name="a", home=tmp_path)
+    monkeypatch.setattr("numpy.lib.format.write_array_header_1_0", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*\.npy"):
+        build(RECORDS, name="a", home=tmp_path)
+    assert len(open_index(tmp_path / "a")) == 40
 
 
 def test_progress_is_told_by_phases(tmp_path):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from klsa_search import build
 from klsa_search.expansion import top_z
-from tests.worlds import random_documents, topic_documents
+from klsa_search.features import tfidf
+from tests.worlds import counts_of, random_documents, topic_documents
 
 QUERIES = ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36"]
 PLAIN = {"stop_words": False, "stemmer": "none"}
@@ -57,6 +60,25 @@ def test_scores_follow_the_published_formula(index, query):
     seeds, weights = top_z(row, 3)
     expected = 0.4 * (weights @ D[seeds]) + 0.6 * row
     assert index.scores(query, alpha=0.4, z=3) == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("query", [*QUERIES, "t03 t03 t03 t11"])
+def test_lsi_is_the_inner_product_of_logarithmic_weights(index, query):
+    counts = counts_of(*random_documents(80, 40))
+    X = tfidf.document_features(counts)
+    asked = np.zeros(len(counts.vocabulary))
+    for term, count in Counter(query.split()).items():
+        number = counts.vocabulary.numbers[term]
+        asked[number] = np.log1p(count) * tfidf.inverse_document_frequencies(counts)[number]
+    V = np.linalg.svd(X.toarray(), full_matrices=False)[2]
+    for dimensions in (5, 20):
+        kept = V[:dimensions].T @ V[:dimensions]
+        expected = X @ kept @ asked
+        scores = index.scores(query, ranker="lsi", dimensions=dimensions)
+        assert scores == pytest.approx(expected, rel=1e-3, abs=1e-3)
+        lengths = np.linalg.norm(X @ V[:dimensions].T, axis=1)
+        cosines = index.scores(query, ranker="lsi-cosine", dimensions=dimensions)
+        assert cosines == pytest.approx(expected / lengths, rel=1e-3, abs=1e-3)
 
 
 @pytest.mark.parametrize("options", [PLAIN, PUBLISHED])

@@ -90,6 +90,13 @@ def test_more_hits_than_documents_gives_all_that_match(index):
         ({"dimensions": 0}, "dimensions"),
         ({"k": 0}, "k"),
         ({"beta": 1}, "beta"),
+        ({"k": 2.5}, "k"),
+        ({"k": "3"}, "k"),
+        ({"k": None}, "k"),
+        ({"k": True}, "k"),
+        ({"dimensions": 1.5}, "dimensions"),
+        ({"dimensions": True}, "dimensions"),
+        ({"z": 1.5}, "z"),
         ({"sharpness": 0.5}, "sharpness"),
         ({"spectral": "fourier"}, "spectral"),
         ({"spectral": "von-neumann", "gamma": 1.0}, "gamma"),
@@ -102,6 +109,20 @@ def test_a_parameter_outside_its_limits_is_named(index, options, field):
         index.search("bread", **options)
     assert caught.value.field == field
     assert field in caught.value.message
+
+
+def test_numbers_of_numpy_are_numbers(index):
+    plain = index.search("bread", k=2, z=1, alpha=0.5, dimensions=1)
+    numpy = index.search(
+        "bread", k=np.int64(2), z=np.int32(1), alpha=np.float64(0.5), dimensions=np.int8(1)
+    )
+    assert numpy == plain
+
+
+@pytest.mark.parametrize("query", [None, 5, b"bread", ["bread"]])
+def test_a_query_is_text(index, query):
+    with pytest.raises(QueryError, match="text"):
+        index.search(query)
 
 
 def test_documents_come_back_as_they_were(index):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -106,6 +107,65 @@ def test_a_sealed_generation_that_current_never_named_is_swept(tmp_path, monkeyp
 
 def interrupted(*_):
     raise KeyboardInterrupt
+
+
+def test_an_interrupt_after_the_switch_leaves_the_new_index_whole(tmp_path):
+    path = tmp_path / "a"
+    write(path, "one")
+    with pytest.raises(KeyboardInterrupt), new_generation(path) as generation:
+        (generation / "content").write_text("two")
+        seal(generation, manifest_of(generation))
+        raise KeyboardInterrupt
+    assert content(path) == "two"
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc to name descriptors")
+def test_everything_is_durable_before_current_is_replaced(tmp_path, monkeypatch):
+    told = []
+    path = tmp_path / "a"
+    sync, replace = os.fsync, Path.replace
+
+    def fsync(descriptor):
+        told.append(os.readlink(f"/proc/self/fd/{descriptor}").removeprefix(str(tmp_path) + "/"))
+        sync(descriptor)
+
+    def replaced(self, target):
+        told.append("replace")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replaced)
+    write(path, "one")
+    assert told == [
+        "a/000001/content",
+        "a/000001/manifest.json",
+        "a/000001",
+        "a/CURRENT.new",
+        "replace",
+        "a",
+        str(tmp_path),
+    ]
+
+
+def test_deleting_waits_for_no_build(tmp_path):
+    path = tmp_path / "a"
+    write(path, "one")
+    with pytest.raises(StoreError, match="another build"), new_generation(path):
+        delete_index(path)
+    assert content(path) == "one"
+
+
+def test_a_damaged_index_can_be_deleted(tmp_path):
+    write(tmp_path / "a", "one")
+    (tmp_path / "a" / "CURRENT").write_text("000009")
+    delete_index(tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_first_build_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError), new_generation(tmp_path / "a"):
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_index_that_is_not_there_is_named_with_the_next_step(tmp_path):

@@ -22,7 +22,7 @@ def rank_lsi(
     basis = snapshot.lsi[:, :dimensions]
     held = np.flatnonzero(row)
     scores = np.einsum("nk,k->n", basis, np.einsum("z,zk->k", row[held], basis[held]))
-    scores[np.abs(scores) <= 1e-6 * np.abs(row).sum()] = 0  # rounding is no match
+    scores[np.abs(scores) <= 1e-6 * np.sqrt(np.square(row).sum())] = 0  # rounding is no match
     return np.asarray(scores)
 
 
