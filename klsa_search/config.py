@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.errors import SettingsError
 
-RankerName = Literal["klsa", "bm25", "lsi", "lsi-cosine"]
+RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
 
 
@@ -97,7 +97,7 @@ class ExpansionSettings(SettingsGroup):
 class SearchSettings(SettingsGroup):
     """What a query uses unless it says otherwise."""
 
-    ranker: RankerName = Field("klsa", description="klsa, bm25, lsi or lsi-cosine")
+    ranker: RankerName = Field("klsa", description="klsa, bm25, rm3, rocchio, lsi or lsi-cosine")
     alpha: float = Field(0.8, ge=0, le=1, description="share of the expansion; 0 is BM25")
     z: int = Field(20, ge=1, description="documents of the query kernel that seed the expansion")
     sharpness: float = Field(

@@ -17,6 +17,7 @@ from klsa_search.kernel import Postings
 
 NEIGHBOURHOOD = 4.0  # β
 HALF = 2.0  # saturation at which g is one half
+_BLOCK = 16  # terms at a time: 4 · 16 · N bytes, however long the query
 
 
 def coverage(
@@ -33,22 +34,32 @@ def coverage(
     terms          (n,) term numbers of the query, ascending
     query_weights  (n,) f(t, q)
     idf            (V,) w(t)
-    Cost: the postings of the terms, times the edges of a document.
+    Cost O(e · n + N · n) for the e edges of the documents that hold a term of the query.
     """
-    starts, ends = postings.starts[terms], postings.starts[terms + 1]
-    held = np.concatenate([np.arange(0), *map(np.arange, starts, ends)])
-    impacts = sparse.csr_array(
-        (
-            postings.weights[held],
-            postings.documents[held],
-            np.concatenate(([0], np.cumsum(ends - starts))),
-        ),
-        shape=(len(terms), postings.size),
-    )
-    together = sparse.csr_array(impacts + np.float32(NEIGHBOURHOOD) * (impacts @ neighbours))
-    sizes = np.diff(together.indptr)
-    halves = np.repeat(np.float32(HALF) * idf[terms], sizes)
-    worth = np.repeat(query_weights * idf[terms], sizes)
-    parts = worth * together.data / (together.data + halves)
-    covered = np.bincount(together.indices, weights=parts, minlength=postings.size)
-    return covered.astype(np.float32)
+    covered = np.zeros(postings.size, dtype=np.float32)
+    for begin in range(0, len(terms), _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        worth = query_weights[block] * idf[terms[block]]
+        covered += _covered(postings, neighbours, terms[block], worth, idf)
+    return covered
+
+
+def _covered(
+    postings: Postings,
+    neighbours: sparse.csr_array,
+    terms: npt.NDArray[np.int64],
+    worth: npt.NDArray[np.float32],
+    idf: npt.NDArray[np.float32],
+) -> Scores:
+    held = np.zeros((postings.size, len(terms)), dtype=np.float32)
+    holds = np.zeros(postings.size, dtype=bool)
+    for column, term in enumerate(terms.tolist()):
+        entries = slice(postings.starts[term], postings.starts[term + 1])
+        documents = postings.documents[entries]
+        held[documents, column] = postings.weights[entries]
+        holds[documents] = True
+    holders = np.flatnonzero(holds)
+    # W is symmetric: its columns are its rows, turned over.
+    together = held + np.float32(NEIGHBOURHOOD) * (neighbours[holders].T @ held[holders])
+    shares = together / (together + np.float32(HALF) * idf[terms])
+    return np.asarray(np.einsum("nt,t->n", shares, worth))

@@ -173,6 +173,7 @@ def _weigh_and_decompose(
         "postings_bm25": impacts.weights,
         "postings_tfidf": Postings.of(tfidf.query_impacts(counts)).weights,
         "idf": idf.astype(np.float32),
+        **sparse_arrays("forward", counts.matrix),
         **sparse_arrays("features", kernel.features),
         "features_scales": kernel.scales.astype(np.float32),
         "features_mean": kernel.mean.astype(np.float32),

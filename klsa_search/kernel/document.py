@@ -61,6 +61,10 @@ class DocumentKernel:
     def _towards_mean(self) -> npt.NDArray[np.floating]:
         return np.asarray(self.features @ self.mean).ravel()
 
+    @cached_property
+    def _mean_square(self) -> float:
+        return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
+
     def forward(self, x: Matrix) -> Matrix:
         """A x: (F,) or (F, c) → (N,) or (N, c). Cost O(nnz) a column."""
         return np.asarray(self.features @ x - _outer(self.scales, self.mean @ x))
@@ -70,10 +74,19 @@ class DocumentKernel:
         return np.asarray(self._transposed @ y - _outer(self.mean, self.scales @ y))
 
     def apply(self, x: Matrix, applied: Callable[[], None] | None = None) -> Matrix:
-        """K x. `applied` is called once a product, the only sign of progress a solver gives."""
+        """K x. `applied` is called once a product, the only sign of progress a solver gives.
+
+        Written out so that the mean, as long as all features, meets no x; not by BLAS, whose bits
+        change with its threads.
+        """
         if applied is not None:
             applied()
-        return self.forward(self.backward(x))
+        scaled = np.einsum("n,n...->...", self.scales, x)
+        towards = np.einsum("n,n...->...", self._towards_mean, x)
+        plain = np.asarray(self.features @ (self._transposed @ x))
+        plain -= _outer(self.scales, towards - self._mean_square * scaled)
+        plain -= _outer(self._towards_mean, scaled)
+        return plain
 
     def rows(self, documents: Positions) -> Matrix:
         """Rows of K: (n, N) dense. Cost O(n · nnz / N · density); memory 8 n N bytes."""
@@ -81,7 +94,7 @@ class DocumentKernel:
         raw = np.asarray((chosen @ self._transposed).toarray())
         raw -= np.outer(self._towards_mean[documents], self.scales)
         raw -= np.outer(
-            self.scales[documents], self._towards_mean - self.scales * (self.mean @ self.mean)
+            self.scales[documents], self._towards_mean - self.scales * self._mean_square
         )
         return raw
 
@@ -94,7 +107,7 @@ class DocumentKernel:
         """K(d, d): (N,)."""
         squares = np.asarray(self.features.multiply(self.features).sum(axis=1)).ravel()
         crossed = self._towards_mean * self.scales
-        diagonal = squares - 2 * crossed + self.scales**2 * (self.mean @ self.mean)
+        diagonal = squares - 2 * crossed + self.scales**2 * self._mean_square
         return np.asarray(np.maximum(diagonal, 0.0))
 
 

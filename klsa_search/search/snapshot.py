@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.arrays import Basis, Eigenvalues, Matrix
+from klsa_search.arrays import Basis, Eigenvalues, Matrix, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
 from klsa_search.features import Vocabulary
@@ -63,6 +63,21 @@ class Snapshot:
             open_array(self.generation, "features_scales"),
             mean,
         )
+
+    @cached_property
+    def forward(self) -> sparse.csr_array:
+        """f(t,d): (N, V), the terms of each document, opened when feedback first asks for them."""
+        return open_sparse(self.generation, "forward", len(self.vocabulary))
+
+    def lsi_lengths(self, dimensions: int) -> Scores:
+        """Lengths of the documents on the first dimensions of LSI: (N,); of all, computed once."""
+        if dimensions >= self.lsi.shape[1]:
+            return self._lsi_lengths
+        return _lengths(self.lsi[:, :dimensions], self.lsi_eigenvalues[:dimensions])
+
+    @cached_property
+    def _lsi_lengths(self) -> Scores:
+        return _lengths(self.lsi, self.lsi_eigenvalues)
 
     def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
         """D of these parameters: as stored if it is that one, else from its factors."""
@@ -117,3 +132,8 @@ def open_snapshot(generation: Path, parameters: SearchSettings) -> Snapshot:
 
 def _optional(generation: Path, name: str) -> Matrix | None:
     return open_array(generation, name) if has_array(generation, name) else None
+
+
+def _lengths(basis: Basis, eigenvalues: Eigenvalues) -> Scores:
+    squares = np.einsum("nk,nk,k->n", basis, basis, eigenvalues.astype(np.float32))
+    return np.asarray(np.sqrt(squares))

@@ -20,6 +20,7 @@ from klsa_search.errors import (
     IndexNotFound,
     SettingsError,
 )
+from klsa_search.search.rankers import RANKERS
 from klsa_search.store import verify
 from tests.conftest import ROOT
 from tests.worlds import random_documents
@@ -56,9 +57,11 @@ def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
 SCRIPT = """
 import hashlib, json, sys
 from klsa_search import build
+from klsa_search.search.rankers import RANKERS
 index = build(json.load(open(sys.argv[1])), name="a", home=sys.argv[2], dimensions=60)
 sums = {n: e.sha256 for n, e in index.manifest.files.items() if n != "documents.db"}
-ranking = [index.rank(q, 40)[0].tolist() for q in ("t03 t05", "t11", "t00 t29")]
+queries = ("t03 t05", "t11", "t00 t29")
+ranking = [index.rank(q, 40, ranker=r)[0].tolist() for r in RANKERS for q in queries]
 print(json.dumps([index.manifest.fingerprint, sums, ranking]))
 """
 
@@ -94,7 +97,7 @@ def test_fingerprints_follow_documents_and_settings(tmp_path):
 def test_almost_nothing_is_an_index_too(tmp_path, records):
     index = build(records, name="a", home=tmp_path)
     assert len(index) == len(records)
-    for ranker in ("klsa", "bm25", "lsi"):
+    for ranker in RANKERS:
         assert len(index.search("one two", ranker=ranker)) <= len(records)
     if records and "text" in records[0]:
         assert [hit.id for hit in index.search("one")] == []  # a stop word

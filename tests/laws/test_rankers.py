@@ -10,6 +10,7 @@ import pytest
 from klsa_search import build
 from klsa_search.expansion import top_z
 from klsa_search.features import tfidf
+from klsa_search.search.rankers import RANKERS
 from tests.worlds import counts_of, random_documents, topic_documents
 
 QUERIES = ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36"]
@@ -135,7 +136,7 @@ def test_one_document_that_stands_out_holds_the_expansion_back(tmp_path):
     index.close()
 
 
-@pytest.mark.parametrize("ranker", ["bm25", "klsa", "lsi"])
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
 def test_scores_do_not_depend_on_the_order_of_documents(ranker, tmp_path):
     # Where documents tie at the z-th place the first ones are the seeds: no ties here.
     documents = records(random_documents(80, 40))
@@ -150,7 +151,7 @@ def test_scores_do_not_depend_on_the_order_of_documents(ranker, tmp_path):
     other.close()
 
 
-@pytest.mark.parametrize("ranker", ["bm25", "klsa", "lsi"])
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
 def test_ties_go_by_document_order(ranker, tmp_path):
     documents = records(["wing flow", "bread oven", "wing flow", "wing flow"])
     index = build(documents, name="ties", home=tmp_path)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from klsa_search.arrays import Scores
 from klsa_search.config import SearchSettings
 from klsa_search.search.query import QueryTerms
+from klsa_search.search.rankers.feedback import rank_rm3, rank_rocchio
 from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.rankers.lexical import rank_bm25
 from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
@@ -21,6 +22,8 @@ RANKERS: dict[str, Ranker] = {
     "klsa": rank_klsa,
     "lsi": rank_lsi,
     "lsi-cosine": rank_lsi_cosine,
+    "rm3": rank_rm3,
+    "rocchio": rank_rocchio,
 }
 
 USES: dict[str, tuple[str, ...]] = {
@@ -28,6 +31,8 @@ USES: dict[str, tuple[str, ...]] = {
     "klsa": ("alpha", "z", "sharpness", "spectral", "gamma", "head", "dimensions"),
     "lsi": ("dimensions",),
     "lsi-cosine": ("dimensions",),
+    "rm3": (),
+    "rocchio": (),
 }
 """The parameters each ranker uses: what its answers name."""
 

@@ -31,11 +31,6 @@ def rank_lsi_cosine(
 ) -> Scores:
     """The same divided by the lengths of the documents in that space. Cost O(N · k)."""
     scores = rank_lsi(snapshot, query, parameters, dimensions)
-    squares = np.einsum(
-        "nk,nk,k->n",
-        snapshot.lsi[:, :dimensions],
-        snapshot.lsi[:, :dimensions],
-        snapshot.lsi_eigenvalues[:dimensions].astype(np.float32),
-    )
-    cosines = np.divide(scores, np.sqrt(squares), out=np.zeros_like(scores), where=squares > 0)
+    lengths = snapshot.lsi_lengths(dimensions)
+    cosines = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
     return np.asarray(cosines)

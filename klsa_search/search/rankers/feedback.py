@@ -1,0 +1,101 @@
+"""Pseudo-relevance feedback: BM25 once more, with a query enlarged by its own best documents.
+
+    q' = original · q / ‖q‖ + model · m / ‖m‖,   m = Σ_d weight(d) · f(d) / ‖f(d)‖
+
+over the best documents d of BM25, with f(d) their counts of terms and m cut to its largest terms.
+
+RM3      norm 1, so that f(d) / ‖f(d)‖ is the maximum likelihood P(t|d); weight(d) the document's
+         score; m a relevance model [Lavrenko & Croft, SIGIR 2001], mixed with the query half and
+         half [Abdul-Jaleel et al., TREC 2004].
+Rocchio  norm 2 and weight(d) = 1, the mean of unit vectors; α = 1, β = 0.75, γ = 0 [Rocchio 1971;
+         Manning, Raghavan & Schütze 2008, §9.1], no document being known as not relevant.
+
+As in Anserini: BM25 in both rounds, its score in place of the query's likelihood, ten documents,
+RM3's half, and Rocchio's unit vectors and weights. Unlike Anserini: 20 terms and not 10, and none
+is left out for standing in a tenth of all documents, as stop words are gone before; on average
+both help on the four SMART collections.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from klsa_search.arrays import Scores
+from klsa_search.config import SearchSettings
+from klsa_search.expansion import top_z
+from klsa_search.search.query import QueryTerms
+from klsa_search.search.snapshot import Snapshot
+
+DOCUMENTS = 10
+TERMS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feedback:
+    """One way to join a query and its best documents, in the words of the formula above.
+
+    norm      1 or 2
+    by_score  weight(d) is the document's score, not 1
+    """
+
+    norm: int
+    by_score: bool
+    original: float
+    model: float
+
+
+RM3 = Feedback(norm=1, by_score=True, original=0.5, model=0.5)
+ROCCHIO = Feedback(norm=2, by_score=False, original=1.0, model=0.75)
+
+
+def rank_rm3(
+    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+) -> Scores:
+    """BM25 of the query mixed with a relevance model. Cost: the postings of up to 20 terms more."""
+    return _rank(snapshot, query, RM3)
+
+
+def rank_rocchio(
+    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+) -> Scores:
+    """BM25 of the query moved towards its best documents. Cost: as for RM3."""
+    return _rank(snapshot, query, ROCCHIO)
+
+
+def _rank(snapshot: Snapshot, query: QueryTerms, feedback: Feedback) -> Scores:
+    row = snapshot.bm25.query_row(query.numbers, query.counts)
+    best, scores = top_z(row, DOCUMENTS)
+    if not len(best):
+        return row
+    fed = enlarged(query, snapshot.forward[best], scores, feedback)
+    return snapshot.bm25.query_row(fed.numbers, fed.counts)
+
+
+def enlarged(
+    query: QueryTerms, counts: sparse.csr_array, scores: Scores, feedback: Feedback
+) -> QueryTerms:
+    """The counts of a query and what the documents add to them: q' · ‖q‖ / original.
+
+    Scaled so, scores stay in BM25 units, and a model of weight 0 gives BM25 to the bit.
+
+    query   at least one term
+    counts  f(d): (n, V) sparse, of the best documents, none of them empty
+    scores  (n,) what BM25 gave them
+    Cost: the entries of `counts`. Of terms with equal shares the first of the vocabulary stay.
+    """
+    norm = feedback.norm
+    documents = np.repeat(np.arange(len(scores)), np.diff(counts.indptr))
+    lengths = np.bincount(documents, weights=counts.data**norm) ** (1 / norm)
+    weights = (scores if feedback.by_score else 1) / lengths
+    terms, columns = np.unique(counts.indices, return_inverse=True)
+    model = np.asarray(np.bincount(columns, counts.data * weights[documents]), dtype=np.float64)
+    largest, shares = top_z(model, TERMS)
+    scale = feedback.model / feedback.original * np.linalg.norm(query.counts, norm)
+    numbers, places = np.unique(
+        np.concatenate((query.numbers, terms[largest])), return_inverse=True
+    )
+    added = np.concatenate((query.counts, scale * shares / np.linalg.norm(shares, norm)))
+    return QueryTerms(numbers, np.bincount(places, weights=added).astype(np.float32))

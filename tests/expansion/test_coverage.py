@@ -1,0 +1,30 @@
+"""Coverage against its definition, written out over dense arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from klsa_search.expansion import coverage
+from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
+from klsa_search.features import bm25
+from klsa_search.kernel import DocumentKernel, Postings, neighbour_graph
+from tests.worlds import counts_of, random_documents
+
+
+@pytest.mark.parametrize("asked", [1, 3, 16, 17, 40])
+def test_coverage_is_its_definition(asked):
+    counts = counts_of(*random_documents(60, 40))
+    impacts = bm25.query_impacts(counts, k1=1.2, b=0.75)
+    idf = bm25.inverse_document_frequencies(counts).astype(np.float32)
+    Phi = bm25.document_features(counts, k1=3.0, b=0.75)
+    W = neighbour_graph(DocumentKernel.of(Phi, centred=True), 5).astype(np.float32)
+    terms = np.arange(40)[-asked:]
+    query = np.arange(1, asked + 1, dtype=np.float32)
+
+    sat = impacts.toarray()[:, terms] / idf[terms]
+    y = sat + NEIGHBOURHOOD * W.toarray() @ sat
+    expected = (y / (y + HALF)) @ (query * idf[terms])
+    found = coverage(Postings.of(impacts), W, terms, query, idf)
+    assert found.dtype == np.float32
+    assert found == pytest.approx(expected, rel=1e-5)
