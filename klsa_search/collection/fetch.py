@@ -13,13 +13,12 @@ from pathlib import Path, PurePosixPath
 
 from klsa_search.collection.known import PUBLIC, Public, folder_name, text_sum
 from klsa_search.errors import FetchError
+from klsa_search.progress import Progress
 
 BASE_URL = "https://ir.dcs.gla.ac.uk/resources/test_collections"
 TIMEOUT = 30  # seconds without a byte
 LARGEST = 64 * 2**20  # bytes, of an archive and of each file in it; the real ones are below 3 MB
 CHUNK = 65_536
-
-Progress = Callable[[str, int, int | None], None]
 
 
 def fetch(
@@ -43,7 +42,9 @@ def fetch(
     wanted = list(dict.fromkeys(map(folder_name, names)))
     for name in wanted:
         if name not in PUBLIC:
-            raise FetchError(f"{name} cannot be fetched; there are: {', '.join(PUBLIC)}")
+            raise FetchError(
+                f"{name} cannot be fetched; there are: {', '.join(PUBLIC)}", field="names"
+            )
     for name in wanted:
         if _wrong(PUBLIC[name], home / name) is not None:
             _install(name, home / name, f"{base_url.rstrip('/')}/{PUBLIC[name].archive}", progress)
@@ -125,7 +126,9 @@ def _unpack(archive: Path, folder: Path, public: Public, url: str) -> None:
                 if wanted and content:
                     (folder / wanted).write_bytes(content.read())
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise FetchError(f"{url} is not a whole tar archive ({error}): try again") from None
+        # Of a file that is no archive, tarfile adds a line for every kind that it is not.
+        reason = str(error).partition("\n")[0].rstrip(":")
+        raise FetchError(f"{url} is not a whole tar archive ({reason}): try again") from None
 
 
 def _wrong(public: Public, folder: Path) -> str | None:

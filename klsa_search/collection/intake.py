@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 
 from klsa_search.collection.model import Document, Problems
 from klsa_search.errors import CollectionError
@@ -44,7 +45,7 @@ class Intake:
             self.problems.add(cut.message)
 
     def admit(self, documents: Iterator[Document]) -> Iterator[Document]:
-        """Let through documents with a new, non-blank id and text that can be stored.
+        """Let through documents with a new, non-blank id, and text and metadata that can be stored.
 
         The set of ids seen is the only thing that grows with the corpus: about 100 bytes each.
         """
@@ -78,12 +79,30 @@ def text_fault(text: str) -> str | None:
 
 
 def _fault(document: Document, seen: set[str]) -> str | None:
+    for name in ("id", "title", "text"):
+        value = getattr(document, name)
+        # A Document made in Python can hold anything, whatever its annotations say.
+        if not isinstance(value, str):
+            return f"the {name} is of type {type(value).__name__}, not str"
+        reason = text_fault(value)
+        if reason:
+            return f"the {name} {reason}"
     if not document.id.strip():
         return "the id is blank"
     if document.id in seen:
         return f"the id {document.id!r} is used before"
-    for name in ("id", "title", "text"):
-        reason = text_fault(getattr(document, name))
-        if reason:
-            return f"the {name} {reason}"
-    return None
+    return _metadata_fault(document.metadata)
+
+
+def _metadata_fault(metadata: object) -> str | None:
+    """Say why metadata cannot be kept as a JSON object; None if it can."""
+    if not isinstance(metadata, Mapping):
+        return f"the metadata is of type {type(metadata).__name__}, not a mapping"
+    if not metadata:
+        return None
+    try:
+        written = json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"the metadata is not JSON ({error})"
+    reason = text_fault(written)
+    return f"the metadata {reason}" if reason else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +82,7 @@ def folder_name(name: str) -> str:
 def find(name: str, data: Iterable[Path]) -> Path:
     """Return the folder of a named collection: the first below `data` with that name, in any case.
 
-    CollectionError says where it was looked for and how to get it.
+    CollectionError says where it was looked for and how to get it where it will be found.
     """
     wanted = folder_name(name)
     looked = list(data)
@@ -90,9 +91,15 @@ def find(name: str, data: Iterable[Path]) -> Path:
             for folder in sorted(place.iterdir()):
                 if folder.name.lower() == wanted and folder.is_dir():
                     return folder
-    where = " or ".join(map(str, looked)) or "any folder (none was given)"
+    if not looked:
+        raise CollectionError(
+            f"the collection {name} has no folder to be looked for in: name one with data=FOLDER; "
+            f"`klsa-eval fetch {wanted} --data FOLDER` downloads it there"
+        )
     raise CollectionError(
-        f"the collection {name} is not in {where}: download it with `klsa-eval fetch {wanted}`"
+        f"the collection {name} is not in {' or '.join(map(str, looked))}: download it with "
+        f"`klsa-eval fetch {wanted} --data {shlex.quote(str(looked[-1]))}`, or name the folder it "
+        "is in (--data, in Python data=)"
     )
 
 

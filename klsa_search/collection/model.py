@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,7 @@ class Problems:
             self.reasons.append(reason)
 
 
+@runtime_checkable
 class Collection(Protocol):
     """A source that has been recognised; nothing is read before it is asked for."""
 

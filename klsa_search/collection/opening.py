@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,13 @@ from klsa_search.collection.model import Collection, Document, Judgement, Proble
 from klsa_search.collection.recognise import (
     FORMATS,
     corpus_file,
+    lies_beside,
     recognise,
     smart_documents,
     smart_judgements,
     smart_queries,
     sniff,
 )
-from klsa_search.collection.recognise import beside as is_beside
 from klsa_search.collection.record import as_document
 from klsa_search.errors import CollectionError
 
@@ -90,6 +91,12 @@ def open_collection(
             f"there is no format {format!r}; there are: {', '.join(FORMATS)}", field="format"
         )
     if not isinstance(source, str | os.PathLike):
+        if not isinstance(source, Iterable):
+            raise CollectionError(
+                f"the source is of type {type(source).__name__}: give a path, one of "
+                f"{', '.join(COLLECTIONS)}, or documents to iterate over",
+                field="source",
+            )
         return _Source("documents", "records", on_error, partial(_records, source))
     if source == PYTHON_DOCS:
         return _python_docs(on_error)
@@ -101,7 +108,8 @@ def open_collection(
             f"{path}: no such file or folder, nor is it one of {', '.join(COLLECTIONS)}"
         )
     kind = format or recognise(path)
-    name = path.resolve().name
+    # The name travels into JSON and messages; a path may hold bytes that are not UTF-8.
+    name = os.fsencode(path.resolve().name).decode("utf-8", "replace")
     if kind == "smart":
         return _smart(name, path, on_error)
     if kind == "beir":
@@ -170,14 +178,14 @@ def _one_file(reader: Reader, path: Path, intake: Intake) -> Iterator[Document]:
 
 def _many_files(root: Path, kind: str, intake: Intake) -> Iterator[Document]:
     for path in folder.walk(root):
-        if not is_beside(root, path) and sniff(path) == kind:
+        if not lies_beside(root, path) and sniff(path) == kind:
             yield from intake.whole(READERS[kind](path, intake))
 
 
 def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) -> Iterator[Document]:
     for number, record in enumerate(records, start=1):
         if isinstance(record, Document):
-            yield record
+            yield record if record.origin else replace(record, origin=f"document {number}")
         elif isinstance(record, Mapping):
             try:
                 document = as_document(record, f"document {number}")

@@ -42,7 +42,7 @@ def recognise(path: Path) -> str:
     texts: dict[bool, Path] = {}
     for file in islice(walk(path), SAMPLE):
         found = sniff(file) or ("text" if is_text(file) else None)
-        aside = beside(path, file) or plain_name(file).startswith(ABOUT)
+        aside = lies_beside(path, file) or plain_name(file).startswith(ABOUT)
         if found == "text":
             texts.setdefault(aside, file)
         elif found and not aside:
@@ -114,7 +114,7 @@ def smart_judgements(folder: Path) -> Path | None:
     )
 
 
-def beside(root: Path, file: Path) -> bool:
+def lies_beside(root: Path, file: Path) -> bool:
     """Say whether a file below `root` holds queries or judgements rather than documents."""
     return file.relative_to(root).parts[0].lower().startswith(BESIDE)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from klsa_search.collection.model import Collection
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.rankings import SearchParameters, rank_all
 from klsa_search.evaluation.systems import judged_queries
+from klsa_search.progress import Progress
 from klsa_search.search import Index
 
 ALPHAS = tuple(tenths / 10 for tenths in range(11))
@@ -54,7 +54,7 @@ def measure_grid(
     collection: Collection,
     index: Index,
     *,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> Grid:
     """Measure Kernel LSA at every point of the figure, BM25 and LSI on the same index.
 

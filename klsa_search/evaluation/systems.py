@@ -13,6 +13,7 @@ from klsa_search.errors import CollectionError
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
 from klsa_search.evaluation.rankings import rank_all
 from klsa_search.evaluation.runs import read_run, recorded
+from klsa_search.progress import Progress
 from klsa_search.search import Index
 
 
@@ -55,7 +56,7 @@ def judge_systems(
     systems: Sequence[System] = SYSTEMS,
     measures: Sequence[str] = MEASURES,
     run_dir: Path | None = None,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Measured]:
     """Measure systems, by name, on the judged queries of a collection.
 

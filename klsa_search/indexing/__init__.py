@@ -1,5 +1,5 @@
 """Build: a collection → an index on disk."""
 
-from klsa_search.indexing.build import Progress, build
+from klsa_search.indexing.build import build
 
-__all__ = ["Progress", "build"]
+__all__ = ["build"]

@@ -7,7 +7,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +23,7 @@ from klsa_search.errors import CollectionError
 from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.features import CountsBuilder, TermCounts, bm25, tfidf
 from klsa_search.kernel import DocumentKernel, Postings, neighbour_graph
+from klsa_search.progress import Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum, decompose
 from klsa_search.store import (
@@ -43,8 +44,6 @@ from klsa_search.store.manifest import (
 from klsa_search.store.sparse import sparse_arrays
 
 Source = str | Path | Collection | Iterable[Document | Mapping[str, Any]]
-Progress = Callable[[str, int, int | None], None]
-"""Called with phase, amount done, and amount in all where it is known."""
 
 
 def build(
@@ -77,7 +76,7 @@ def build(
     """
     started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)
-    if isinstance(source, (str, Path, Iterable)):
+    if not isinstance(source, Collection):
         source = open_collection(source, format=format, on_error=on_error, data=data)
     collection = source
     report = progress or _silent

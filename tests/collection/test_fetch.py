@@ -139,6 +139,14 @@ def test_bad_archives_leave_everything_as_it_was(server, tmp_path, case):
     assert not (tmp_path / "cran.qry").exists()
 
 
+def test_what_is_no_archive_is_one_sentence(server, tmp_path):
+    server.give(b"<html>moved</html>")
+    with pytest.raises(FetchError) as caught:
+        fetch(["cran"], tmp_path, base_url=server.url)
+    assert "\n" not in caught.value.message
+    assert caught.value.message.endswith("(file could not be opened successfully): try again")
+
+
 def test_too_large_an_archive_or_member(server, tmp_path, monkeypatch):
     server.give(GOOD)
     monkeypatch.setattr(fetching, "LARGEST", 100)

@@ -1,0 +1,53 @@
+"""What is refused at the gate, so that nothing behind it can stumble."""
+
+import datetime
+import math
+
+import numpy as np
+import pytest
+
+from klsa_search.collection import Document, open_collection
+from klsa_search.errors import CollectionError
+
+CYCLE = {}
+CYCLE["self"] = CYCLE
+
+BAD = [
+    (Document(id=1), "the id is of type int, not str"),
+    (Document(id="1", text=None), "the text is of type NoneType, not str"),
+    (Document(id="1", title=b"bytes"), "the title is of type bytes, not str"),
+    (Document(id="1", metadata=None), "the metadata is of type NoneType, not a mapping"),
+    ({"id": "1", "day": datetime.date(2000, 1, 1)}, "the metadata is not JSON"),
+    ({"id": "1", "weight": np.float32(0.5)}, "the metadata is not JSON"),
+    ({"id": "1", "tags": {"a", "b"}}, "the metadata is not JSON"),
+    ({"id": "1", "n": {"a": 1, 2: 3}}, "the metadata is not JSON"),
+    ({"id": "1", "n": CYCLE}, "the metadata is not JSON"),
+    ({"id": "1", "note": "bad \ud83d half"}, "the metadata holds U+D83D, half of a character"),
+    ({"id": "1", "bad \ud83d half": 1}, "the metadata holds U+D83D, half of a character"),
+]
+
+
+@pytest.mark.parametrize(("record", "reason"), BAD)
+def test_what_cannot_be_kept_is_named_or_skipped(record, reason):
+    records = [{"id": "a"}, record, {"id": "z"}]
+    with pytest.raises(CollectionError, match=r"^document 2: ") as caught:
+        list(open_collection(records).documents())
+    assert reason in caught.value.message
+    source = open_collection(records, on_error="skip")
+    assert [document.id for document in source.documents()] == ["a", "z"]
+    assert source.problems.count == 1
+
+
+def test_half_a_character_in_a_file(tmp_path):
+    path = tmp_path / "docs.jsonl"
+    path.write_text('{"id": "a"}\n{"id": "1", "text": "good", "note": "bad \\ud83d half"}\n')
+    with pytest.raises(CollectionError, match=r"docs.jsonl:2: the metadata holds U\+D83D"):
+        list(open_collection(path).documents())
+    source = open_collection(path, on_error="skip")
+    assert [document.id for document in source.documents()] == ["a"]
+
+
+def test_what_json_can_hold_passes_unchanged():
+    metadata = {"n": [1, None, {"x": "é\0"}], "odd": math.nan, "f": np.float64(0.5)}
+    (document,) = open_collection([{"id": "1", **metadata}]).documents()
+    assert document.metadata == metadata

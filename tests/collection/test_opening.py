@@ -1,0 +1,57 @@
+"""The front door: what is no source, where names are looked for, names that are not UTF-8."""
+
+import os
+
+import pytest
+
+from klsa_search.collection import open_collection
+from klsa_search.collection.model import Collection
+from klsa_search.errors import CollectionError
+
+
+@pytest.mark.parametrize("source", [None, 5, 0.5, object()])
+def test_what_is_no_source(source):
+    with pytest.raises(CollectionError, match=f"the source is of type {type(source).__name__}: "):
+        open_collection(source)
+
+
+def test_a_collection_is_told_from_other_iterables():
+    assert isinstance(open_collection([]), Collection)
+    assert not isinstance([], Collection)
+
+
+def test_a_name_is_looked_for_in_every_folder(tmp_path):
+    for place, name in (("a", "other"), ("b", "MED"), ("c", "med")):
+        folder = tmp_path / place / name
+        folder.mkdir(parents=True)
+        (folder / "MED.ALL").write_text(f".I 1\n.W\n{place}\n")
+        (folder / "MED.QRY").write_text(".I 1\n.W\na\n")
+        (folder / "MED.REL").write_text("1 0 1 1\n")
+    homes = [tmp_path / place for place in ("nowhere", "a", "b", "c")]
+    (document,) = open_collection("med", data=homes).documents()
+    assert document.text == "b"
+
+
+def test_a_name_found_nowhere_is_to_be_fetched_where_it_will_be_found(tmp_path):
+    first, last = tmp_path / "first", tmp_path / "the last"
+    with pytest.raises(CollectionError) as caught:
+        open_collection("med", data=[first, last])
+    message = caught.value.message
+    assert f"{first} or {last}" in message
+    assert f"`klsa-eval fetch med --data '{last}'`" in message
+    assert "data=" in message
+    with pytest.raises(CollectionError, match=r"name one with data=FOLDER; .*fetch cran --data"):
+        open_collection("cran-1837")
+
+
+def test_a_folder_whose_name_is_not_utf_8(tmp_path):
+    folder = os.fsencode(tmp_path) + b"/caf\xe9"
+    try:
+        os.mkdir(folder)
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 only")
+    with open(folder + b"/a.txt", "w") as stream:
+        stream.write("prose")
+    source = open_collection(os.fsdecode(folder))
+    assert source.name == "caf\ufffd"
+    assert [document.id for document in source.documents()] == ["a.txt"]
