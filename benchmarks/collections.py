@@ -19,18 +19,19 @@ from typing import Any
 import numpy as np
 
 from klsa_search import Index, build
+from klsa_search.cli.options import collections_homes
 from klsa_search.collection import open_collection
 
 NAMES = ("cran", "cisi", "cacm", "med")
 RANKERS = ("bm25", "lsi", "klsa")
 
 
-def time_builds(name: str, data: Path, home: Path, rounds: int) -> tuple[Index, list[float]]:
+def time_builds(name: str, data: list[Path], home: Path, rounds: int) -> tuple[Index, list[float]]:
     """Build `rounds` + 1 times; return the last index and the seconds of all but the first."""
     seconds = []
     for _ in range(rounds + 1):
         begun = time.perf_counter()
-        index = build(name, name=name, home=home, data=[data])
+        index = build(name, name=name, home=home, data=data)
         seconds.append(time.perf_counter() - begun)
     return index, seconds[1:]
 
@@ -50,16 +51,17 @@ def time_queries(index: Index, queries: list[str], rounds: int) -> dict[str, lis
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path("../shared/collections"))
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    data = collections_homes(options.data)
     report: dict[str, Any] = {}
     print(f"{'':6}{'build s':>9}", *(f"{r + ' ms':>10}{'p99':>7}" for r in RANKERS))
     with tempfile.TemporaryDirectory() as home:
         for name in NAMES:
-            queries = [q.text for q in open_collection(name, data=[options.data]).queries()]
-            index, builds = time_builds(name, options.data, Path(home), options.rounds)
+            queries = [q.text for q in open_collection(name, data=data).queries()]
+            index, builds = time_builds(name, data, Path(home), options.rounds)
             taken = time_queries(index, queries, options.rounds)
             row = {
                 "build_seconds": statistics.median(builds),

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from klsa_search import Index, build
+from klsa_search.cli.options import collections_homes
 from klsa_search.collection import open_collection
 
 SEEDS = (1, 5, 10, 20)
@@ -32,9 +33,9 @@ def average_precision(scores: np.ndarray, relevant: list[int], left_out: list[in
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path("../shared/collections"))
+    parser.add_argument("--data", type=Path)
     options = parser.parse_args()
-    collection = open_collection("cran", data=[options.data])
+    collection = open_collection("cran", data=collections_homes(options.data))
     with tempfile.TemporaryDirectory() as home:
         index = build(collection, name="cran", home=home, preset="paper")
         report(index, collection)

@@ -27,9 +27,9 @@ def _misfit(field: str, reason: str, value: object) -> PydanticCustomError:
 
 
 class SettingsGroup(BaseModel):
-    """Base of all groups: immutable, nothing unknown, no silent conversion."""
+    """Base of all groups: immutable, nothing unknown, no silent conversion, finite numbers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     @classmethod
     def checked(cls, options: Mapping[str, Any]) -> Self:
@@ -139,7 +139,7 @@ class Settings(
     @classmethod
     def of_preset(cls, preset: str = "default", /, **changes: Any) -> Settings:
         """Settings of a preset with changes on top; SettingsError for an unknown name or value."""
-        if preset not in PRESETS:
+        if not isinstance(preset, str) or preset not in PRESETS:
             known = ", ".join(sorted(PRESETS))
             raise SettingsError(
                 f"there is no preset {preset!r}; there are: {known}", field="preset"

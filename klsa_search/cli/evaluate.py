@@ -10,7 +10,13 @@ import click
 
 from klsa_search.cli.compare import compare
 from klsa_search.cli.frame import debug_option, run
-from klsa_search.cli.options import FigurePath, cache_home, data_option, json_file_option
+from klsa_search.cli.options import (
+    FOLDER,
+    FigurePath,
+    cache_home,
+    data_option,
+    json_file_option,
+)
 from klsa_search.cli.output import (
     Column,
     make_folders,
@@ -38,7 +44,7 @@ def main() -> None:
 @json_file_option
 @click.option(
     "--run-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     help="Also write TREC run files to this folder, <target>.<system>.run.",
 )
 @debug_option
@@ -105,7 +111,7 @@ klsa_eval.add_command(compare)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.option(
     "--data",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     help="Folder to put them in.  [default: the user's cache]",
 )
 @debug_option

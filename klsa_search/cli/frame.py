@@ -2,7 +2,7 @@
 
 0    done
 1    a failure, explained in one sentence on stderr
-2    wrong usage
+2    wrong usage: an argument, an option or a setting outside its limits
 130  interrupted from the keyboard
 """
 
@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from klsa_search.errors import KlsaError
+from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,7 +70,10 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     sys.excepthook = _hook(frame)
     try:
         code = command.main(
-            args=None if arguments is None else list(arguments), standalone_mode=False, obj=frame
+            args=None if arguments is None else list(arguments),
+            standalone_mode=False,
+            obj=frame,
+            help_option_names=["-h", "--help"],
         )
     except click.exceptions.Abort as abort:
         # click turns Ctrl-C into Abort; without that cause, a question was answered with no.
@@ -84,7 +87,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         if frame.debug:
             raise
         click.echo(f"error: {explain(failure)}", err=True)
-        sys.exit(1)
+        sys.exit(2 if _is_wrong_usage(failure) else 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -98,6 +101,15 @@ def explain(failure: KlsaError | OSError | MemoryError) -> str:
     fact = failure.strerror or str(failure) or type(failure).__name__
     step = _NEXT_STEPS.get(failure.errno or 0, "run it again with --debug to see where")
     return f"{thing}: {fact}: {step}"
+
+
+def _is_wrong_usage(failure: KlsaError | OSError | MemoryError) -> bool:
+    """Tell a value that could never have been right from something that went wrong.
+
+    An index or a document that is not there names its field too, and might have been there.
+    """
+    kinds = (SettingsError, QueryError, CollectionError)
+    return isinstance(failure, kinds) and failure.field is not None
 
 
 def _hook(frame: _Frame) -> Callable[..., None]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.frame import debug_option, explain, run
 from klsa_search.cli.options import (
     chosen_settings,
-    collections_home,
+    collections_homes,
     config_option,
     data_option,
     home_option,
@@ -27,6 +27,7 @@ from klsa_search.cli.output import (
     write_table,
 )
 from klsa_search.config import AnalysisSettings, Settings
+from klsa_search.errors import StoreError
 
 if TYPE_CHECKING:
     from klsa_search.store import Manifest
@@ -67,7 +68,6 @@ def build(
     home: Path,
     data: Path | None,
     config: Path | None,
-    preset: str,
     format_: str | None,
     on_error: str,
     as_json: bool,
@@ -83,12 +83,12 @@ def build(
     from klsa_search.indexing import build as build_index
 
     collection = open_collection(
-        source, format=format_, on_error=on_error, data=collections_home(data)
+        source, format=format_, on_error=on_error, data=collections_homes(data)
     )
     with progress_bar() as bar:
-        index = build_index(
-            collection, name=name, home=home, preset=preset, progress=bar, **settings
-        )
+        index = build_index(collection, name=name, home=home, progress=bar, **settings)
+    if not len(index):
+        click.echo(f"warning: {source} holds no document, so {name} finds nothing", err=True)
     problems = collection.problems
     with_reasons = {"skipped": {"count": problems.count, "first": problems.reasons}}
     if as_json:
@@ -107,11 +107,16 @@ def build(
 @debug_option
 def list_(home: Path, as_json: bool) -> None:
     """List the indexes of the home."""
-    from klsa_search.store import current_generation, indexes_in, read_manifest
+    from klsa_search.store import indexes_in
 
-    manifests = {path.name: read_manifest(current_generation(path)) for path in indexes_in(home)}
+    manifests = {path.name: _manifest_or_reason(path) for path in indexes_in(home)}
     if as_json:
-        write_json([_facts_for_programs(name, manifest) for name, manifest in manifests.items()])
+        write_json(
+            [
+                {"name": name, "error": m} if isinstance(m, str) else _facts_for_programs(name, m)
+                for name, m in manifests.items()
+            ]
+        )
     elif not manifests:
         click.echo(f"{home} holds no index")
     else:
@@ -123,7 +128,9 @@ def list_(home: Path, as_json: bool) -> None:
             Column("source", wraps=True),
         ]
         rows = [
-            (name, f"{m.counts.documents:,}", in_bytes(m.bytes()), m.build.created, m.source)
+            (name, "", "", "", f"unusable: {m}")
+            if isinstance(m, str)
+            else (name, f"{m.counts.documents:,}", in_bytes(m.bytes()), m.build.created, m.source)
             for name, m in manifests.items()
         ]
         write_table(columns, rows)
@@ -165,11 +172,11 @@ def verify(name: str, home: Path) -> None:
 @debug_option
 def delete(name: str, home: Path, yes: bool) -> None:
     """Delete an index."""
-    from klsa_search.store import current_generation, delete_index, index_path
+    from klsa_search.store import delete_index, index_path, indexes_in
 
     path = index_path(home, name)
-    current_generation(path)
-    if not yes:
+    # Whether it is there, not whether it is whole: a damaged index can be deleted too.
+    if not yes and path in indexes_in(home):
         click.confirm(f"Delete {path} for good?", abort=True)
     delete_index(path)
     click.echo(f"{path} is deleted")
@@ -204,6 +211,16 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
         columns = [Column("position", right=True), Column("term"), Column("text")]
         rows = [(str(t.position), t.term, text[t.start : t.end]) for t in tokens]
         write_table(columns, rows)
+
+
+def _manifest_or_reason(path: Path) -> Manifest | str:
+    """Read what an index holds, or tell why it cannot be read, which is no reason to stop."""
+    from klsa_search.store import current_generation, read_manifest
+
+    try:
+        return read_manifest(current_generation(path))
+    except (StoreError, OSError) as failure:
+        return explain(failure)
 
 
 def _facts(name: str, manifest: Manifest) -> list[tuple[str, str]]:

@@ -16,9 +16,13 @@ from klsa_search.errors import SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# readable=False: that a folder cannot be read is found out, and told, by who reads it.
+FOLDER = click.Path(path_type=Path, file_okay=False, readable=False)
+"""Type of an option that names a folder, which need not be there."""
+
 home_option = click.option(
     "--home",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=Path("index"),
     show_default=True,
     help="Folder of the indexes.",
@@ -32,28 +36,24 @@ json_file_option = click.option(
 )
 data_option = click.option(
     "--data",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the collections known by name.  [default: $KLSA_COLLECTIONS, else "
-    "../shared/collections, else the user's cache]",
+    type=FOLDER,
+    help="Folder of the collections known by name.  [default: the first that has it of "
+    "$KLSA_COLLECTIONS, ../shared/collections, the user's cache]",
 )
 preset_option = click.option(
     "--preset",
     type=click.Choice(sorted(PRESETS)),
-    default="default",
-    show_default=True,
-    help="Settings to start from.",
+    help="Settings to start from.  [default: default]",
 )
 config_option = click.option(
     "--config",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="TOML file of settings; an option given here beats it, it beats the preset.",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
+    help="TOML file of settings and preset; an option given here beats it, it beats the preset.",
 )
 
 
 class FigurePath(click.Path):
     """Type of an option that names a picture to draw; another ending is wrong usage."""
-
-    _endings = (".png", ".svg")
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False)
@@ -62,25 +62,27 @@ class FigurePath(click.Path):
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> Any:
         """Turn what was typed into a Path."""
+        from klsa_search.evaluation.drawing import FORMATS
+
         path = cast(Path, super().convert(value, parameter, context))
-        if path.suffix.lower() not in self._endings:
-            self.fail(f"{path} does not end in one of {', '.join(self._endings)}", parameter)
+        if path.suffix[1:].lower() not in FORMATS:
+            self.fail(f"{path} does not end in one of .{', .'.join(FORMATS)}", parameter)
         return path
 
 
-def collections_home(data: Path | None) -> Path:
-    """Decide where collections known by name are looked for.
+def collections_homes(data: Path | None) -> list[Path]:
+    """Decide where collections known by name are looked for, in this order.
 
-    --data, else $KLSA_COLLECTIONS, else the folder shared/collections beside the working
-    directory where there is one, else the user's cache, where `klsa-eval fetch` puts them.
+    Only --data, where it is given. Else $KLSA_COLLECTIONS, the folder shared/collections beside
+    the working directory where there is one, and the user's cache, where `klsa-eval fetch` puts
+    them.
     """
     if data is not None:
-        return data
+        return [data]
     named = os.environ.get("KLSA_COLLECTIONS")
-    if named:
-        return Path(named)
     beside = Path.cwd().parent / "shared" / "collections"
-    return beside if beside.is_dir() else cache_home()
+    homes = [Path(named)] if named else []
+    return [*homes, *([beside] if beside.is_dir() else []), cache_home()]
 
 
 def cache_home() -> Path:
@@ -106,10 +108,10 @@ def settings_options(*names: str, default: str | None = None) -> Callable[[F], F
 
 
 def chosen_settings(config: Path | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the options that were given on top of the settings of a TOML file.
+    """Put the options that were given on top of those of a TOML file: settings, and `preset`.
 
-    SettingsError for a file that is not TOML, OSError. Names and values are checked where the
-    settings are made.
+    SettingsError for a file that is not TOML or names something else, OSError. Values are checked
+    where the settings are made.
     """
     chosen: dict[str, Any] = {}
     if config is not None:
@@ -117,6 +119,13 @@ def chosen_settings(config: Path | None, options: Mapping[str, Any]) -> dict[str
             chosen = tomllib.loads(config.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise SettingsError(f"{config} is not TOML: {error}", field="config") from None
+        known = ("preset", *sorted(Settings.model_fields))
+        for name in chosen:
+            if name not in known:
+                raise SettingsError(
+                    f"{config}: there is no setting {name!r}; there are: {', '.join(known)}",
+                    field=name,
+                )
     return chosen | given(options)
 
 

@@ -33,7 +33,9 @@ class Column:
 
 def write_json(value: Any) -> None:
     """Write a value for programs: UTF-8, indented, names in the order they were given."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    # Half a character, as in a path that is not UTF-8, can only be written as JSON's escape.
+    click.echo(text.encode(errors="backslashreplace").decode())
 
 
 def write_json_file(path: Path, value: Any) -> None:

@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.options import home_option
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.service import Catalog, create_app
 
@@ -27,14 +28,8 @@ _REFUSALS = {
 }
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--home",
-    type=click.Path(path_type=Path),
-    default=Path("index"),
-    show_default=True,
-    help="Folder of the indexes.",
-)
+@click.command()
+@home_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",

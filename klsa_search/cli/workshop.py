@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.cli.options import collections_home
+from klsa_search.cli.options import collections_homes
 
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
@@ -53,7 +53,7 @@ def open_targets(targets: Sequence[str], data: Path | None) -> dict[str, Collect
     collections: dict[str, Collection] = {}
     owners: dict[str, str] = {}
     for target in dict.fromkeys(targets):
-        collection = open_collection(target, data=collections_home(data))
+        collection = open_collection(target, data=collections_homes(data))
         owner = owners.setdefault(collection.name, target)
         if owner != target:
             raise click.UsageError(

@@ -126,7 +126,7 @@ class Catalog:
                 )
             name = names[0]
         if name not in self._entries:
-            raise IndexNotFound(f"there is no index {name!r}: there are {choices}", field="index")
+            raise IndexNotFound(f"there is no index {name!r}: choose from {choices}", field="index")
         entry = self._entries[name]
         if entry.opened is None:
             raise StoreError(entry.failure or f"index {name!r} is not open", field="index")

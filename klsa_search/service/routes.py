@@ -10,6 +10,7 @@ import time
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from klsa_search.errors import IndexNotFound
 from klsa_search.service.answers import (
@@ -26,6 +27,14 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.failures import documented
 from klsa_search.service.requests import DocumentRequest, SearchBody, SearchRequest
 
+
+class _Whole(PathConvertor):
+    """All that is left of a path, slashes and line ends too: the id of a document is opaque."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("whole", _Whole())
 router = APIRouter()
 
 
@@ -64,7 +73,7 @@ def _search(asked: SearchRequest, catalog: Catalog) -> SearchAnswer:
 
 
 @router.get(
-    "/documents/{id:path}", summary="One document", responses=documented(404, 422, 500, 503)
+    "/documents/{id:whole}", summary="One document", responses=documented(404, 422, 500, 503)
 )
 def document(
     id: str,  # noqa: A002 - the name callers see

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from klsa_search.config import Settings
-from klsa_search.errors import FormatUnsupported, IndexDamaged
+from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
@@ -72,8 +72,14 @@ class Manifest(Frozen):
     files: dict[str, FileEntry]
 
     def checked_settings(self) -> Settings:
-        """Return the settings the index was built with; SettingsError if they no longer hold."""
-        return Settings.checked(self.settings)
+        """Return the settings the index was built with; IndexDamaged if they do not hold."""
+        try:
+            return Settings.checked(self.settings)
+        except SettingsError as error:
+            raise IndexDamaged(
+                f"the manifest of {self.source} has settings that do not hold "
+                f"({error.message}): rebuild the index with klsa-index build"
+            ) from error
 
     def bytes(self) -> int:
         """Size of all files but the manifest."""

@@ -4,7 +4,7 @@ from pathlib import Path
 import ir_measures
 import pytest
 
-from klsa_search.cli.options import cache_home, collections_home
+from klsa_search.cli.options import cache_home, collections_homes
 
 SYSTEMS = ["bm25", "lsi", "paper", "klsa"]
 MEASURES = ["map", "ndcg@10", "p@10", "recall@1000"]
@@ -61,7 +61,7 @@ def test_no_such_target(shell):
 
 def test_fetch_refuses_what_is_not_public(shell, tmp_path):
     done = shell("klsa-eval", "fetch", "trec9", "--data", tmp_path / "data")
-    assert done.code == 1
+    assert done.code == 2
     assert "trec9" in done.err
 
 
@@ -70,13 +70,28 @@ def test_where_collections_are_looked_for(tmp_path, monkeypatch):
     work.mkdir()
     monkeypatch.chdir(work)
     monkeypatch.delenv("KLSA_COLLECTIONS", raising=False)
-    assert collections_home(None) == cache_home()
+    assert collections_homes(None) == [cache_home()]
     beside = tmp_path / "shared" / "collections"
     beside.mkdir(parents=True)
-    assert collections_home(None) == beside
+    assert collections_homes(None) == [beside, cache_home()]
     monkeypatch.setenv("KLSA_COLLECTIONS", "named")
-    assert collections_home(None) == Path("named")
-    assert collections_home(Path("given")) == Path("given")
+    assert collections_homes(None) == [Path("named"), beside, cache_home()]
+    assert collections_homes(Path("given")) == [Path("given")]
+
+
+def test_a_collection_in_the_cache_is_found_past_a_folder_without_it(shell, tmp_path, monkeypatch):
+    monkeypatch.setenv("KLSA_COLLECTIONS", str(tmp_path / "named"))
+    monkeypatch.setattr("klsa_search.cli.options.cache_home", lambda: tmp_path / "cache")
+    done = shell("klsa-eval", "map", "med")
+    assert done.code == 1
+    assert f"{tmp_path / 'named'} or {tmp_path / 'cache'}" in done.err
+    assert f"`klsa-eval fetch med --data {tmp_path / 'cache'}`" in done.err
+    folder = tmp_path / "cache" / "med"
+    folder.mkdir(parents=True)
+    (folder / "MED.ALL").write_text(".I 1\n.W\nheat\n.I 2\n.W\ncold\n.I 3\n.W\nrain\n")
+    (folder / "MED.QRY").write_text(".I 1\n.W\nheat\n")
+    (folder / "MED.REL").write_text("1 0 1 1\n")
+    assert shell("klsa-eval", "map", "med").code == 0
 
 
 def test_other_tools_agree_on_a_real_collection(shell, collections_home, tmp_path):

@@ -88,7 +88,18 @@ def test_wrong_usage_is_2(capsys):
 
 def test_help_is_0(capsys):
     assert leave(lambda: None, "--help") == 0
-    assert "--debug" in capsys.readouterr().out
+    long = capsys.readouterr().out
+    assert "--debug" in long
+    assert leave(lambda: None, "-h") == 0
+    assert capsys.readouterr().out == long
+
+
+def test_h_is_help_in_every_command_of_a_group(capsys):
+    group = click.Group(commands={"program": command(lambda: None)})
+    with pytest.raises(SystemExit) as left:
+        run(group, ["program", "-h"])
+    assert left.value.code == 0
+    assert "-h, --help" in capsys.readouterr().out
 
 
 def test_ctrl_c_is_130_and_a_no_is_1(capsys):

@@ -34,15 +34,36 @@ def test_option_beats_config_beats_preset(shell, cars, tmp_path):
     assert settings["z"] == Settings.of_preset("paper").z == 1
 
 
+def test_a_config_may_name_the_preset_and_an_option_beats_it(shell, cars, tmp_path):
+    config = tmp_path / "mine.toml"
+    config.write_text('preset = "paper"\nk1 = 0.9\n')
+    build = ["klsa-index", "build", cars, "--name", "cars", "--json", "--config", config]
+    settings = shell(*build).json["settings"]
+    assert (settings["z"], settings["k1"]) == (Settings.of_preset("paper").z, 0.9)
+    settings = shell(*build, "--preset", "default").json["settings"]
+    assert (settings["z"], settings["k1"]) == (Settings().z, 0.9)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("k1 =", "is not TOML"), ("k2 = 1", "no setting 'k2'"), ("b = 7", "b = 7"), ("b = '1'", "b")],
+    [
+        ("k1 =", "bad.toml is not TOML"),
+        ("k2 = 1", "bad.toml: there is no setting 'k2'; there are: preset, alpha"),
+        ("home = 'x'", "bad.toml: there is no setting 'home'"),
+        ("name = 'x'", "bad.toml: there is no setting 'name'"),
+        ("progress = 1", "bad.toml: there is no setting 'progress'"),
+        ("preset = 'mine'", "no preset 'mine'"),
+        ("preset = ['paper']", "no preset ['paper']"),
+        ("b = 7", "b = 7"),
+        ("b = '1'", "b"),
+        ("b = nan", "b = nan"),
+    ],
 )
 def test_a_bad_config_is_explained(shell, cars, tmp_path, text, sentence):
     config = tmp_path / "bad.toml"
     config.write_text(text)
     done = shell("klsa-index", "build", cars, "--name", "cars", "--config", config)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert sentence in done.err
     assert done.err.count("\n") == 1
 
@@ -101,6 +122,46 @@ def test_list_info_verify_delete(shell, cars, tmp_path):
 
     assert shell("klsa-index", "delete", "cars", "--yes").code == 0
     assert shell("klsa-index", "info", "cars").code == 1
+
+
+@pytest.mark.parametrize("content", ["", '{"id": \n'])
+def test_an_index_of_nothing_is_warned_of(shell, tmp_path, content):
+    source = tmp_path / "empty.jsonl"
+    source.write_text(content)
+    done = shell("klsa-index", "build", source, "--name", "it", "--on-error", "skip")
+    assert done.code == 0
+    assert done.err.startswith(f"warning: {source} holds no document, so it finds nothing\n")
+
+
+def test_an_index_of_nothing_does_not_replace_another(shell, cars):
+    build = ["klsa-index", "build", cars, "--name", "cars"]
+    shell(*build)
+    cars.write_text("")
+    done = shell(*build)
+    assert done.code == 1
+    assert "holds no document" in done.err
+    assert shell("klsa-index", "list").out.splitlines()[1].split()[:2] == ["cars", "4"]
+
+
+def test_a_damaged_index_hides_no_other(shell, cars, tmp_path):
+    for name in ("a", "b", "c"):
+        shell("klsa-index", "build", cars, "--name", name)
+    (tmp_path / "index" / "a" / "CURRENT").write_text("000007\n")
+    (tmp_path / "index" / "b" / "000001" / "manifest.json").write_text("{")
+    done = shell("klsa-index", "list")
+    assert (done.code, done.err) == (0, "")
+    first, second, third = done.out.splitlines()[1:]
+    assert first.startswith("a ")
+    assert "unusable: index/a/CURRENT names generation '000007'" in first
+    assert "unusable: index/b/000001/manifest.json cannot be read" in second
+    assert third.split()[:2] == ["c", "4"]
+    a, b, c = shell("klsa-index", "list", "--json").json
+    assert (list(a), list(b)) == (["name", "error"], ["name", "error"])
+    assert c["counts"]["documents"] == 4
+    for name in ("a", "b"):
+        assert shell("klsa-index", "delete", name, "--yes").code == 0
+    assert shell("klsa-index", "delete", "a").code == 1
+    assert [facts["name"] for facts in shell("klsa-index", "list", "--json").json] == ["c"]
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [("n\n", 1, True), ("y\n", 0, False)])

@@ -1,10 +1,11 @@
 import io
+import json
 import sys
 
 import click
 import pytest
 
-from klsa_search.cli.output import Column, in_bytes, progress_bar, write_table
+from klsa_search.cli.output import Column, in_bytes, progress_bar, write_json, write_table
 
 
 class Terminal(io.StringIO):
@@ -24,6 +25,13 @@ def test_a_pipe_is_never_wrapped(capsys):
 def test_a_document_cannot_steer_the_terminal(capsys):
     write_table(COLUMNS, [("1", "two\nlines\x1b[2J [bold]")])
     assert capsys.readouterr().out.splitlines()[1] == "1   two lines [2J [bold]"
+
+
+def test_json_of_half_a_character_is_still_json(capsys):
+    write_json({"reason": "caf\udce9:1: é"})
+    out = capsys.readouterr().out
+    assert "é" in out
+    assert json.loads(out) == {"reason": "caf\udce9:1: é"}
 
 
 def test_a_terminal_is_filled_and_ids_stay_whole(monkeypatch):

@@ -46,7 +46,7 @@ def test_wrong_usage(search, arguments):
 
 def test_more_dimensions_than_built_is_explained(search):
     done = search("coolant", "--dimensions", 4000)
-    assert done.code == 1
+    assert done.code == 2
     assert "dimensions = 4000" in done.err
 
 

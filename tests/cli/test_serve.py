@@ -99,6 +99,11 @@ def test_address_of_another_machine(capsys, home):
     assert "this machine has no such address" in printed.err
 
 
+def test_a_home_that_is_a_file_is_wrong_usage(capsys, tmp_path):
+    (tmp_path / "file").touch()
+    assert leave(capsys, "--home", tmp_path / "file")[0] == 2
+
+
 @pytest.mark.parametrize(
     "wrong", [["--port", "70000"], ["--port", "x"], ["--nope"], ["--host", "no host at all"]]
 )

@@ -22,6 +22,18 @@ def build_tiny(home, name="tiny", documents=DOCUMENTS):
     build(documents, name=name, home=home, dimensions=3).close()
 
 
+def failure_of(response, status):
+    """The error of an answer, after a look at its shape."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    assert list(response.json()) == ["error"]
+    error = response.json()["error"]
+    assert list(error) == ["code", "message", "field"]
+    assert error["code"]
+    assert error["message"]
+    return error
+
+
 @pytest.fixture(scope="session")
 def tiny_home(tmp_path_factory):
     """A home with one index; read it, and leave it as it is."""

@@ -6,7 +6,14 @@ import pytest
 
 from klsa_search.search import open_index
 
-from .conftest import DOCUMENTS
+from .conftest import DOCUMENTS, build_tiny
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "a\r\n/b\n", "\u2028x"])
+def test_document_of_any_id_has_an_address(client_of, tmp_path, name):
+    build_tiny(tmp_path, documents=[{"id": name, "text": "wing"}, {"id": "x"}])
+    response = client_of(tmp_path).get(f"/documents/{quote(name, safe='')}")
+    assert response.json()["id"] == name
 
 
 def test_answer_tells_what_was_found_and_how(client, tiny_home):

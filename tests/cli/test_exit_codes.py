@@ -1,0 +1,69 @@
+"""2 is wrong usage, whoever finds it out; 1 is a failure of what was rightly asked."""
+
+import json
+import os
+
+import pytest
+
+BUILD = ["klsa-index", "build", "cars.jsonl", "--name", "cars"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [*BUILD, "--format", "foo"],
+        ["klsa-index", "build", "cars.jsonl", "--name", "../c"],
+        [*BUILD, "--language", "klingon"],
+        [*BUILD, "--stemmer", "axe"],
+        [*BUILD, "--alpha", "nan"],
+        [*BUILD, "--k1", "nan"],
+        [*BUILD, "--coverage", "1", "--latent", "1"],
+        ["klsa-index", "info", "../c"],
+        ["klsa-eval", "fetch", "bogus"],
+    ],
+)
+def test_wrong_usage_that_the_engine_finds_is_2(shell, cars, arguments):
+    done = shell(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["alpha", "k1", "gamma"])
+def test_a_number_that_is_none_is_named(shell, cars, name):
+    done = shell(*BUILD, f"--{name}", "nan")
+    assert done.err == f"error: {name} = nan: Input should be a finite number\n"
+
+
+def test_search_parameters_are_judged_alike(shell, cars):
+    shell(*BUILD)
+    for arguments in (["--alpha", "2"], ["--alpha", "nan"], ["-k", "0"], ["--dimensions", "4000"]):
+        assert shell("klsa-search", "cars", "coolant", *arguments).code == 2
+
+
+def test_what_is_not_there_or_broken_is_1(shell, cars, tmp_path):
+    assert shell("klsa-index", "build", "nowhere", "--name", "it").code == 1
+    assert shell("klsa-index", "info", "none").code == 1
+    assert shell("klsa-search", "none", "coolant").code == 1
+    shell(*BUILD)
+    (path,) = (tmp_path / "index" / "cars").glob("0*/manifest.json")
+    manifest = json.loads(path.read_text())
+    manifest["settings"]["b"] = 7
+    path.write_text(json.dumps(manifest))
+    done = shell("klsa-search", "cars", "coolant")
+    assert done.code == 1
+    assert "rebuild" in done.err
+
+
+def test_a_home_that_cannot_be_read_is_no_wrong_usage(shell, tmp_path, monkeypatch):
+    (tmp_path / "index").mkdir()
+    # Tests may run as root, whom no mode keeps out.
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+
+    def refused(_):
+        raise PermissionError(13, "Permission denied", "index")
+
+    monkeypatch.setattr("pathlib.Path.iterdir", refused)
+    done = shell("klsa-index", "list")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: index: Permission denied: check who owns it")

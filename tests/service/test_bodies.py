@@ -1,0 +1,37 @@
+"""Bodies that are not what they should be."""
+
+import json
+
+import pytest
+
+from .conftest import failure_of
+
+
+@pytest.mark.parametrize("body", ["{", "", "{'q': 1}", '{"q": "wing"} x', "[" * 100_000, b"\xff{}"])
+def test_broken_json(client, body):
+    response = client.post("/search", content=body, headers={"Content-Type": "application/json"})
+    if not body:
+        assert failure_of(response, 422)["field"] is None
+    else:
+        assert failure_of(response, 400)["code"] == "bad_json"
+
+
+@pytest.mark.parametrize("body", ["[]", '"wing"', "3", "null"])
+def test_json_that_is_no_object(client, body):
+    response = client.post("/search", content=body, headers={"Content-Type": "application/json"})
+    error = failure_of(response, 422)
+    assert error["field"] is None
+    assert "JSON object" in error["message"]
+
+
+def test_body_that_does_not_say_it_is_json(client):
+    response = client.post("/search", content='{"q": "wing"}', headers={"Content-Type": "text/x"})
+    assert "Content-Type: application/json" in failure_of(response, 422)["message"]
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_body_too_long(client, announced):
+    body = json.dumps({"q": "x" * 2**20}).encode()
+    content = body if announced else iter([body[:1000], body[1000:]])
+    response = client.post("/search", content=content, headers={"Content-Type": "application/json"})
+    assert failure_of(response, 413)["message"] == "the body is too long: shorten the query"

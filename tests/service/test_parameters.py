@@ -1,0 +1,101 @@
+"""What a request may ask for, and how what it may not is named."""
+
+import json
+
+import pytest
+
+from .conftest import failure_of
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("alpha", -0.1),
+        ("alpha", 1.01),
+        ("alpha", "NaN"),
+        ("alpha", "inf"),
+        ("alpha", ""),
+        ("alpha", "half"),
+        ("k", 0),
+        ("k", -1),
+        ("k", 10_001),
+        ("k", "1.5"),
+        ("k", "9" * 5000),
+        ("z", 0),
+        ("z", 10**9),
+        ("dimensions", 0),
+        ("dimensions", 4),
+        ("ranker", "tfidf"),
+        ("q", "x" * 10_001),
+        ("index", "x" * 101),
+    ],
+)
+def test_parameter_outside_its_limits_is_named(client, field, value):
+    error = failure_of(client.get("/search", params={"q": "wing", field: value}), 422)
+    assert (error["code"], error["field"]) == ("bad_query", field)
+    assert error["message"].startswith(f"{field} = ")
+    assert len(error["message"]) < 250
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("alpha", 2),
+        ("alpha", "0.5"),
+        ("alpha", True),
+        ("k", "10"),
+        ("k", 1.5),
+        ("k", [1]),
+        ("q", None),
+        ("q", {"match": "wing"}),
+        ("q", "half a pair: \ud83d"),
+        ("index", "\udc00"),
+        ("ranker", ["klsa"]),
+    ],
+)
+def test_json_parameter_of_another_kind_is_named(client, field, value):
+    body = json.dumps({"q": "wing", field: value})
+    response = client.post("/search", content=body, headers={"Content-Type": "application/json"})
+    error = failure_of(response, 422)
+    assert (error["code"], error["field"]) == ("bad_query", field)
+
+
+def test_json_nan_is_named(client):
+    body = '{"q": "wing", "alpha": NaN}'
+    response = client.post("/search", content=body, headers={"Content-Type": "application/json"})
+    assert failure_of(response, 422)["field"] == "alpha"
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_unknown_parameter_is_refused_with_the_known_ones(client, method):
+    asked = {"q": "wing", "alhpa": 1}
+    given = {"params": asked} if method == "get" else {"json": asked}
+    error = failure_of(getattr(client, method)("/search", **given), 422)
+    assert error["field"] == "alhpa"
+    assert "q, index, k, ranker, alpha, z, sharpness" in error["message"]
+
+
+def test_unknown_parameter_of_a_document_is_refused(client):
+    error = failure_of(client.get("/documents/1", params={"idx": "tiny"}), 422)
+    assert error["field"] == "idx"
+    assert error["message"].endswith(": index")
+
+
+@pytest.mark.parametrize("name", ["\ud800", "q\x00", "{name}"])
+def test_unknown_parameter_of_any_name_is_refused(client, name):
+    body = json.dumps({"q": "wing", name: 1})
+    response = client.post("/search", content=body, headers={"Content-Type": "application/json"})
+    assert failure_of(response, 422)["field"] == name.encode(errors="backslashreplace").decode()
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_missing_query_is_named(client, method):
+    given = {} if method == "get" else {"json": {}}
+    error = failure_of(getattr(client, method)("/search", **given), 422)
+    assert (error["code"], error["field"]) == ("bad_query", "q")
+
+
+def test_several_indexes_and_no_choice(client_of, home):
+    error = failure_of(client_of(home).get("/search?q=wing"), 422)
+    assert error["field"] == "index"
+    assert "first, second" in error["message"]
