@@ -61,7 +61,9 @@ def indexes_in(home: Path) -> list[Path]:
     """Folders of all indexes of a home, by name."""
     if not home.is_dir():
         return []
-    return sorted(path for path in home.iterdir() if (path / CURRENT).is_file())
+    return sorted(
+        path for path in home.iterdir() if path.name[0] != "." and (path / CURRENT).is_file()
+    )
 
 
 @contextmanager
@@ -153,6 +155,8 @@ def delete_index(path: Path) -> None:
         current_generation(path)
     with _alone(path):
         aside = path.with_name(f".{path.name}.deleted")
+        if aside.exists():  # left by a deletion that was killed
+            shutil.rmtree(aside)
         path.replace(aside)
         shutil.rmtree(aside)
 

@@ -162,6 +162,15 @@ def test_a_damaged_index_can_be_deleted(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_killed_deletion_left_is_no_index_and_in_nobodys_way(tmp_path):
+    write(tmp_path / "a", "one")
+    (tmp_path / "a").replace(tmp_path / ".a.deleted")
+    assert indexes_in(tmp_path) == []
+    write(tmp_path / "a", "two")
+    delete_index(tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_first_build_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(RuntimeError), new_generation(tmp_path / "a"):
         raise RuntimeError
