@@ -26,6 +26,7 @@ from klsa_search.cli.output import (
     write_json,
     write_table,
 )
+from klsa_search.cli.tune import tune
 from klsa_search.config import AnalysisSettings, Settings
 from klsa_search.errors import StoreError
 
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 @click.version_option(package_name="klsa-search")
 def klsa_index() -> None:
     """Build indexes and look after them."""
+
+
+klsa_index.add_command(tune)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Read collections: documents, queries and judgements in the formats they come in."""
 
+from klsa_search.collection.beside import read_queries
 from klsa_search.collection.fetch import fetch
 from klsa_search.collection.known import COLLECTIONS
 from klsa_search.collection.model import Collection, Document, Judgement, Problems, Query
@@ -19,5 +20,6 @@ __all__ = [
     "fetch",
     "open_collection",
     "read_qrels",
+    "read_queries",
     "read_topics",
 ]

@@ -8,6 +8,7 @@ from klsa_search.collection import jsonl
 from klsa_search.collection.folder import listing, plain_name
 from klsa_search.collection.model import Judgement, Query
 from klsa_search.collection.qrels import read_qrels, unique
+from klsa_search.collection.recognise import sniff
 from klsa_search.collection.trec import read_topics
 
 
@@ -37,3 +38,12 @@ def judgements(folder: Path) -> list[Judgement]:
         return read_qrels(splits[0]) if splits else []
     files = [file for file in listing(folder) if plain_name(file).startswith("qrels")]
     return unique((line for file in files for line in read_qrels(file)), folder)
+
+
+def read_queries(file: str | Path) -> list[Query]:
+    """Return the queries of one file, JSON lines or TREC topics, told apart by its content.
+
+    CollectionError if it is neither, or for a bad line.
+    """
+    path = Path(file)
+    return jsonl.queries(path) if sniff(path) == "jsonl" else read_topics(path)

@@ -21,6 +21,7 @@ from klsa_search.evaluation.systems import (
     judge_runs,
     judge_systems,
 )
+from klsa_search.evaluation.tuning import HeldOut, Tuning, tune, tune_by_halves
 
 __all__ = [
     "ALL_SYSTEMS",
@@ -32,10 +33,12 @@ __all__ = [
     "Comparison",
     "Contrast",
     "Grid",
+    "HeldOut",
     "Judge",
     "Measured",
     "Ranking",
     "System",
+    "Tuning",
     "compare",
     "draw_differences",
     "draw_grid",
@@ -50,4 +53,6 @@ __all__ = [
     "read_run",
     "recorded",
     "told_apart",
+    "tune",
+    "tune_by_halves",
 ]

@@ -19,6 +19,9 @@ class SearchParameters(TypedDict, total=False):
     alpha: float
     z: int
     dimensions: int
+    sharpness: float
+    spectral: str
+    gamma: float
 
 
 def rank_all(

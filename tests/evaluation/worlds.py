@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from klsa_search.collection.model import Judgement, Problems, Query
+from klsa_search.collection.model import Document, Judgement, Problems, Query
 
 
 @dataclass
@@ -61,3 +61,19 @@ def tiny():
         judged=[judgement("1", "d1"), judgement("1", "d3"), judgement("2", "d0")],
     )
     return index, collection
+
+
+def topical(topics=6, each=10, seed=0):
+    """Documents of forty words of their topic; the title is a word that half of them use.
+
+    The id begins with the letter of the topic.
+    """
+    rng = np.random.default_rng(seed)
+    documents = []
+    for topic in "abcdefgh"[:topics]:
+        words = [f"{topic}{number}" for number in range(60)]
+        for number in range(each):
+            text = " ".join(rng.choice(words, 40, replace=False))
+            title = str(rng.choice(words))
+            documents.append(Document(id=f"{topic}-{number}", title=title, text=text))
+    return documents

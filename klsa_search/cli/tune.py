@@ -1,0 +1,138 @@
+"""klsa-index tune: fit the settings of an index to its collection, where that can be shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import collections_homes, data_option, home_option, json_file_option
+from klsa_search.cli.output import make_folders, progress_bar, write_facts, write_json_file
+
+if TYPE_CHECKING:
+    from klsa_search.collection import Judgement, Query
+    from klsa_search.evaluation import Tuning
+
+_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@click.option("--queries", type=_FILE, help="Queries: JSON lines, or TREC topics.")
+@click.option("--qrels", type=_FILE, help="Their judgements: TREC's four columns, or BEIR's three.")
+@click.option(
+    "--target",
+    help="Take both from a collection instead: cran, cisi, cacm, med, or a folder that holds them.",
+)
+@data_option
+@click.option(
+    "--measure",
+    type=click.Choice(["map", "ndcg@10", "p@10", "recall@1000"]),
+    help="What to choose by; needs judgements.  [default: map]",
+)
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
+@click.option("--force", is_flag=True, help="Store the choice even if it may be luck.")
+@json_file_option
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@debug_option
+def tune(
+    name: str,
+    home: Path,
+    queries: Path | None,
+    qrels: Path | None,
+    target: str | None,
+    data: Path | None,
+    measure: str | None,
+    folds: int,
+    force: bool,
+    json_file: Path | None,
+    seed: int,
+) -> None:
+    """Choose k1, b, spectral, gamma, z, sharpness and alpha for the index NAME.
+
+    With judgements, a choice is worth what it scores on queries that it was not made from (nested
+    cross-validation). Without any, the documents are cut in halves that judge each other; that is
+    weaker evidence, so the gain asked for is larger.
+
+    Only a choice that beats the settings of the index beyond noise is stored, as a new generation
+    built from the documents the index holds. Otherwise the index stays as it is.
+    """
+    _check(queries, qrels, target, measure)
+    make_folders(json_file)
+    from klsa_search.evaluation import tune as tune_by_judgements
+    from klsa_search.evaluation import tune_by_halves
+    from klsa_search.indexing import rebuild
+    from klsa_search.search import open_index
+    from klsa_search.store import index_path
+
+    judged = _judged(queries, qrels, target, data)
+    index = open_index(index_path(home, name))
+    with progress_bar() as bar:
+        if judged is None:
+            tuning = tune_by_halves(index, folds=folds, seed=seed, progress=bar)
+        else:
+            tuning = tune_by_judgements(
+                index, *judged, measure=measure or "map", folds=folds, seed=seed, progress=bar
+            )
+        stored = None
+        if tuning.changes and (tuning.sure or force):
+            stored = rebuild(index, progress=bar, **tuning.changes).generation
+    if json_file is not None:
+        write_json_file(json_file, {"index": name, **tuning.as_json(), "stored": stored})
+    _write(tuning, stored)
+
+
+def _check(
+    queries: Path | None, qrels: Path | None, target: str | None, measure: str | None
+) -> None:
+    if (queries is None) != (qrels is None):
+        raise click.UsageError("--queries and --qrels belong together: give both or neither")
+    if target is not None and queries is not None:
+        raise click.UsageError("--target brings its own queries: give it or --queries and --qrels")
+    if measure is not None and target is None and queries is None:
+        raise click.UsageError("--measure needs judgements: give --queries and --qrels")
+
+
+def _judged(
+    queries: Path | None, qrels: Path | None, target: str | None, data: Path | None
+) -> tuple[list[Query], list[Judgement]] | None:
+    """Read queries and judgements, if there are any."""
+    from klsa_search.collection import open_collection, read_qrels, read_queries
+
+    if target is not None:
+        collection = open_collection(target, data=collections_homes(data))
+        return collection.queries(), collection.judgements()
+    if queries is not None and qrels is not None:
+        return read_queries(queries), read_qrels(qrels)
+    return None
+
+
+def _write(tuning: Tuning, stored: str | None) -> None:
+    found = tuning.held_out
+    asked = "queries from halves of documents" if tuning.evidence == "halves" else "judged queries"
+    choice = ", ".join(f"{name} = {value}" for name, value in tuning.changes.items())
+    gain = f"{found.tuned - found.default:+.4f}"
+    needed = f"; it has to be above {tuning.margin * found.default:+.4f}" if tuning.margin else ""
+    write_facts(
+        [
+            ("tried", f"{tuning.candidates} settings on {tuning.queries} {asked}"),
+            ("choice", choice or "the settings of the index"),
+            ("stability", f"the same choice in {found.agreement:.0%} of the folds"),
+            ("held out", f"{tuning.measure} {found.default:.4f} before, {found.tuned:.4f} after"),
+            ("gain", f"{gain}, 95% interval {found.low:+.4f} to {found.high:+.4f}{needed}"),
+            ("p", f"{found.p:.4f} by paired randomisation"),
+            ("verdict", _verdict(tuning, stored)),
+        ]
+    )
+
+
+def _verdict(tuning: Tuning, stored: str | None) -> str:
+    if not tuning.changes:
+        return "nothing better was found: the index stays as it is"
+    if stored is None:
+        return "not sure: the index stays as it is"
+    sure = "sure" if tuning.sure else "not sure, but forced"
+    return f"{sure}: generation {stored} has the choice"

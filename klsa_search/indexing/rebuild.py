@@ -1,0 +1,65 @@
+"""Build an index again, from the documents it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from klsa_search.collection import Document, Judgement, Problems, Query
+from klsa_search.errors import StoreError
+from klsa_search.indexing.build import build
+from klsa_search.progress import Progress
+from klsa_search.search import Index
+from klsa_search.store import current_generation
+
+
+class _Stored:
+    """The documents of an index as the collection they once were."""
+
+    format = "index"
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self.name = index.manifest.source
+        self.problems = Problems(index.manifest.counts.skipped)
+
+    def documents(self) -> Iterator[Document]:
+        return map(self._index.document, self._index.ids())
+
+    def queries(self) -> list[Query]:
+        return []
+
+    def judgements(self) -> list[Judgement]:
+        return []
+
+
+def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -> Index:
+    """Replace an index by one of the same documents and other settings; open it.
+
+    A generation never changes, so even a new α is a new one, made by `build` like any other: what
+    depends on a setting is made again, and the manifest's settings and fingerprint are those of an
+    index built that way in the first place. `index` stays open, and whole until the next build.
+
+    Cost: that of `build`. SettingsError; StoreError if the index has been replaced meanwhile.
+    """
+    folder = index.path.parent
+    if current_generation(folder) != index.path:
+        raise StoreError(
+            f"{folder} has been built again since generation {index.generation} was opened: "
+            "open it again and start over"
+        )
+    return build_like(index, home=folder.parent, name=index.name, progress=progress, **changes)
+
+
+def build_like(
+    index: Index,
+    *,
+    home: Path,
+    name: str,
+    progress: Progress | None = None,
+    **changes: Any,
+) -> Index:
+    """Build an index of the same documents, with changes, elsewhere. Cost and errors: `build`."""
+    settings = {**index.settings.model_dump(), **changes}
+    return build(_Stored(index), name=name, home=home, progress=progress, **settings)

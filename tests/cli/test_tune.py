@@ -1,0 +1,111 @@
+import json
+
+import pytest
+
+from klsa_search.evaluation.tuning import space
+from tests.evaluation.worlds import topical
+
+
+@pytest.fixture(autouse=True)
+def _few_candidates(monkeypatch):
+    """Fewer than users get: the world is simple."""
+    monkeypatch.setattr(space, "LENGTHS", ((0.9, 0.4),))
+    monkeypatch.setattr(space, "TRIALS", 12)
+    monkeypatch.setattr(space, "TRIALS_OF_LENGTHS", 2)
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Documents on six topics, queries of one word, and their judgements, as files."""
+    documents = topical()
+    rows = [{"id": d.id, "title": d.title, "text": d.text} for d in documents]
+    asked = [{"id": f"{t}{n}", "text": f"{t}{n}"} for t in "abcdef" for n in range(3)]
+    judged = [
+        f"{query['id']} 0 {d.id} 1\n"
+        for query in asked
+        for d in documents
+        if d.id[0] == query["id"][0]
+    ]
+    (tmp_path / "world.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
+    (tmp_path / "qrels").write_text("".join(judged))
+    return ["--queries", tmp_path / "queries.jsonl", "--qrels", tmp_path / "qrels"]
+
+
+def built(shell, *settings):
+    done = shell(
+        *("klsa-index", "build", "world.jsonl", "--name", "world", "--language", "none"),
+        *("--dimensions", 20, "--latent-dimensions", 10, *settings),
+    )
+    assert done.code == 0
+
+
+def settings_of(shell):
+    return shell("klsa-index", "info", "world", "--json").json["settings"]
+
+
+def test_a_sure_choice_is_stored(shell, world, tmp_path):
+    built(shell, "--alpha", 0)
+    done = shell("klsa-index", "tune", "world", *world, "--json", "deep/tuned.json")
+    assert (done.code, done.err) == (0, "")
+    told = json.loads((tmp_path / "deep" / "tuned.json").read_text())
+    assert told["sure"] is True
+    assert (told["index"], told["stored"], told["queries"]) == ("world", "000002", 18)
+    assert "sure: generation 000002 has the choice" in done.out
+    settings = settings_of(shell)
+    assert {name: settings[name] for name in told["changes"]} == told["changes"]
+    assert shell("klsa-index", "verify", "world").code == 0
+
+
+def test_what_may_be_luck_is_stored_by_force_alone(shell, world, tmp_path):
+    # Four judged queries can never be significant: the least p of 2^4 flips is .125.
+    lines = (tmp_path / "qrels").read_text().splitlines(keepends=True)
+    (tmp_path / "qrels").write_text("".join(line for line in lines if line[:2] in "a0 b0 c0 d0"))
+    built(shell, "--alpha", 0)
+    done = shell("klsa-index", "tune", "world", *world)
+    assert done.code == 0
+    assert "not sure: the index stays as it is" in done.out
+    assert settings_of(shell)["alpha"] == 0
+    done = shell("klsa-index", "tune", "world", *world, "--force")
+    assert "not sure, but forced: generation 000002" in done.out
+    assert settings_of(shell)["alpha"] > 0
+
+
+def test_without_judgements(shell, world, tmp_path):
+    built(shell, "--alpha", 0)
+    done = shell("klsa-index", "tune", "world", "--json", "tuned.json")
+    assert (done.code, done.err) == (0, "")
+    assert "60 queries from halves of documents" in done.out
+    told = json.loads((tmp_path / "tuned.json").read_text())
+    assert (told["evidence"], told["margin"], told["stored"]) == ("halves", 0.05, "000002")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--queries", "queries.jsonl"], "belong together"),
+        (["--qrels", "qrels"], "belong together"),
+        (["--queries", "queries.jsonl", "--qrels", "qrels", "--target", "cran"], "--target brings"),
+        (["--measure", "map"], "needs judgements"),
+        (["--folds", "1"], "folds"),
+        (["--queries", "nowhere", "--qrels", "qrels"], "nowhere"),
+    ],
+)
+def test_wrong_usage(shell, world, arguments, sentence):
+    done = shell("klsa-index", "tune", "world", *arguments)
+    assert done.code == 2
+    assert sentence in done.err
+
+
+def test_a_folder_brings_both(shell, beir):
+    shell("klsa-index", "build", beir, "--name", "cars")
+    done = shell("klsa-index", "tune", "cars", "--target", beir)
+    assert done.code == 1
+    assert "2 judged queries: at least 4 are needed" in done.err
+
+
+def test_an_index_too_small_to_halve(shell, cars):
+    shell("klsa-index", "build", cars, "--name", "cars")
+    done = shell("klsa-index", "tune", "cars")
+    assert done.code == 1
+    assert "0 of the 4 documents of index cars are long enough" in done.err

@@ -1,0 +1,112 @@
+"""Small worlds whose best settings are known."""
+
+from dataclasses import replace
+
+import pytest
+
+from klsa_search.collection.model import Query
+from klsa_search.errors import CollectionError, SettingsError
+from klsa_search.evaluation import tune, tune_by_halves
+from klsa_search.evaluation.tuning import space
+from klsa_search.indexing import build
+from tests.evaluation.worlds import judgement, topical
+
+BROKEN = {"alpha": 1.0, "spectral": "truncation", "dimensions": 1, "coverage": 0.0, "latent": 0.0}
+"""Expansion that can only hurt: one dimension, in which all documents are alike."""
+
+
+@pytest.fixture(autouse=True)
+def _few_candidates(monkeypatch):
+    """Fewer than users get: the worlds are simple."""
+    monkeypatch.setattr(space, "LENGTHS", ((0.9, 0.4),))
+    monkeypatch.setattr(space, "TRIALS", 12)
+    monkeypatch.setattr(space, "TRIALS_OF_LENGTHS", 2)
+
+
+@pytest.fixture
+def index_of(tmp_path):
+    """Index of the topical world, with other settings than the default's."""
+    opened = []
+
+    def built(documents=None, **settings):
+        chosen = {"language": "none", "dimensions": 20, "latent_dimensions": 10, **settings}
+        opened.append(build(documents or topical(), name="world", home=tmp_path, **chosen))
+        return opened[-1]
+
+    yield built
+    for index in opened:
+        index.close()
+
+
+def asked(topics="abcdef", each=4):
+    """Queries of one word; what is on its topic is relevant, whether it holds the word or not."""
+    queries = [Query(id=f"{t}{n}", text=f"{t}{n}") for t in topics for n in range(each)]
+    judged = [judgement(q.id, d.id) for q in queries for d in topical() if d.id[0] == q.id[0]]
+    return queries, judged
+
+
+def test_judgements_that_want_expansion_get_it(index_of):
+    index = index_of(alpha=0.0)
+    tuning = tune(index, *asked())
+    assert tuning.sure
+    assert tuning.changes["alpha"] > 0
+    assert tuning.held_out.tuned > tuning.held_out.default + 0.2
+    assert tuning.held_out.low > 0.1
+    assert tuning == tune(index, *asked())
+
+
+def test_where_nothing_can_be_gained_nothing_is_changed(index_of):
+    # Every word of the first topic's documents finds what the default already ranks first.
+    index = index_of()
+    queries = [Query(id=str(n), text=topical()[n].text) for n in range(0, 60, 5)]
+    judged = [judgement(q.id, topical()[int(q.id)].id) for q in queries]
+    tuning = tune(index, queries, judged)
+    assert tuning.held_out.default == 1
+    assert not tuning.sure
+    assert tuning.changes == {}
+
+
+def test_halves_find_out_that_expansion_helps(index_of):
+    tuning = tune_by_halves(index_of(alpha=0.0))
+    assert (tuning.evidence, tuning.measure) == ("halves", "map")
+    assert tuning.sure
+    assert tuning.changes["alpha"] > 0
+
+
+def test_halves_find_out_that_an_expansion_hurts(index_of):
+    tuning = tune_by_halves(index_of(**BROKEN))
+    assert tuning.sure
+    assert {"alpha", "spectral"} & set(tuning.changes)
+    assert tuning.held_out.tuned > 1.5 * tuning.held_out.default
+
+
+def test_a_small_gain_on_halves_is_not_enough(index_of):
+    tuning = tune_by_halves(index_of(alpha=0.0))
+    gain = tuning.held_out.low / tuning.held_out.default
+    assert gain > tuning.margin == 0.05
+    assert not replace(tuning, margin=gain + 0.01).sure
+
+
+def test_short_documents_cannot_be_halved(index_of):
+    short = [{"id": str(number), "text": "two words"} for number in range(300)]
+    index = index_of([*short, *({"id": d.id, "text": d.text} for d in topical())])
+    with pytest.raises(CollectionError, match="60 of the 360 documents of index world"):
+        tune_by_halves(index)
+
+
+def test_too_few_queries_and_folds(index_of):
+    index = index_of()
+    queries, judged = asked(topics="a", each=3)
+    with pytest.raises(CollectionError, match="3 judged queries"):
+        tune(index, queries, judged)
+    with pytest.raises(SettingsError, match="folds = 1"):
+        tune(index, queries, judged, folds=1)
+    renamed = [Query(id="x" + query.id, text=query.text) for query in queries]
+    with pytest.raises(CollectionError, match="name queries alike"):
+        tune(index, renamed, asked()[1])
+
+
+def test_as_json_says_it_all(index_of):
+    told = tune(index_of(), *asked(), measure="ndcg@10").as_json()
+    assert {"measure", "default", "tuned", "low", "high", "p", "agreement", "sure"} <= set(told)
+    assert (told["measure"], told["evidence"], told["queries"]) == ("ndcg@10", "judgements", 24)
