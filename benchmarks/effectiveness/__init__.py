@@ -1,0 +1,1 @@
+"""How well the default ranks, and what that rests on: every claim of docs/effectiveness.md."""

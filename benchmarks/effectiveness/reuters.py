@@ -1,0 +1,132 @@
+"""Tasks of Reuters-21578: topics, titles of the same topic, titles without their story.
+
+The split is ModApte's: 9,603 stories to train, 3,299 to test.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.corpora_reuters import reuters_folder, stories
+from benchmarks.effectiveness.known_item import title_to_text
+from benchmarks.effectiveness.measuring import Task
+from klsa_search.collection import Document
+from klsa_search.collection.model import Judgement, Query
+
+# Codes that are no words; the others are searched for as they are written.
+NAMES = {
+    "acq": "mergers and acquisitions",
+    "bop": "balance of payments",
+    "cpi": "consumer price index",
+    "cpu": "capacity utilisation",
+    "dlr": "dollar",
+    "earn": "company earnings and earnings forecasts",
+    "fuel": "fuel oil",
+    "gas": "gasoline",
+    "gnp": "gross national product",
+    "interest": "interest rates",
+    "ipi": "industrial production index",
+    "jobs": "jobs and unemployment",
+    "lei": "leading economic indicators",
+    "money-fx": "foreign exchange",
+    "nat-gas": "natural gas",
+    "pet-chem": "petrochemicals",
+    "reserves": "foreign exchange reserves",
+    "ship": "shipping",
+    "trade": "foreign trade",
+    "veg-oil": "vegetable oil",
+    "wpi": "wholesale price index",
+}
+FEWEST = 5
+"""Stories a topic needs to become a query."""
+
+_LABELS = re.compile(
+    r'<REUTERS TOPICS="YES" LEWISSPLIT="(TRAIN|TEST)"[^>]*NEWID="(\d+)"[^>]*>(.*?)</REUTERS>',
+    re.DOTALL,
+)
+_TOPICS = re.compile(r"<TOPICS>(.*?)</TOPICS>", re.DOTALL)
+_TOPIC = re.compile(r"<D>(.*?)</D>")
+
+
+class Labelled(NamedTuple):
+    document: Document
+    part: str
+    topics: tuple[str, ...]
+
+
+def tasks() -> dict[str, Callable[[], Task]]:
+    """Tasks by name; SystemExit, with the reason, where Reuters is not found."""
+    folder = reuters_folder()
+    return {
+        "reuters-topics": lambda: _topics(_labelled(folder)),
+        "reuters-titles": lambda: _titles(_labelled(folder)),
+        "reuters-known": lambda: title_to_text(
+            "reuters-known", [story.document for story in _labelled(folder)]
+        ),
+    }
+
+
+def _labelled(folder: Path) -> list[Labelled]:
+    labels = {}
+    for path in sorted(folder.glob("reut2-*.sgm.gz")):
+        with gzip.open(path, "rt", encoding="latin-1", newline="\n") as file:
+            for part, number, story in _LABELS.findall(file.read()):
+                found = _TOPICS.search(story)
+                topics = _TOPIC.findall(found[1]) if found else []
+                labels[number] = (part, tuple(sorted(topics)))
+    return [
+        Labelled(Document(id=s.id, title=s.title, text=s.text), *labels[s.id])
+        for s in stories(folder)
+        if s.id in labels
+    ]
+
+
+def _topics(labelled: list[Labelled]) -> Task:
+    """The name of a topic → its stories."""
+    held: dict[str, list[str]] = {}
+    for story in labelled:
+        for topic in story.topics:
+            held.setdefault(topic, []).append(story.document.id)
+    kept = {topic: ids for topic, ids in sorted(held.items()) if len(ids) >= FEWEST}
+    return Task(
+        "reuters-topics",
+        [story.document for story in labelled],
+        [Query(id=t, text=NAMES.get(t, t.replace("-", " "))) for t in kept],
+        [
+            Judgement(query_id=topic, document_id=document, grade=1, gain=1)
+            for topic, ids in kept.items()
+            for document in ids
+        ],
+    )
+
+
+def _titles(labelled: list[Labelled]) -> Task:
+    """Titles of 200 test stories → the training stories with just the same topics, 3 to 300."""
+    same: dict[tuple[str, ...], list[str]] = {}
+    for story in labelled:
+        if story.part == "TRAIN" and story.topics:
+            same.setdefault(story.topics, []).append(story.document.id)
+    held_out = [
+        story
+        for story in labelled
+        if story.part == "TEST"
+        and 3 <= len(same.get(story.topics, ())) <= 300
+        and len(story.document.title.split()) >= 3
+    ]
+    chosen = np.sort(np.random.default_rng(0).choice(len(held_out), 200, replace=False)).tolist()
+    return Task(
+        "reuters-titles",
+        [story.document for story in labelled if story.part == "TRAIN"],
+        [Query(id=held_out[i].document.id, text=held_out[i].document.title) for i in chosen],
+        [
+            Judgement(query_id=held_out[i].document.id, document_id=document, grade=1, gain=1)
+            for i in chosen
+            for document in same[held_out[i].topics]
+        ],
+    )

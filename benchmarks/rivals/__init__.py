@@ -1,0 +1,1 @@
+"""Run files of other systems on our documents: Lucene and a neural encoder."""
