@@ -55,7 +55,7 @@ def tune(
 
     With judgements, a choice is worth what it scores on queries that it was not made from (nested
     cross-validation). Without any, the documents are cut in halves that judge each other; that is
-    weaker evidence, so the gain asked for is larger.
+    weaker evidence, so only alpha is chosen, and the gain asked for is larger.
 
     Only a choice that beats the settings of the index beyond noise is stored, as a new generation
     built from the documents the index holds. Otherwise the index stays as it is.

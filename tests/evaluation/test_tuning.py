@@ -74,10 +74,19 @@ def test_halves_find_out_that_expansion_helps(index_of):
 
 
 def test_halves_find_out_that_an_expansion_hurts(index_of):
-    tuning = tune_by_halves(index_of(**BROKEN))
+    tuning = tune_by_halves(index_of(topical(topics=8, each=20), **BROKEN))
+    assert tuning.margin == 0.25
     assert tuning.sure
-    assert {"alpha", "spectral"} & set(tuning.changes)
-    assert tuning.held_out.tuned > 1.5 * tuning.held_out.default
+    assert list(tuning.changes) == ["alpha"]
+    assert tuning.changes["alpha"] < 1
+    assert tuning.held_out.tuned > 1.2 * tuning.held_out.default
+
+
+@pytest.mark.parametrize(("ranker", "margin"), [("bm25", 0.05), ("lsi", 0.25)])
+def test_another_ranker_is_more_or_less_expansion(index_of, ranker, margin):
+    tuning = tune_by_halves(index_of(ranker=ranker, alpha=0.9))
+    assert tuning.margin == margin
+    assert tuning.sure is (ranker == "bm25")
 
 
 def test_a_small_gain_on_halves_is_not_enough(index_of):

@@ -1,7 +1,7 @@
 import pytest
 
 from klsa_search.config import Settings
-from klsa_search.evaluation.tuning.space import LENGTHS, Candidate, draw
+from klsa_search.evaluation.tuning.space import ALPHAS, LENGTHS, Candidate, alphas, draw
 
 
 @pytest.mark.parametrize("preset", ["default", "paper"])
@@ -38,3 +38,12 @@ def test_another_ranker_is_left_for_klsa():
     first, second, *_ = draw(settings)
     assert first == Candidate((1.2, 0.75), {})
     assert second.changes(settings)["ranker"] == "klsa"
+
+
+def test_alphas_are_tried_beside_the_default():
+    assert [c.changes(Settings()).get("alpha") for c in alphas(Settings())] == [
+        None,
+        *(alpha for alpha in ALPHAS if alpha != 0.8),
+    ]
+    bm25 = Settings.of_preset("default", ranker="bm25")
+    assert [c.changes(bm25).get("alpha", 0.8) for c in alphas(bm25)[1:]] == list(ALPHAS)

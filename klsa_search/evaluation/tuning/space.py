@@ -21,6 +21,8 @@ TRIALS = 30
 """Candidates at the index's own (k1, b)."""
 TRIALS_OF_LENGTHS = 6
 """Candidates at each other (k1, b), and one that changes nothing else."""
+ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""What is tried without judgements."""
 
 _SPECTRAL = ("exponential", "gvsm", "squashing", "truncation", "von-neumann")
 _GAMMAS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)  # all below 1, which the von Neumann kernel needs
@@ -69,6 +71,14 @@ def draw(settings: Settings, seed: int = 0) -> list[Candidate]:
                 here.append(candidate)
         candidates += here
     return candidates
+
+
+def alphas(settings: Settings) -> list[Candidate]:
+    """List the candidates that differ in α alone; the first is the default, no change."""
+    own = (settings.k1, settings.b)
+    wanted = [{"ranker": "klsa", "alpha": alpha} for alpha in ALPHAS]
+    tried = [Candidate(own, parameters) for parameters in wanted]
+    return [Candidate(own, {}), *(other for other in tried if other.changes(settings))]
 
 
 def _drawn(settings: Settings, randomness: np.random.Generator) -> dict[str, Any]:
