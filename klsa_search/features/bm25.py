@@ -32,6 +32,19 @@ def query_impacts(counts: TermCounts, *, k1: float, b: float) -> sparse.csr_arra
     return _weighted(saturations(counts, k1=k1, b=b), _idf(counts.matrix))
 
 
+def on_grid(impacts: sparse.csr_array) -> tuple[sparse.csr_array, float]:
+    """Round impacts to whole steps, at least one; returns them with the step, a power of 2.
+
+    Scores that are whole steps, and fewer than 2^24 of them, float32 adds without rounding, so
+    their sum is the same bits in any order. The largest impact is 2^19 to 2^20 steps, so a step
+    is a millionth of it, and 16 terms may be as large. Cost O(nnz).
+    """
+    largest = float(impacts.data.max(initial=0.0)) or 1.0
+    step = 2.0 ** (np.floor(np.log2(largest)) - 19)
+    steps = np.maximum(np.rint(impacts.data / step), 1)
+    return sparse.csr_array((steps * step, impacts.indices, impacts.indptr), impacts.shape), step
+
+
 def document_features(
     counts: TermCounts, *, k1: float, b: float, idf_power: float = 0.5, pairs: float = 0.0
 ) -> sparse.csr_array:

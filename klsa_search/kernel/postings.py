@@ -38,6 +38,18 @@ class Postings:
             size=weights.shape[0],
         )
 
+    def of_term(self, term: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """Documents and weights of one term. Cost O(1)."""
+        entries = slice(self.starts[term], self.starts[term + 1])
+        return self.documents[entries], self.weights[entries]
+
+    def matches(self, terms: npt.NDArray[np.int64]) -> int:
+        """How many documents hold at least one of the terms. Cost: their postings, and O(N)."""
+        held = np.zeros(self.size, dtype=np.bool_)
+        for term in terms.tolist():
+            held[self.of_term(term)[0]] = True
+        return int(np.count_nonzero(held))
+
     def query_row(
         self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]
     ) -> Scores:
@@ -48,6 +60,6 @@ class Postings:
         """
         row = np.zeros(self.size, dtype=np.float32)
         for term, weight in zip(terms.tolist(), query_weights, strict=True):
-            entries = slice(self.starts[term], self.starts[term + 1])
-            row[self.documents[entries]] += weight * self.weights[entries]
+            documents, weights = self.of_term(term)
+            row[documents] += weight * weights
         return row

@@ -7,6 +7,7 @@ import math
 import bm25s
 import numpy as np
 import pytest
+from scipy import sparse
 
 from klsa_search.features import bm25, tfidf
 from klsa_search.kernel import Postings
@@ -69,3 +70,29 @@ def test_tfidf_worked_by_hand():
     assert weights[0, wing] == pytest.approx(math.log(3) * math.log(3))
     assert weights[1, flow] == pytest.approx(math.log(2) * math.log(1.5))
     assert weights[2, drag] == pytest.approx(math.log(2) * math.log(3))
+
+
+def test_impacts_on_the_grid_are_whole_steps_and_add_up_in_any_order():
+    counts = counts_of(*random_documents(200, 40))
+    impacts = bm25.query_impacts(counts, k1=1.2, b=0.75)
+    rounded, step = bm25.on_grid(impacts)
+    steps = rounded.data / step
+    assert np.array_equal(steps, np.rint(steps))
+    assert math.log2(step).is_integer()
+    assert 2**19 <= steps.max() <= 2**20
+    assert np.abs(rounded.data - impacts.data).max() <= step / 2
+    postings = Postings.of(rounded)
+    assert np.array_equal(postings.weights, postings.weights.astype(np.float64))
+    forth, back = np.arange(40), np.arange(40)[::-1]
+    once = np.ones(16, dtype=np.float32)
+    assert np.array_equal(
+        postings.query_row(forth[:16], once), postings.query_row(back[-16:], once)
+    )
+
+
+def test_the_smallest_impact_stays_above_0():
+    rounded, _ = bm25.on_grid(sparse.csr_array([[1000.0, 1e-9]]))
+    assert (rounded.data > 0).all()
+    nothing, step = bm25.on_grid(sparse.csr_array((0, 3)))
+    assert nothing.shape == (0, 3)
+    assert step > 0
