@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+
+
+def _compiled_code() -> Path:
+    """A folder for compiled code that a change of any source leaves behind.
+
+    numba itself looks at the file of a function and not at what the function calls.
+    """
+    sources = sorted((ROOT / "klsa_search").rglob("*.py"))
+    compiled = [source for source in sources if b"numba" in source.read_bytes()]
+    engine = sorted((ROOT / "klsa_search" / "search" / "engine").glob("*.py"))
+    digest = hashlib.sha256()
+    for source in (*compiled, *engine):
+        digest.update(source.read_bytes())
+    return Path(tempfile.gettempdir()) / f"klsa-search-tests-{digest.hexdigest()[:16]}"
+
+
+# Before anything imports numba, which reads it once; workers and subprocesses inherit it.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(_compiled_code()))
 
 
 @pytest.fixture(scope="session")

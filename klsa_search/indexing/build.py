@@ -23,6 +23,7 @@ from klsa_search.errors import CollectionError
 from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.features import CountsBuilder, TermCounts, bm25, tfidf
 from klsa_search.kernel import DocumentKernel, Postings, neighbour_graph
+from klsa_search.kernel.bounds import Bounds, bounds_arrays
 from klsa_search.progress import Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum, decompose
@@ -147,7 +148,8 @@ def _weigh_and_decompose(
 ) -> dict[str, Spectrum]:
     """Write postings, spectra, D, neighbours and latent space."""
     write_vocabulary(generation, counts.vocabulary.terms)
-    impacts = Postings.of(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
+    weights, step = bm25.on_grid(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
+    impacts = Postings.of(weights)
     idf = bm25.inverse_document_frequencies(counts)
     features = bm25.document_features(
         counts,
@@ -170,6 +172,7 @@ def _weigh_and_decompose(
         "postings_starts": impacts.starts,
         "postings_documents": impacts.documents,
         "postings_bm25": impacts.weights,
+        **bounds_arrays(Bounds.of(impacts, step)),
         "postings_tfidf": Postings.of(tfidf.query_impacts(counts)).weights,
         "idf": idf.astype(np.float32),
         **sparse_arrays("forward", counts.matrix),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,13 +14,17 @@ from klsa_search.collection.model import Document
 from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.expansion import top_z
-from klsa_search.search.query import QueryTerms
+from klsa_search.search.batch import in_parallel
+from klsa_search.search.query import QueryTerms, TermNumbers
 from klsa_search.search.rankers import RANKERS, USES
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import open_snapshot
 from klsa_search.search.snippet import snippet
 from klsa_search.store import DocumentReader, current_generation, indexes_in, read_manifest
 from klsa_search.store.generations import check_sizes
+
+_REMEMBERED: Final = 1000
+"""Sets of parameters that were checked before."""
 
 
 class Index:
@@ -41,7 +45,9 @@ class Index:
         self._defaults = SearchSettings(
             **{name: getattr(self.settings, name) for name in SearchSettings.model_fields}
         )
+        self._checked: dict[tuple[Any, ...], SearchSettings] = {}
         self._snapshot = open_snapshot(generation, self._defaults)
+        self._numbers = TermNumbers(self.analyzer, self._snapshot.vocabulary)
         self._documents = DocumentReader(generation)
 
     def __len__(self) -> int:
@@ -71,7 +77,32 @@ class Index:
         Only documents with a score above 0; ties by document order. See `scores`.
         """
         k = _whole("k", k)
-        return top_z(self.scores(query, dimensions=dimensions, **parameters), k)
+        chosen = self._parameters(parameters)
+        return self._best(query, k, chosen, self._dimensions(dimensions, chosen))
+
+    def rank_many(
+        self,
+        queries: Iterable[str],
+        k: int = 10,
+        *,
+        threads: int = 1,
+        dimensions: int | None = None,
+        **parameters: Any,
+    ) -> list[tuple[Positions, Scores]]:
+        """Rank for each query, in their order: what `rank` gives, whatever the number of threads.
+
+        With the ranker bm25 the threads work at the same time, in code that needs no GIL.
+        """
+        k = _whole("k", k)
+        chosen = self._parameters(parameters)
+        used = self._dimensions(dimensions, chosen)
+
+        def work(some: Sequence[str]) -> list[tuple[Positions, Scores]]:
+            if chosen.ranker == "bm25":
+                return self._snapshot.engine.best_of_many(map(self._terms, some), k)
+            return [self._best(query, k, chosen, used) for query in some]
+
+        return in_parallel(work, queries, _whole("threads", threads))
 
     def search(
         self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
@@ -80,8 +111,14 @@ class Index:
         k = _whole("k", k)
         chosen = self._parameters(parameters)
         used = self._dimensions(dimensions, chosen)
-        scores = self._scores(query, chosen, used)
-        positions, values = top_z(scores, k)
+        if chosen.ranker == "bm25":
+            positions, values = self._best(query, k, chosen, used)
+            # Every impact is above 0, so a document that holds a term is a match.
+            total = self._snapshot.bm25.matches(QueryTerms.of(self._terms(query)).numbers)
+        else:
+            scores = self._scores(query, chosen, used)
+            positions, values = top_z(scores, k)
+            total = int(np.count_nonzero(scores > 0))
         terms = set(self.analyzer.terms(query))
         hits = tuple(
             Hit(
@@ -100,10 +137,26 @@ class Index:
         return Results(
             query=query,
             hits=hits,
-            total=int(np.count_nonzero(scores > 0)),
+            total=total,
             ranker=chosen.ranker,
             parameters={name: known[name] for name in USES[chosen.ranker]},
         )
+
+    def search_many(
+        self,
+        queries: Iterable[str],
+        k: int = 10,
+        *,
+        threads: int = 1,
+        dimensions: int | None = None,
+        **parameters: Any,
+    ) -> list[Results]:
+        """Search for each query, in their order: what `search` gives. See `rank_many`."""
+
+        def work(some: Sequence[str]) -> list[Results]:
+            return [self.search(query, k, dimensions=dimensions, **parameters) for query in some]
+
+        return in_parallel(work, queries, _whole("threads", threads))
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Return the document of that id as it was indexed; DocumentNotFound."""
@@ -117,20 +170,43 @@ class Index:
         """Close the document store; the index is of no use afterwards."""
         self._documents.close()
 
-    def _scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
+    def _terms(self, query: str) -> list[int]:
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r}: a text is needed", field="query")
-        terms = QueryTerms.of(self.analyzer.terms(query), self._snapshot.vocabulary)
+        return self._numbers.of(query)
+
+    def _scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
+        terms = QueryTerms.of(self._terms(query))
         return RANKERS[parameters.ranker](self._snapshot, terms, parameters, dimensions)
 
+    def _best(
+        self, query: str, k: int, parameters: SearchSettings, dimensions: int
+    ) -> tuple[Positions, Scores]:
+        if parameters.ranker == "bm25":
+            return self._snapshot.engine.best(self._terms(query), k)
+        return top_z(self._scores(query, parameters, dimensions), k)
+
     def _parameters(self, given: dict[str, Any]) -> SearchSettings:
+        """Check the parameters of a search, or remember that they were: that takes 50 µs."""
+        if not given:
+            return self._defaults
+        # 1, 1.0 and True are equal and not all of them allowed: the type belongs to the key.
+        key = tuple((name, type(value), value) for name, value in given.items())
+        try:
+            return self._checked[key]
+        except (KeyError, TypeError):  # new, or not even hashable
+            chosen = self._check(given)
+        if len(self._checked) >= _REMEMBERED:
+            self._checked.clear()
+        self._checked[key] = chosen
+        return chosen
+
+    def _check(self, given: dict[str, Any]) -> SearchSettings:
         changes = {
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in given.items()
             if value is not None
         }
-        if not changes:
-            return self._defaults
         try:
             return SearchSettings.checked({**self._defaults.model_dump(), **changes})
         except SettingsError as error:

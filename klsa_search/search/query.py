@@ -5,11 +5,52 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.analysis import Analyzer
 from klsa_search.features import Vocabulary
+
+UNKNOWN: Final = -1
+"""Number of a term that the collection does not hold."""
+
+_REMEMBERED: Final = 2**16
+_SEPARATED: Final = bytes(c if chr(c).isalnum() and c < 128 else ord(" ") for c in range(256))
+"""Everything in ASCII but letters and digits made a blank, as the analyser has it."""
+
+
+class TermNumbers(dict[bytes, int]):
+    """From text to term numbers; remembers up to 65,536 words of queries, about 7 MB.
+
+    A word of ASCII is taken apart from its neighbours, cased as it is, and looked up as bytes: all
+    in C, 1 µs for a query of ten words. Words the analyser would join by an apostrophe and other
+    scripts go through the analyser. Safe to share between threads: two that meet a new word at
+    once find the same number.
+    """
+
+    def __init__(self, analyzer: Analyzer, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self._analyzer, self._numbers = analyzer, vocabulary.numbers
+
+    def of(self, text: str) -> list[int]:
+        """Numbers of the terms of a text, in order, repetitions kept.
+
+        Those the collection does not hold are UNKNOWN, and so may be words that make no term.
+        """
+        if text.isascii() and "'" not in text:
+            return [*map(self.__getitem__, text.encode().translate(_SEPARATED).split())]
+        return [self._numbers.get(term, UNKNOWN) for term in self._analyzer.terms(text)]
+
+    def __missing__(self, word: bytes) -> int:
+        """Find the number of a word and remember it."""
+        terms = self._analyzer.terms(word.decode())
+        number = self._numbers.get(terms[0], UNKNOWN) if terms else UNKNOWN
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[word] = number
+        return number
 
 
 @dataclass(frozen=True)
@@ -24,10 +65,9 @@ class QueryTerms:
     counts: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, terms: Iterable[str], vocabulary: Vocabulary) -> QueryTerms:
-        """Look the terms up; those the collection does not hold are left out."""
-        known = vocabulary.numbers
-        counted = sorted(Counter(known[term] for term in terms if term in known).items())
+    def of(cls, numbers: Iterable[int]) -> QueryTerms:
+        """Count term numbers; UNKNOWN is left out."""
+        counted = sorted(Counter(number for number in numbers if number != UNKNOWN).items())
         return cls(
             np.array([number for number, _ in counted], dtype=np.int64),
             np.array([count for _, count in counted], dtype=np.float32),

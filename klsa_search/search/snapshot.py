@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,8 @@ from klsa_search.config import SearchSettings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
 from klsa_search.features import Vocabulary
 from klsa_search.kernel import DocumentKernel, Postings
+from klsa_search.kernel.bounds import bounds_of_arrays
+from klsa_search.search.engine import Engine
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.sparse import open_sparse
@@ -25,6 +27,7 @@ class Snapshot:
     """The arrays of one generation, opened.
 
     bm25, tfidf      postings of the two query kernels, over the same entries
+    engine           the k best by the BM25 postings, without a score for every document
     idf              (V,) w(t) of BM25
     eigenvectors     U of the document kernel: (N, k) float32
     eigenvalues      (k,)
@@ -40,6 +43,7 @@ class Snapshot:
     vocabulary: Vocabulary
     bm25: Postings
     tfidf: Postings
+    engine: Engine
     idf: npt.NDArray[np.float32]
     eigenvectors: Basis
     eigenvalues: Eigenvalues
@@ -107,11 +111,14 @@ def open_snapshot(generation: Path, parameters: SearchSettings) -> Snapshot:
     def postings(weights: str) -> Postings:
         return Postings(starts, documents, open_array(generation, weights), size)
 
+    bm25 = postings("postings_bm25")
+    bounds = bounds_of_arrays(partial(open_array, generation), size)
     return Snapshot(
         generation=generation,
         vocabulary=Vocabulary(read_vocabulary(generation)),
-        bm25=postings("postings_bm25"),
+        bm25=bm25,
         tfidf=postings("postings_tfidf"),
+        engine=Engine(bm25, bounds),
         idf=open_array(generation, "idf"),
         eigenvectors=eigenvectors,
         eigenvalues=open_array(generation, "eigenvalues"),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError, StoreError
 from klsa_search.search import Index, open_index
+from klsa_search.search.engine import warm_up
 from klsa_search.store import current_generation, indexes_in
 
 INTERVAL = 1.0
@@ -55,7 +56,8 @@ class Status:
 class Catalog:
     """The open indexes of a home folder by name; safe to share between threads.
 
-    Opens them all on construction: cost is that of opening, milliseconds each. One that cannot be
+    Opens them all on construction: cost is that of opening, milliseconds each, and of compiling the
+    query engine where that was never done before, some seconds. One that cannot be
     opened is reported by `statuses` and does not keep the others from being served. Use as a
     context manager, or `close` it.
     """
@@ -166,6 +168,7 @@ class Catalog:
             mark = _mark(path)
             if opened is None or opened.mark != mark:
                 opened = _Opened(open_index(path), mark)
+                warm_up()  # at once, after the first time
         except (KlsaError, OSError) as failure:
             return _Entry(opened, str(failure))
         return _Entry(opened, None)

@@ -211,8 +211,8 @@ def test_damage_is_noticed(tmp_path):
 def test_another_format_is_refused_with_the_next_step(tmp_path):
     index = build(RECORDS, name="a", home=tmp_path)
     path = index.path / "manifest.json"
-    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 99'))
-    with pytest.raises(FormatUnsupported, match=r"holds format 99, this version reads 1: rebuild"):
+    path.write_text(path.read_text().replace('"format_version": 2', '"format_version": 99'))
+    with pytest.raises(FormatUnsupported, match=r"holds format 99, this version reads 2: rebuild"):
         open_index(tmp_path / "a")
     path.write_text("{")
     with pytest.raises(IndexDamaged, match=r"manifest\.json cannot be read"):

@@ -140,5 +140,47 @@ def test_threads_get_the_same_answers(index):
         assert list(threads.map(lambda query: found(index, query), queries)) == alone
 
 
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
+@pytest.mark.parametrize("threads", [1, 3])
+def test_many_queries_get_what_each_gets_alone(index, ranker, threads):
+    queries = ["bread", "", "supersonic flow", "yeast don't", "lift drag", "zeppelin"] * 40
+    alone = [index.rank(query, 3, ranker=ranker) for query in queries]
+    together = index.rank_many(iter(queries), 3, threads=threads, ranker=ranker)
+    assert len(together) == len(queries)
+    for one, other in zip(together, alone, strict=True):
+        assert np.array_equal(one[0], other[0])
+        assert np.array_equal(one[1], other[1])
+    some = queries[:8]
+    searched = [index.search(query, 2, ranker=ranker) for query in some]
+    assert index.search_many(some, 2, threads=threads, ranker=ranker) == searched
+    assert index.rank_many([], ranker=ranker) == index.search_many([], ranker=ranker) == []
+
+
+@pytest.mark.parametrize("many", ["rank_many", "search_many"])
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [({"threads": 0}, "threads"), ({"k": 0}, "k"), ({"alpha": 2.0}, "alpha")],
+)
+def test_many_queries_are_checked_like_one(index, many, options, field):
+    with pytest.raises(QueryError) as caught:
+        getattr(index, many)(["bread"], **options)
+    assert caught.value.field == field
+    with pytest.raises(QueryError, match="text"):
+        getattr(index, many)(["bread", None], ranker="bm25")
+
+
+def test_a_parameter_is_checked_by_its_type_whatever_was_asked_before(index):
+    index.rank("bread", z=1, alpha=1.0)
+    for wrong in ({"z": True}, {"z": 1.0}, {"z": [1]}, {"alpha": "1.0"}):
+        with pytest.raises(QueryError):
+            index.rank("bread", **{"z": 1, "alpha": 1.0, **wrong})
+
+
+@pytest.mark.parametrize("query", ["bread yeast", "drag", "the", "drag drag flow", "zeppelin"])
+def test_the_total_counts_every_match(index, query):
+    total = np.count_nonzero(index.scores(query, ranker="bm25"))
+    assert index.search(query, k=1, ranker="bm25").total == total
+
+
 def test_every_ranker_says_what_it_uses():
     assert set(USES) == set(RANKERS)

@@ -1,0 +1,94 @@
+"""The inner loops: adding postings to the accumulator, and finding what is high in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+
+from klsa_search.search.engine.compiled import compiled, intrinsic
+
+LANES = 64  # scores that one comparison looks at
+
+
+@intrinsic
+def mask_above(context: Any, address: Any, bar: Any) -> Any:
+    """Bit i: whether the i-th of the 64 float32 at `address` is above `bar`.
+
+    One vector comparison of LLVM, four instructions where the machine has AVX-512. A loop over
+    the scores with a branch, or a running maximum, is many times slower.
+    """
+
+    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        lanes = ir.VectorType(ir.FloatType(), LANES)
+        scores = builder.load(builder.inttoptr(values[0], lanes.as_pointer()))
+        scores.align = 4
+        undefined = ir.Constant(lanes, ir.Undefined)
+        one = builder.insert_element(undefined, values[1], ir.Constant(ir.IntType(32), 0))
+        first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        bars = builder.shuffle_vector(one, undefined, first)
+        above = builder.fcmp_ordered(">", scores, bars)
+        return builder.bitcast(above, ir.IntType(LANES))
+
+    return types.uint64(types.int64, types.float32), code
+
+
+@intrinsic
+def lowest_bit(context: Any, mask: Any) -> Any:
+    """Number of the lowest set bit of a mask that is not 0."""
+
+    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        return builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), code
+
+
+@intrinsic
+def set_bits(context: Any, mask: Any) -> Any:
+    """How many bits of a mask are set."""
+
+    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        return builder.ctpop(values[0])
+
+    return types.int64(types.uint64), code
+
+
+@compiled
+def count_above(address: int, length: int, bar: np.float32) -> int:
+    """How many of the float32 at the address are above the bar; length is a multiple of 64."""
+    count = 0
+    for place in range(0, length, LANES):
+        count += set_bits(mask_above(address + 4 * place, bar))
+    return count
+
+
+@compiled
+def add_postings(
+    accumulator: npt.NDArray[np.float32],
+    documents: npt.NDArray[np.int32],
+    weights: npt.NDArray[np.float32],
+    first: np.int32,
+    times: np.float32,
+) -> None:
+    """accumulator[document - first] += times · weight, for every posting. 0.3 ns each in L1."""
+    if times == 1:
+        for i in range(len(documents)):
+            accumulator[np.uint32(documents[i] - first)] += weights[i]
+    else:
+        for i in range(len(documents)):
+            accumulator[np.uint32(documents[i] - first)] += weights[i] * times
+
+
+@compiled
+def find(documents: npt.NDArray[np.int32], low: int, high: int, document: int) -> int:
+    """Place of the last entry of the ascending documents[low:high] that is <= document, or low."""
+    count = high - low
+    while count > 1:
+        half = count >> 1
+        # Without a branch: nobody can foretell which half it is.
+        low = low + half if documents[low + half] <= document else low
+        count -= half
+    return low

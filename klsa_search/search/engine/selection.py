@@ -1,0 +1,112 @@
+"""Selecting and sorting keys.
+
+A key is `score << 32 | (2^32 - 1 - position)`, with the score in steps of the grid: the ranking,
+score descending and then position ascending, is the descending order of plain integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.search.engine.compiled import compiled
+
+Keys = npt.NDArray[np.int64]
+
+LOW = 0xFFFFFFFF  # the bits of the position
+DIGIT = 11  # bits of one pass of the radix sort
+BUCKETS = 1 << DIGIT
+SHORT = 48  # keys that insertion sorts faster than any other way
+
+
+@compiled
+def select_largest(keys: Keys, count: int, k: int) -> None:
+    """Move the k largest of keys[:count] to the front, the k-th last. Quickselect, O(n)."""
+    low, high = 0, count - 1
+    while low < high:
+        a, b, c = keys[low], keys[(low + high) >> 1], keys[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while keys[i] > pivot:
+                i += 1
+            while keys[j] < pivot:
+                j -= 1
+            if i <= j:
+                keys[i], keys[j] = keys[j], keys[i]
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            return
+
+
+@compiled
+def sort_descending(keys: Keys, count: int, spare: Keys) -> None:
+    """Sort distinct keys[:count], largest first; `spare` is as long. O(n) a radix pass.
+
+    By score first, whose span is short, then each run of equal scores by position.
+    """
+    _sort_by(keys, 0, count, spare, 32)
+    first = 0
+    while first < count:
+        after = first + 1
+        while after < count and keys[after] >> 32 == keys[first] >> 32:
+            after += 1
+        if after - first > 1:
+            _sort_by(keys, first, after, spare, 0)
+        first = after
+
+
+@compiled
+def _sort_by(keys: Keys, first: int, after: int, spare: Keys, low: int) -> None:
+    """Sort keys[first:after] by their bits from `low` up: insertion if few, else radix.
+
+    A radix pass keeps the order of what is equal in its digit, so later digits come last.
+    """
+    if after - first <= SHORT:
+        _insert(keys, first, after)
+        return
+    lowest = highest = keys[first] >> low
+    for i in range(first, after):
+        lowest = min(lowest, keys[i] >> low)
+        highest = max(highest, keys[i] >> low)
+    places = np.empty(BUCKETS, np.int32)
+    shift = 0
+    while (highest - lowest) >> shift > 0:
+        places[:] = 0
+        for i in range(first, after):
+            places[_bucket(keys[i] >> low, lowest, shift)] += 1
+        total = first
+        for bucket in range(BUCKETS):
+            held = places[bucket]
+            places[bucket] = total
+            total += held
+        for i in range(first, after):
+            bucket = _bucket(keys[i] >> low, lowest, shift)
+            spare[places[bucket]] = keys[i]
+            places[bucket] += 1
+        for i in range(first, after):
+            keys[i] = spare[i]
+        shift += DIGIT
+
+
+@compiled
+def _bucket(value: int, lowest: int, shift: int) -> int:
+    """Place of a digit, the largest first."""
+    return BUCKETS - 1 - (((value - lowest) >> shift) & (BUCKETS - 1))
+
+
+@compiled
+def _insert(keys: Keys, first: int, after: int) -> None:
+    """Sort keys[first:after] by insertion, largest first."""
+    for i in range(first + 1, after):
+        key = keys[i]
+        j = i - 1
+        while j >= first and keys[j] < key:
+            keys[j + 1] = keys[j]
+            j -= 1
+        keys[j + 1] = key

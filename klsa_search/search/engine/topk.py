@@ -1,0 +1,149 @@
+"""The k best documents of a query by BM25, exactly, touching as few postings as pays.
+
+Documents are walked in blocks, an accumulator that fits the first cache. In a block
+  1. every term has a range of postings and an upper bound of its impact there;
+  2. a block whose bounds add up to no more than the threshold is passed over;
+  3. as in MaxScore the weakest terms, whose bounds together stay within a share of the threshold,
+     are optional; the postings of the others are added to the accumulator;
+  4. what could still pass is a candidate; the optional terms are looked up for the candidates,
+     or added like the others where the candidates are many;
+  5. what passes goes to a buffer of keys; a full one is cut back to k, which raises the threshold.
+The threshold begins at what k documents are known to reach by a single term.
+
+Impacts are whole steps of one grid and their sums stay below 2^24 steps, so float32 adds them
+without rounding: the order of the terms, what is passed over and the number of threads leave every
+bit as it is, and the bounds are sharp. Adding a posting takes a third of a nanosecond, less than
+any cleverness to avoid it; hence how seldom terms are optional. The constants were measured on
+corpora of 21,578 to a million documents; results do not depend on them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.search.engine import state as s
+from klsa_search.search.engine.blocks import add_terms, scan_block, walk
+from klsa_search.search.engine.compiled import compiled, float32_at, int32_at, int64_at
+from klsa_search.search.engine.scan import LANES, count_above
+from klsa_search.search.engine.selection import LOW, select_largest, sort_descending
+from klsa_search.search.engine.terms import (
+    State,
+    distinct_terms,
+    enter_block,
+    known_to_be_reached,
+    optional_terms,
+    table_of,
+)
+
+EXACT = 1 << 24
+"""Steps up to which float32 holds every whole number."""
+
+FEW = 64  # postings of a block below which they are walked again, not the block scanned
+LOOK_UP = 24  # what one look-up costs, in postings added
+
+
+@compiled
+def search(state: State) -> int:
+    """Answer the state's query into its documents and scores, best first; returns how many.
+
+    -1 if the terms could add up to more than float32 holds exactly.
+    """
+    count = best_keys(state, state[s.K])
+    if count <= 0:
+        return count
+    keys = int64_at(state[s.KEYS], count)
+    sort_descending(keys, count, int64_at(state[s.SPARE], count))
+    documents = int32_at(state[s.FOUND], count)
+    scores = float32_at(state[s.SCORES], count)
+    step = 1.0 / state[s.GRID]
+    for i in range(count):
+        documents[i] = LOW - (keys[i] & LOW)
+        scores[i] = (keys[i] >> 32) * step
+    return count
+
+
+@compiled
+def search_many(
+    state: State,
+    terms: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    documents: npt.NDArray[np.int32],
+    scores: npt.NDArray[np.float32],
+    counts: npt.NDArray[np.int64],
+) -> None:
+    """Answer query after query, each into a row of `documents`, `scores` and `counts`.
+
+    terms      term numbers of all queries one after the other
+    ends       (Q,) where each query's terms end; one of more than MAX_TERMS gets the count -1
+    documents  (Q, k), filled from the left; so are the scores
+    """
+    k = documents.shape[1]
+    state[s.K] = k
+    best, values = int32_at(state[s.FOUND], k), float32_at(state[s.SCORES], k)
+    first = 0
+    for query in range(len(ends)):
+        asked = ends[query] - first
+        found = -1
+        if asked <= s.MAX_TERMS:
+            state[s.COUNT] = asked
+            for i in range(asked):
+                state[s.QUERY + i] = terms[first + i]
+            found = search(state)
+            for i in range(found):
+                documents[query, i] = best[i]
+                scores[query, i] = values[i]
+        counts[query] = found
+        first = ends[query]
+
+
+@compiled
+def best_keys(state: State, k: int) -> int:
+    """Gather the keys of the k best documents in the state's buffer, unsorted; returns how many."""
+    table = table_of(state)
+    terms = distinct_terms(state, table)
+    if terms == 0:
+        return 0
+    bound = 0
+    for j in range(terms):
+        bound += table[s.LARGEST, j]
+    if bound >= EXACT:
+        return -1
+    postings = int64_at(state[s.STARTS], state[s.TERMS] + 1)[state[s.TERMS]]
+    documents = int32_at(state[s.POSTINGS_DOCUMENTS], postings)
+    weights = float32_at(state[s.POSTINGS_WEIGHTS], postings)
+    width = 1 << state[s.BLOCK_BITS]
+    accumulator = float32_at(state[s.ACCUMULATOR], width)
+    step = 1.0 / state[s.GRID]
+    held = 0
+    threshold = known_to_be_reached(state, table, terms, k)
+    least = (threshold << 32) | LOW  # a key above it passes
+    for block in range(state[s.BLOCKS]):
+        first = block * width
+        after = min(first + width, state[s.DOCUMENTS])
+        if enter_block(state, table, terms, block, after, documents) <= threshold:
+            continue
+        optional, slack, spared = optional_terms(table, terms, threshold, k)
+        added = add_terms(table, optional, terms, accumulator, documents, weights, first)
+        # Whole vectors; beyond the last document there is nothing but 0.
+        span = (after - first + LANES - 1) // LANES * LANES
+        if optional > 0:
+            candidates = count_above(
+                state[s.ACCUMULATOR], span, np.float32((threshold - slack) * step)
+            )
+            if candidates * LOOK_UP > spared:
+                added += add_terms(table, 0, optional, accumulator, documents, weights, first)
+                optional, slack = 0, 0
+            elif candidates == 0:
+                accumulator[:span] = 0
+                continue
+        if added <= FEW and optional == 0:
+            held, least = walk(state, table, terms, accumulator, documents, first, k, held, least)
+        else:
+            held, least = scan_block(state, table, optional, slack, first, span, k, held, least)
+            accumulator[:span] = 0
+        threshold = max(threshold, least >> 32)
+    if held > k:
+        select_largest(int64_at(state[s.KEYS], held), held, k)
+        held = k
+    return held

@@ -1,0 +1,31 @@
+"""How the engine is compiled: never at import, and also where nothing can be kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from numba.core import caching
+
+from klsa_search.search.engine.compiled import compiled
+
+
+def test_importing_compiles_nothing():
+    script = """
+import klsa_search.search, klsa_search.search.engine.topk as topk
+print([len(f.overloads) for f in vars(topk).values() if hasattr(f, "overloads")])
+"""
+    printed = subprocess.check_output([sys.executable, "-c", script], text=True)
+    assert set(printed.strip("[]\n").split(", ")) == {"0"}
+
+
+def test_where_no_folder_can_be_written_to_each_process_compiles_for_itself(monkeypatch):
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [], raising=False)
+
+    @compiled
+    def double(number):
+        return 2 * number
+
+    assert double(21) == 42
+    assert double.nopython_signatures

@@ -1,0 +1,48 @@
+"""Selecting and sorting keys."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klsa_search.search.engine.selection import LOW, select_largest, sort_descending
+
+
+def keys_of(scores):
+    positions = np.random.default_rng(0).permutation(len(scores))
+    return (np.array(scores, np.int64) << 32) | (LOW - positions)
+
+
+scores = st.integers(1, 400).flatmap(
+    lambda size: st.lists(st.integers(1, 2**24) | st.integers(1, 3), min_size=size, max_size=size)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(scores=scores, data=st.data())
+def test_the_largest_come_to_the_front_and_the_kth_is_last_of_them(scores, data):
+    keys = keys_of(scores)
+    k = data.draw(st.integers(1, len(keys)))
+    expected = np.sort(keys)[::-1][:k]
+    select_largest(keys, len(keys), k)
+    assert np.array_equal(np.sort(keys[:k])[::-1], expected)
+    assert keys[k - 1] == expected[-1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(scores=scores)
+def test_keys_are_sorted_by_score_and_then_by_position(scores):
+    keys = keys_of(scores)
+    expected = np.sort(keys)[::-1]
+    sort_descending(keys, len(keys), np.zeros_like(keys))
+    assert np.array_equal(keys, expected)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 10**6])
+def test_many_keys(levels):
+    keys = keys_of(np.random.default_rng(2).integers(1, levels + 1, 20_000))
+    expected = np.sort(keys)[::-1]
+    sort_descending(keys, len(keys), np.zeros_like(keys))
+    assert np.array_equal(keys, expected)

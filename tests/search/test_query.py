@@ -1,0 +1,63 @@
+"""From text to term numbers: what the analyser and the vocabulary say, by a shorter way."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klsa_search.analysis import Analyzer
+from klsa_search.config import AnalysisSettings
+from klsa_search.features import Vocabulary
+from klsa_search.search import query
+from klsa_search.search.query import UNKNOWN, QueryTerms, TermNumbers
+
+WORDS = [
+    "wing",
+    "Wings",
+    "don't",
+    "o'neil",
+    "wing's",
+    "x_1",
+    "re-entry",
+    "I",
+    "the",
+    "naïve",
+    "飛行",
+]
+LANGUAGES = [
+    AnalysisSettings(),
+    AnalysisSettings(language="turkish"),
+    AnalysisSettings(stemmer="none", stop_words=False),
+]
+pieces = st.sampled_from([*WORDS, " ", "'", "’", "_", "-", "\t", "\x1c", "\x00", "7", "A" * 300])
+texts = st.lists(pieces, max_size=8).map("".join) | st.text(max_size=20)
+ascii_texts = st.text(st.characters(max_codepoint=127), max_size=30)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@settings(max_examples=150, deadline=None)
+@given(asked=st.lists(texts | ascii_texts, max_size=4))
+def test_numbers_are_those_of_the_analysers_terms(language, asked):
+    analyzer = Analyzer(language)
+    known = {term for text in [*asked, *WORDS] for term in analyzer.terms(text)}
+    vocabulary = Vocabulary(sorted(known)[::2])  # every other term is unknown
+    numbers = TermNumbers(analyzer, vocabulary)
+    for text in asked * 2:  # the second time from memory
+        expected = [vocabulary.numbers.get(term, UNKNOWN) for term in analyzer.terms(text)]
+        found = numbers.of(text)
+        assert [n for n in found if n != UNKNOWN] == [n for n in expected if n != UNKNOWN]
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(query, "_REMEMBERED", 10)
+    numbers = TermNumbers(Analyzer(), Vocabulary(["word3", "word7"]))
+    for number in range(100):
+        expected = {3: 0, 7: 1}.get(number, UNKNOWN)
+        assert numbers.of(f"word{number}") == [expected]
+        assert len(numbers) <= 10
+
+
+def test_terms_are_counted_and_the_unknown_left_out():
+    terms = QueryTerms.of([5, UNKNOWN, 2, 5])
+    assert (terms.numbers.tolist(), terms.counts.tolist()) == ([2, 5], [1.0, 2.0])
