@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import given, home_option, json_option, settings_options
-from klsa_search.cli.output import Column, write_json, write_table
+from klsa_search.cli.output import Column, make_folders, write_json, write_table
+
+if TYPE_CHECKING:
+    from klsa_search.search import Index
+
+_AT_ONCE: Final = 4096
+"""Queries of a batch that are in memory with their hits."""
 
 
 @click.command()
 @click.argument("name")
-@click.argument("query")
+@click.argument("query", required=False)
 @home_option
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Hits to show.")
+@click.option(
+    "--batch",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Ask all queries of this file: lines of an id, a tab and a text. Needs --run.",
+)
+@click.option(
+    "--run",
+    "run_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File that a batch writes its hits to, in TREC's format.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Threads that work on a batch.",
+)
 @settings_options(
     *("ranker", "alpha", "z", "sharpness", "spectral", "gamma", "head", "dimensions"),
     default="the index's own",
@@ -25,13 +50,62 @@ from klsa_search.cli.output import Column, write_json, write_table
 @json_option
 @debug_option
 @click.version_option(package_name="klsa-search")
-def klsa_search(name: str, query: str, home: Path, k: int, as_json: bool, **options: Any) -> None:
-    """Ask the index NAME for the documents that fit QUERY best."""
+def klsa_search(
+    name: str,
+    query: str | None,
+    home: Path,
+    k: int,
+    batch: Path | None,
+    run_file: Path | None,
+    threads: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Ask the index NAME for the documents that fit QUERY best, or a batch of queries."""
+    if (batch is None) == (query is None):
+        raise click.UsageError("give a QUERY, or --batch with a file of them, and not both")
+    if (batch is None) != (run_file is None):
+        raise click.UsageError("--batch and --run go together: where from, and where to")
+    if as_json and batch is not None:
+        raise click.UsageError("--json shows one answer: a batch is written to --run")
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
     index = open_index(index_path(home, name))
-    results = index.search(query, k, **given(options))
+    if batch is not None and run_file is not None:
+        _run_batch(index, batch, run_file, k, threads, given(options))
+    else:
+        assert query is not None
+        _show(index, query, k, as_json, given(options))
+
+
+def _run_batch(
+    index: Index, batch: Path, run_file: Path, k: int, threads: int, options: dict[str, Any]
+) -> None:
+    """Write the hits of every query to a run file, some thousand queries in memory at a time."""
+    import numpy as np
+
+    from klsa_search.collection.query_lines import read_query_lines
+    from klsa_search.evaluation import Ranking, recorded
+
+    queries = read_query_lines(batch)
+    ids = np.array(index.ids(), dtype=object)
+
+    def rankings() -> Iterator[Ranking]:
+        for begin in range(0, len(queries), _AT_ONCE):
+            some = queries[begin : begin + _AT_ONCE]
+            texts = [query.text for query in some]
+            answers = index.rank_many(texts, k, threads=threads, **options)
+            for query, (positions, scores) in zip(some, answers, strict=True):
+                yield Ranking(query.id, tuple(ids[positions]), scores)
+
+    make_folders(run_file)
+    hits = sum(len(answer.document_ids) for answer in recorded(rankings(), run_file, index.name))
+    click.echo(f"{len(queries):,} queries, {hits:,} hits: {run_file}")
+
+
+def _show(index: Index, query: str, k: int, as_json: bool, options: dict[str, Any]) -> None:
+    results = index.search(query, k, **options)
     if as_json:
         write_json({"index": index.name, "generation": index.generation, **asdict(results)})
     elif not results.hits:

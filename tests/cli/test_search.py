@@ -54,3 +54,40 @@ def test_no_such_index(shell):
     done = shell("klsa-search", "none", "x")
     assert done.code == 1
     assert "klsa-index build" in done.err
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_becomes_a_run_file(search, tmp_path, threads):
+    (tmp_path / "queries.tsv").write_text("q1\tcoolant\nq2\tzeppelin\nq3\twet tyres\n")
+    options = ["--batch", "queries.tsv", "--ranker", "bm25", "-k", 1, "--threads", threads]
+    done = search(*options, "--run", "runs/out.trec")
+    assert (done.code, done.out) == (0, "3 queries, 2 hits: runs/out.trec\n")
+    rows = [line.split() for line in (tmp_path / "runs/out.trec").read_text().splitlines()]
+    assert [row[:4] for row in rows] == [
+        ["q1", "Q0", search("coolant", "--json", "--ranker", "bm25").json["hits"][0]["id"], "1"],
+        ["q3", "Q0", search("wet tyres", "--json", "--ranker", "bm25").json["hits"][0]["id"], "1"],
+    ]
+    assert {row[5] for row in rows} == {"cars"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["x", "--batch", "q.tsv", "--run", "r"],
+        ["--batch", "q.tsv"],
+        ["x", "--run", "r"],
+        ["--batch", "q.tsv", "--run", "r", "--json"],
+        ["--batch", "q.tsv", "--run", "r", "--threads", 0],
+    ],
+)
+def test_wrong_usage_of_a_batch(search, arguments):
+    assert search(*arguments).code == 2
+
+
+def test_a_batch_with_a_bad_line_is_named(search, tmp_path):
+    (tmp_path / "queries.tsv").write_text("coolant\n")
+    done = search("--batch", "queries.tsv", "--run", "out.trec")
+    assert done.code == 1
+    assert "queries.tsv:1: no tab" in done.err
+    assert not (tmp_path / "out.trec").exists()
