@@ -26,7 +26,8 @@ ENV PATH=/opt/klsa/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     KLSA_HOME=/data/index \
-    KLSA_PORT=8000
+    KLSA_PORT=8000 \
+    NUMBA_CACHE_DIR=/tmp/klsa-compiled
 # The commands' own default, index/, is the volume from here.
 WORKDIR /data
 USER 10001:10001

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,12 @@ def _compiled_code() -> Path:
 
     numba itself looks at the file of a function and not at what the function calls.
     """
-    sources = sorted((ROOT / "klsa_search").rglob("*.py"))
-    compiled = [source for source in sources if b"numba" in source.read_bytes()]
-    engine = sorted((ROOT / "klsa_search" / "search" / "engine").glob("*.py"))
     digest = hashlib.sha256()
-    for source in (*compiled, *engine):
-        digest.update(source.read_bytes())
-    return Path(tempfile.gettempdir()) / f"klsa-search-tests-{digest.hexdigest()[:16]}"
+    for source in sorted((ROOT / "klsa_search").rglob("*.py")):
+        text = source.read_bytes()
+        if b"numba" in text or b"compiled" in text:
+            digest.update(text)
+    return ROOT / ".pytest_cache" / f"compiled-{digest.hexdigest()[:16]}"
 
 
 # Before anything imports numba, which reads it once; workers and subprocesses inherit it.

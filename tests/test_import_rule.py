@@ -12,6 +12,7 @@ FLOORS = {
     "errors": 0,
     "config": 0,
     "arrays": 0,
+    "compiled": 0,
     "progress": 0,
     "collection": 1,
     "analysis": 2,

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 
-from klsa_search.search.engine.compiled import compiled, intrinsic
+from klsa_search.compiled import compiled
+from klsa_search.search.engine.memory import intrinsic
 
 LANES = 64  # scores that one comparison looks at
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.compiled import compiled
 from klsa_search.kernel.bounds import DEPTHS
 from klsa_search.search.engine import state as s
-from klsa_search.search.engine.compiled import compiled, int32_at, int64_at
+from klsa_search.search.engine.memory import int32_at, int64_at
 
 State = npt.NDArray[np.int64]
 Table = npt.NDArray[np.int64]

@@ -22,9 +22,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.compiled import compiled
 from klsa_search.search.engine import state as s
 from klsa_search.search.engine.blocks import add_terms, scan_block, walk
-from klsa_search.search.engine.compiled import compiled, float32_at, int32_at, int64_at
+from klsa_search.search.engine.memory import float32_at, int32_at, int64_at
 from klsa_search.search.engine.scan import LANES, count_above
 from klsa_search.search.engine.selection import LOW, select_largest, sort_descending
 from klsa_search.search.engine.terms import (

@@ -1,40 +1,21 @@
-"""How the engine's functions are compiled, and how they see memory.
-
-Compiled code is kept by numba in `__pycache__` beside the source, else in the user's cache folder;
-`NUMBA_CACHE_DIR` names another. Where none of them can be written to, every process compiles for
-itself, some seconds at its first query. numba notices a change of the file a function stands in,
-not of the functions it calls: who works on the engine empties the cache.
-"""
+"""Memory at an address, as an array."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import carray, njit, types  # type: ignore[attr-defined]
+from numba import carray, types  # type: ignore[attr-defined]
 from numba.core import cgutils
 from numba.extending import intrinsic as untyped_intrinsic
 
-F = TypeVar("F", bound=Callable[..., Any])
+from klsa_search.compiled import inlined
 
 intrinsic = cast(Callable[[Callable[..., Any]], Any], untyped_intrinsic)
 """numba's decorator for functions whose LLVM code is written out."""
-
-
-def compiled(function: F) -> F:
-    """Compile at the first call, to code that runs without the GIL; kept on disk where possible."""
-    try:
-        return cast(F, njit(function, nogil=True, cache=True))
-    except RuntimeError:  # "no locator available": there is no folder to keep it in
-        return cast(F, njit(function, nogil=True))
-
-
-def inlined(function: F) -> F:
-    """Compile as part of whatever calls it."""
-    return cast(F, njit(function, inline="always"))
 
 
 @intrinsic

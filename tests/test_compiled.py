@@ -7,7 +7,7 @@ import sys
 
 from numba.core import caching
 
-from klsa_search.search.engine.compiled import compiled
+from klsa_search.compiled import compiled
 
 
 def test_importing_compiles_nothing():

@@ -1,0 +1,29 @@
+"""Functions compiled by numba: at their first call, kept on disk where that is possible.
+
+Compiled code is kept in `__pycache__` beside the source, else in the user's cache folder;
+`NUMBA_CACHE_DIR` names another. Where none of them can be written to, every process compiles for
+itself, some seconds at its first query. numba notices a change of the file a function stands in,
+not of the functions it calls: who works on compiled code empties the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from numba import njit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Decorate a function to be compiled at its first call, to code that runs without the GIL."""
+    try:
+        return cast(F, njit(function, nogil=True, cache=True))
+    except RuntimeError:  # "no locator available": there is no folder to keep it in
+        return cast(F, njit(function, nogil=True))
+
+
+def inlined(function: F) -> F:
+    """Decorate a function to be compiled as part of whatever calls it."""
+    return cast(F, njit(function, inline="always"))
