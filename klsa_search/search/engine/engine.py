@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -18,7 +19,10 @@ from klsa_search.search.query import QueryTerms
 
 Answer = tuple[Positions, Scores]
 
-_K_AT = K * 8  # bytes
+RESULTS: Final = 2**20
+"""Results that one call of the compiled search makes room for."""
+
+_K_AT: Final = K * 8  # bytes
 assert (COUNT, QUERY) == (K + 1, K + 2)  # written as one piece
 
 
@@ -54,14 +58,19 @@ class Engine:
         return scratch.documents[:found].copy(), scratch.scores[:found].copy()
 
     def best_of_many(self, queries: Iterable[Sequence[int]], k: int) -> list[Answer]:
-        """Answer each query as `best` does, all in one call that runs without the GIL.
+        """Answer each query as `best` does, many in one call that runs without the GIL.
 
-        Memory 8 bytes a result, k to a query.
+        Memory beside the answers: 8 MB, or 8 bytes a result of one query if that is more.
         """
-        queries = list(queries)
+        asked = list(queries)
         k = min(k, self._postings.size)
-        if not queries or not k:
-            return [self._by_row(terms, k) for terms in queries]
+        if not k:
+            return [self._by_row(terms, k) for terms in asked]
+        at_once = max(1, RESULTS // k)
+        parts = (asked[begin : begin + at_once] for begin in range(0, len(asked), at_once))
+        return [answer for part in parts for answer in self._answers(part, k)]
+
+    def _answers(self, queries: Sequence[Sequence[int]], k: int) -> list[Answer]:
         ends = np.cumsum([len(terms) for terms in queries])
         flat = np.fromiter((term for terms in queries for term in terms), np.int64, ends[-1])
         documents = np.empty((len(queries), k), np.int32)

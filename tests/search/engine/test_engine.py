@@ -112,6 +112,16 @@ def test_answers_do_not_depend_on_threads_or_on_what_was_asked_before():
     assert all(map(same, answers, expected))
 
 
+def test_a_batch_larger_than_one_call_has_room_for(monkeypatch):
+    postings, engine = collection(300)
+    asked = [[number % 12, (3 * number) % 12] for number in range(25)]
+    for room in (1, 30, 70, 10**6):
+        monkeypatch.setattr("klsa_search.search.engine.engine.RESULTS", room)
+        answers = engine.best_of_many(asked, 10)
+        assert len(answers) == len(asked)
+        assert all(map(same, answers, [by_row(postings, terms, 10) for terms in asked]))
+
+
 def test_no_query_has_no_answer():
     _, engine = collection(10)
     assert engine.best_of_many([], 3) == []
