@@ -121,6 +121,10 @@ class SearchSettings(SettingsGroup):
     def _fit_together(self) -> Self:
         if self.spectral == "von-neumann" and self.gamma >= 1:
             raise _misfit("gamma", "the von Neumann kernel needs gamma below 1", self.gamma)
+        if self.spectral == "exponential" and self.gamma > 20:
+            raise _misfit("gamma", "the exponential kernel needs gamma of at most 20", self.gamma)
+        if self.spectral == "squashing" and self.gamma < 1e-4:
+            raise _misfit("gamma", "squashing needs gamma of at least 0.0001", self.gamma)
         if self.coverage + self.latent > 1:
             raise _misfit("latent", "coverage and latent add up to more than 1", self.latent)
         return self

@@ -12,6 +12,7 @@ import click
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import given, home_option, json_option, settings_options
 from klsa_search.cli.output import Column, make_folders, write_json, write_table
+from klsa_search.config import SearchSettings
 
 if TYPE_CHECKING:
     from klsa_search.search import Index
@@ -44,7 +45,8 @@ _AT_ONCE: Final = 4096
     help="Threads that work on a batch.",
 )
 @settings_options(
-    *("ranker", "alpha", "z", "sharpness", "spectral", "gamma", "head", "dimensions"),
+    *SearchSettings.model_fields,
+    "dimensions",
     default="the index's own",
 )
 @json_option

@@ -43,15 +43,15 @@ class WholeExpansion:
 
 @dataclass(frozen=True)
 class FactoredExpansion:
-    """D_f as f(0) I + f'(0) K + U (f(Λ) - f(0) - f'(0) Λ) Uᵀ, never built.
+    """D_f as f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ, never built.
 
     Cost O((z + N) · k) for the stored eigenvectors, and one product with the features, O(nnz), for
     the tail where f has one.
 
     eigenvectors  U: (N, k)
-    correction    (k,) f(Λ) - f(0) - f'(0) Λ, Λ divided by its first
+    correction    (k,) f(Λ) - f(0) - s Λ, Λ divided by its first; 0 throughout where f is linear
     value         f(0)
-    slope         f'(0) / λ_1
+    slope         s / λ_1, the slope of the tail
     kernel        gives K where the slope is not 0; called only then
     """
 
@@ -76,21 +76,24 @@ class FactoredExpansion:
         relative = eigenvalues / first
         values = np.array(function.of(relative))
         values[:head] = 0
-        correction = values - function.value - function.slope * relative
+        slope = function.slope(relative)
+        correction = values - function.value - slope * relative
         return cls(
             eigenvectors,
             correction.astype(eigenvectors.dtype),
             function.value,
-            float(function.slope / first),
+            slope / float(first),
             kernel,
         )
 
     def expand(self, seeds: Positions, weights: Scores) -> Scores:
         """Return k_q · D_f; not by BLAS, whose bits change with its threads."""
-        coordinates = np.einsum("z,zk->k", weights, self.eigenvectors[seeds]) * self.correction
-        scores = np.einsum("nk,k->n", self.eigenvectors, coordinates)
-        row = np.zeros(len(scores))
+        row = np.zeros(len(self.eigenvectors))
         row[seeds] = weights
+        scores: Scores = np.zeros(len(row))
+        if self.correction.any():
+            coordinates = np.einsum("z,zk->k", weights, self.eigenvectors[seeds])
+            scores = np.einsum("nk,k->n", self.eigenvectors, coordinates * self.correction)
         if self.slope and self.kernel is not None:
             scores = scores + self.slope * self.kernel().apply(row)
         if self.value:

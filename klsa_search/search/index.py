@@ -208,9 +208,20 @@ class Index:
             if value is not None
         }
         try:
-            return SearchSettings.checked({**self._defaults.model_dump(), **changes})
+            chosen = SearchSettings.checked({**self._defaults.model_dump(), **changes})
         except SettingsError as error:
             raise QueryError(error.message, field=error.field) from None
+        for name, part in (
+            ("coverage", self._snapshot.neighbours),
+            ("latent", self._snapshot.latent),
+        ):
+            if getattr(chosen, name) and part is None:
+                raise QueryError(
+                    f"{name} = {getattr(chosen, name)}: index {self.name} was built without it; "
+                    f"ask for {name} = 0, or build it again with --{name} above 0",
+                    field=name,
+                )
+        return chosen
 
     def _dimensions(self, wanted: int | None, parameters: SearchSettings) -> int:
         of_lsi = parameters.ranker.startswith("lsi")

@@ -85,17 +85,19 @@ class Snapshot:
 
     def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
         """D of these parameters: as stored if it is that one, else from its factors."""
-        key = (parameters.spectral, parameters.gamma, parameters.head)
-        everything = dimensions >= self.eigenvectors.shape[1]
-        if self.expansion is not None and everything and key == self.expansion_key:
-            return WholeExpansion(self.expansion)
-        return FactoredExpansion.of(
+        factors = FactoredExpansion.of(
             self.eigenvectors[:, :dimensions],
             self.eigenvalues[:dimensions],
             SPECTRAL_FUNCTIONS[parameters.spectral](parameters.gamma),
             head=parameters.head,
             kernel=lambda: self.kernel,
         )
+        key = (parameters.spectral, parameters.gamma, parameters.head)
+        # Where f is linear the tail is all of D, however many eigenvectors are asked for.
+        same = dimensions >= self.eigenvectors.shape[1] or not factors.correction.any()
+        if self.expansion is not None and same and key == self.expansion_key:
+            return WholeExpansion(self.expansion)
+        return factors
 
 
 def open_snapshot(generation: Path, parameters: SearchSettings) -> Snapshot:

@@ -82,6 +82,16 @@ class SearchRequest(Asked):
     head: int | None = Field(
         None, ge=0, le=MAX_DIMENSIONS, description="leading eigenvectors left out"
     )
+    unit_length: bool | None = Field(None, description="scale every part of the score to length 1")
+    coverage: float | None = Field(
+        None, ge=0, le=1, allow_inf_nan=False, description="share of coverage by neighbours"
+    )
+    latent: float | None = Field(
+        None, ge=0, le=1, allow_inf_nan=False, description="share of the latent cosine"
+    )
+    lexical_sharpness: float | None = Field(
+        None, ge=1, le=100, allow_inf_nan=False, description="power of the lexical part"
+    )
     dimensions: int | None = Field(
         None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
     )

@@ -122,6 +122,70 @@ def test_the_default_is_linear_in_its_parts_and_never_negative(default, query):
     assert (default.scores(query) >= 0).all()
 
 
+def written_out(index, query, *, alpha, z, sharpness, lexical_sharpness, coverage, latent):
+    """The formula of `search/rankers/klsa.py` in float64, from the arrays on disk."""
+    load = {path.stem: np.load(path) for path in index.path.glob("*.npy")}
+    N, V = len(index), len(load["idf"])
+    terms = sorted(Counter(index._terms(query)).items())
+    numbers = [number for number, _ in terms]
+    asked = np.array([count for _, count in terms], dtype=float)
+    impacts = np.zeros((N, V))
+    for term in range(V):
+        entries = slice(load["postings_starts"][term], load["postings_starts"][term + 1])
+        impacts[load["postings_documents"][entries], term] = load["postings_bm25"][entries]
+    W = np.zeros((N, N))
+    for document in range(N):
+        edges = slice(load["neighbours_starts"][document], load["neighbours_starts"][document + 1])
+        W[document, load["neighbours_columns"][edges]] = load["neighbours_weights"][edges]
+    idf = load["idf"].astype(float)
+    row = impacts[:, numbers] @ asked
+    together = (impacts + 4 * W @ impacts)[:, numbers] / idf[numbers]  # saturations
+    T = (together / (together + 2)) @ (asked * idf[numbers])
+    L = load["latent_documents"] @ (asked @ load["latent_terms"][numbers])
+    seeds = np.argsort(-row, kind="stable")[:z]
+    weights = row[seeds] * (row[seeds] / row.max()) ** (sharpness - 1)
+    if coverage:
+        weights = weights * (T[seeds] / T.max()) ** 3
+    E = weights @ load["expansion"][seeds]
+    X = row * (row / row.max()) ** (lexical_sharpness - 1)
+    E, T, L, X = (
+        np.maximum(part, 0) / np.linalg.norm(np.maximum(part, 0)) for part in (E, T, L, X)
+    )
+    share = 1 - coverage - latent
+    return alpha * (share * E + coverage * T + latent * L) + (1 - alpha) * X
+
+
+USUAL = {
+    "alpha": 0.8,
+    "z": 20,
+    "sharpness": 5.0,
+    "lexical_sharpness": 8.0,
+    "coverage": 0.4,
+    "latent": 0.2,
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"alpha": 0.3},
+        {"z": 3},
+        {"sharpness": 1.0},
+        {"sharpness": 2.5},
+        {"lexical_sharpness": 1.0},
+        {"coverage": 0.0},
+        {"latent": 0.0},
+        {"coverage": 0.1, "latent": 0.7},
+    ],
+)
+def test_the_default_is_its_formula(default, query, change):
+    parameters = USUAL | change
+    expected = written_out(default, query, **parameters)
+    assert default.scores(query, **parameters) == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
 @pytest.mark.parametrize("query", QUERIES)
 def test_what_bm25_finds_the_default_finds(default, query):
     """Coverage gives every document that holds a term of the query a score above 0."""

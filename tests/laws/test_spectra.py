@@ -148,22 +148,30 @@ def test_the_tail_beyond_the_stored_eigenvectors_is_linear(name):
     values, vectors = np.linalg.eigh(kernel.explicit())
     relative = np.maximum(values[::-1], 0) / values[-1]
     function = SPECTRAL_FUNCTIONS[name](gamma)
-    expected = np.where(np.arange(40) < 12, f(relative), function.value + function.slope * relative)
+    stored = np.arange(40) < 12
+    line = 0.0 if name == "truncation" else (f(relative[11]) - function.value) / relative[11]
+    expected = np.where(stored, f(relative), function.value + line * relative)
     D = expansion_matrix(kernel, spectrum, name, gamma)
     assert pytest.approx((vectors[:, ::-1] * expected) @ vectors[:, ::-1].T, abs=2e-4) == D
 
 
 @pytest.mark.parametrize("name", SPECTRAL_FUNCTIONS)
-def test_value_and_slope_are_those_at_zero(name):
-    gamma = EXACT[name][0]
-    function = SPECTRAL_FUNCTIONS[name](gamma)
-    if name == "truncation":
-        assert (function.value, function.slope) == (0, 0)
-        return
-    near = np.array([0.0, 1e-7])
-    value, beside = function.of(near)
-    assert function.value == pytest.approx(value)
-    assert function.slope == pytest.approx((beside - value) / 1e-7, rel=1e-5)
+def test_the_value_is_that_at_zero(name):
+    function = SPECTRAL_FUNCTIONS[name](EXACT[name][0])
+    at_zero = 0.0 if name == "truncation" else float(function.of(np.zeros(1))[0])
+    assert function.value == at_zero
+
+
+@pytest.mark.parametrize("gamma", [0.3, 0.05, 0.001])
+def test_the_tail_of_squashing_does_not_overshoot(gamma):
+    """With a third of the spectrum stored: no direction above 1, and nearer than truncation."""
+    kernel = centred(*random_documents(60, 80))
+    D = expansion_matrix(kernel, decompose(kernel, 20), "squashing", gamma)
+    exact = exact_expansion(kernel, lambda x: x / (x + gamma))
+    assert np.linalg.norm(D, 2) <= 1
+    assert np.linalg.norm(D - exact, 2) < np.linalg.norm(
+        expansion_matrix(kernel, decompose(kernel, 20), "truncation", 1.0) - exact, 2
+    )
 
 
 @pytest.mark.parametrize("name", SPECTRAL_FUNCTIONS)

@@ -7,8 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search.rankers import RANKERS, USES
+from tests.search.conftest import DOCUMENTS
 
 
 def found(index, query, **options):
@@ -45,6 +47,10 @@ def test_the_answer_names_its_parameters(index):
         "spectral": "squashing",
         "gamma": 0.3,
         "head": 0,
+        "unit_length": True,
+        "coverage": 0.4,
+        "latent": 0.2,
+        "lexical_sharpness": 8.0,
         "dimensions": 1,
     }
     results = index.search("supersonic", ranker="lsi")
@@ -101,6 +107,8 @@ def test_more_hits_than_documents_gives_all_that_match(index):
         ({"spectral": "fourier"}, "spectral"),
         ({"spectral": "von-neumann", "gamma": 1.0}, "gamma"),
         ({"gamma": 0.0}, "gamma"),
+        ({"spectral": "exponential", "gamma": 21.0}, "gamma"),
+        ({"spectral": "squashing", "gamma": 1e-9}, "gamma"),
         ({"coverage": 0.9, "latent": 0.2}, "latent"),
     ],
 )
@@ -184,3 +192,22 @@ def test_the_total_counts_every_match(index, query):
 
 def test_every_ranker_says_what_it_uses():
     assert set(USES) == set(RANKERS)
+
+
+@pytest.mark.parametrize("part", ["coverage", "latent"])
+def test_a_part_that_was_not_built_cannot_be_asked_for(part, tmp_path):
+    bare = build(DOCUMENTS, name="bare", home=tmp_path, coverage=0.0, latent=0.0)
+    assert bare.search("bread").total
+    with pytest.raises(QueryError, match="built without it") as caught:
+        bare.search("bread", **{part: 0.5})
+    assert caught.value.field == part
+    bare.close()
+
+
+@pytest.mark.parametrize(
+    ("spectral", "gamma"), [("exponential", 20.0), ("squashing", 1e-4), ("von-neumann", 0.999)]
+)
+def test_scores_are_finite_at_the_limits_of_gamma(index, spectral, gamma):
+    scores = index.scores("bread and dough", spectral=spectral, gamma=gamma)
+    assert np.isfinite(scores).all()
+    assert scores.any()

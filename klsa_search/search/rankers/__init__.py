@@ -28,7 +28,7 @@ RANKERS: dict[str, Ranker] = {
 
 USES: dict[str, tuple[str, ...]] = {
     "bm25": (),
-    "klsa": ("alpha", "z", "sharpness", "spectral", "gamma", "head", "dimensions"),
+    "klsa": (*(name for name in SearchSettings.model_fields if name != "ranker"), "dimensions"),
     "lsi": ("dimensions",),
     "lsi-cosine": ("dimensions",),
     "rm3": (),

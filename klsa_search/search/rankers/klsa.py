@@ -43,13 +43,13 @@ def rank_klsa(
     seeds, weights = top_z(row, parameters.z)
     weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
     parts: list[tuple[float, Scores]] = []
-    if snapshot.neighbours is not None and parameters.coverage:
+    if parameters.coverage and snapshot.neighbours is not None:
         covered = coverage(
             snapshot.bm25, snapshot.neighbours, query.numbers, query.counts, snapshot.idf
         )
         weights = weights * (covered[seeds] / covered.max()) ** COVERAGE_POWER
         parts.append((parameters.coverage, covered))
-    if snapshot.latent is not None and parameters.latent:
+    if parameters.latent and snapshot.latent is not None:
         parts.append((parameters.latent, snapshot.latent.cosines(query.numbers, query.counts)))
     expanded = snapshot.expansion_of(parameters, dimensions).expand(seeds, weights)
     parts.append((1 - parameters.coverage - parameters.latent, expanded))

@@ -1,10 +1,10 @@
 """Functions of the spectrum: D_f = U f(Λ) Uᵀ, each one small file and one row of this table.
 
 Eigenvalues come divided by the first one, so that γ means the same in every collection and
-nothing overflows. A `SpectralFunction` also tells its value and slope at 0: beyond the stored
-eigenvectors every λ is small and f(λ) ≈ f(0) + f'(0) λ, so the whole tail is two terms,
+nothing overflows. Beyond the stored eigenvectors f is replaced by the line from f(0) to f(λ_k), of
+slope s, so the whole tail is two terms,
 
-    D_f ≈ f(0) I + f'(0) K + U (f(Λ) - f(0) - f'(0) Λ) Uᵀ,
+    D_f ≈ f(0) I + s K + U (f(Λ) - f(0) - s Λ) Uᵀ,
 
 and nothing of the spectrum is thrown away unless f says so.
 """

@@ -9,4 +9,4 @@ from klsa_search.spectrum.functions.base import SpectralFunction
 
 def exponential(gamma: float) -> SpectralFunction:
     """f(λ) = exp(γλ): D_f = exp(γK)."""
-    return SpectralFunction(lambda eigenvalues: np.exp(gamma * eigenvalues), value=1.0, slope=gamma)
+    return SpectralFunction(lambda eigenvalues: np.exp(gamma * eigenvalues), value=1.0)

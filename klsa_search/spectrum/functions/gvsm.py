@@ -7,4 +7,4 @@ from klsa_search.spectrum.functions.base import SpectralFunction
 
 def gvsm(gamma: float) -> SpectralFunction:
     """f(λ) = λ; γ plays no part, and the tail is exact."""
-    return SpectralFunction(lambda eigenvalues: eigenvalues, value=0.0, slope=1.0)
+    return SpectralFunction(lambda eigenvalues: eigenvalues, value=0.0)

@@ -7,6 +7,4 @@ from klsa_search.spectrum.functions.base import SpectralFunction
 
 def squashing(gamma: float) -> SpectralFunction:
     """f(λ) = λ / (λ + γ): near 1 above γ, linear below, so that D_f = K (K + γI)⁻¹."""
-    return SpectralFunction(
-        lambda eigenvalues: eigenvalues / (eigenvalues + gamma), value=0.0, slope=1 / gamma
-    )
+    return SpectralFunction(lambda eigenvalues: eigenvalues / (eigenvalues + gamma), value=0.0)

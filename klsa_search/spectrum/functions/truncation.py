@@ -9,4 +9,4 @@ from klsa_search.spectrum.functions.base import SpectralFunction
 
 def truncation(gamma: float) -> SpectralFunction:
     """f(λ) = 1 for the k largest, else 0; γ plays no part."""
-    return SpectralFunction(np.ones_like, value=0.0, slope=0.0)
+    return SpectralFunction(np.ones_like, value=0.0, tail=False)

@@ -7,6 +7,4 @@ from klsa_search.spectrum.functions.base import SpectralFunction
 
 def von_neumann(gamma: float) -> SpectralFunction:
     """f(λ) = 1 / (1 - γλ), for γ below 1: D_f = (I - γK)⁻¹."""
-    return SpectralFunction(
-        lambda eigenvalues: 1 / (1 - gamma * eigenvalues), value=1.0, slope=gamma
-    )
+    return SpectralFunction(lambda eigenvalues: 1 / (1 - gamma * eigenvalues), value=1.0)
