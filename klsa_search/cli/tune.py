@@ -115,7 +115,8 @@ def _write(tuning: Tuning, stored: str | None) -> None:
     asked = "queries from halves of documents" if tuning.evidence == "halves" else "judged queries"
     choice = ", ".join(f"{name} = {value}" for name, value in tuning.changes.items())
     gain = f"{found.tuned - found.default:+.4f}"
-    needed = f"; it has to be above {tuning.margin * found.default:+.4f}" if tuning.margin else ""
+    bar = f"{tuning.margin * found.default:+.4f}"
+    needed = f"; its lower end has to be above {bar}" if tuning.margin else ""
     write_facts(
         [
             ("tried", f"{tuning.candidates} settings on {tuning.queries} {asked}"),

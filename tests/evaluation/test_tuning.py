@@ -111,8 +111,14 @@ def test_too_few_queries_and_folds(index_of):
     with pytest.raises(SettingsError, match="folds = 1"):
         tune(index, queries, judged, folds=1)
     renamed = [Query(id="x" + query.id, text=query.text) for query in queries]
-    with pytest.raises(CollectionError, match="name queries alike"):
+    with pytest.raises(CollectionError, match="no judgement names a relevant document"):
         tune(index, renamed, asked()[1])
+    strange = [replace(judgement, document_id="?") for judgement in asked()[1]]
+    with pytest.raises(CollectionError, match="no judgement names a relevant document"):
+        tune(index, asked()[0], strange)
+    refused = [replace(judgement, grade=0) for judgement in asked()[1]]
+    with pytest.raises(CollectionError, match="no judgement names a relevant document"):
+        tune(index, asked()[0], refused)
 
 
 def test_as_json_says_it_all(index_of):

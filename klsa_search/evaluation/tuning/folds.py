@@ -15,7 +15,7 @@ from klsa_search.evaluation.significance import Differences, randomisation_test
 from klsa_search.evaluation.tuning.table import Table
 
 FEWEST_QUERIES = 4
-"""Judged queries without which there is nothing to fold."""
+"""Judged queries without which there is nothing to fold; under six, no choice can be sure."""
 REPEATS = 10
 """Ways to part the queries into folds: what one way finds depends on its luck."""
 RESAMPLES = 10_000

@@ -84,16 +84,24 @@ def tune(
 ) -> Tuning:
     """Choose settings by judgements, and judge the choice on queries it has not seen.
 
-    The index stays as it is. Judged queries that are not in `queries` count 0. `progress` is told
-    ("candidates", done, total). Cost: see `measure_candidates`.
-    CollectionError for fewer judged queries than can be parted, SettingsError for fewer than 2
-    folds, OSError.
+    The index stays as it is. Judgements of queries that are not in `queries` are left out.
+    `progress` is told ("candidates", done, total). Cost: see `measure_candidates`.
+    CollectionError for fewer judged queries than can be parted, or where no judgement names a
+    relevant document of the index; SettingsError for fewer than 2 folds, OSError.
     """
+    asked = {query.id for query in queries}
+    held = set(index.ids())
+    useful = [judgement for judgement in judgements if judgement.query_id in asked]
+    if not any(judgement.grade > 0 and judgement.document_id in held for judgement in useful):
+        raise CollectionError(
+            f"no judgement names a relevant document of index {index.name} for a query that is "
+            "asked: compare the ids of the judgements with those of queries and documents"
+        )
     return _tuned(
         index,
         draw(index.settings, seed),
         queries,
-        Judge(judgements, measures=(measure,)),
+        Judge(useful, measures=(measure,)),
         folds=folds,
         seed=seed,
         progress=progress,
