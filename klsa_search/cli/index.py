@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.cli.analyze import analyze
 from klsa_search.cli.frame import debug_option, explain, run
 from klsa_search.cli.options import (
     chosen_settings,
@@ -27,7 +28,7 @@ from klsa_search.cli.output import (
     write_table,
 )
 from klsa_search.cli.tune import tune
-from klsa_search.config import AnalysisSettings, Settings
+from klsa_search.config import Settings
 from klsa_search.errors import StoreError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def klsa_index() -> None:
     """Build indexes and look after them."""
 
 
+klsa_index.add_command(analyze)
 klsa_index.add_command(tune)
 
 
@@ -184,37 +186,6 @@ def delete(name: str, home: Path, yes: bool) -> None:
         click.confirm(f"Delete {path} for good?", abort=True)
     delete_index(path)
     click.echo(f"{path} is deleted")
-
-
-@klsa_index.command()
-@click.argument("text")
-@click.option("--name", help="Analyse as this index does; leave the settings out then.")
-@home_option
-@settings_options(*AnalysisSettings.model_fields)
-@json_option
-@debug_option
-def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: Any) -> None:
-    """Show the terms that TEXT is indexed under, with their positions."""
-    settings = chosen_settings(None, options)
-    if name is not None and settings:
-        raise click.UsageError("--name brings its own settings: give one or the other")
-    from klsa_search.analysis import Analyzer
-    from klsa_search.store import current_generation, index_path, read_manifest
-
-    analysis: AnalysisSettings = AnalysisSettings.checked(settings)
-    if name is not None:
-        manifest = read_manifest(current_generation(index_path(home, name)))
-        analysis = manifest.checked_settings()
-    tokens = Analyzer(analysis).tokens(text)
-    if as_json:
-        names = ("term", "position", "start", "end")
-        write_json([{name: getattr(token, name) for name in names} for token in tokens])
-    elif not tokens:
-        click.echo("no term is left of it")
-    else:
-        columns = [Column("position", right=True), Column("term"), Column("text")]
-        rows = [(str(t.position), t.term, text[t.start : t.end]) for t in tokens]
-        write_table(columns, rows)
 
 
 def _manifest_or_reason(path: Path) -> Manifest | str:

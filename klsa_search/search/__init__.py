@@ -1,6 +1,7 @@
 """Search: query → ranked hits."""
 
-from klsa_search.search.index import Index, list_indexes, open_index
+from klsa_search.search.index import Index
+from klsa_search.search.opening import list_indexes, open_index
 from klsa_search.search.results import Hit, Results
 
 __all__ = ["Hit", "Index", "Results", "list_indexes", "open_index"]

@@ -20,7 +20,7 @@ from klsa_search.search.rankers import RANKERS, USES
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import open_snapshot
 from klsa_search.search.snippet import snippet
-from klsa_search.store import DocumentReader, current_generation, indexes_in, read_manifest
+from klsa_search.store import DocumentReader, read_manifest
 from klsa_search.store.generations import check_sizes
 
 _REMEMBERED: Final = 1000
@@ -236,20 +236,6 @@ class Index:
                 field="dimensions",
             )
         return wanted
-
-
-def open_index(path: str | Path) -> Index:
-    """Open the generation in use of the index at `<home>/<name>`.
-
-    IndexNotFound, IndexDamaged or FormatUnsupported; file sizes are checked here, their sums by
-    `klsa-index verify`.
-    """
-    return Index(current_generation(Path(path)))
-
-
-def list_indexes(home: str | Path) -> list[str]:
-    """Names of the indexes of a home, sorted."""
-    return [path.name for path in indexes_in(Path(home))]
 
 
 def _whole(name: str, value: object) -> int:

@@ -1,0 +1,22 @@
+"""Opening: from the folder of an index to the `Index` over its generation in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from klsa_search.search.index import Index
+from klsa_search.store import current_generation, indexes_in
+
+
+def open_index(path: str | Path) -> Index:
+    """Open the generation in use of the index at `<home>/<name>`.
+
+    IndexNotFound, IndexDamaged or FormatUnsupported; file sizes are checked here, their sums by
+    `klsa-index verify`.
+    """
+    return Index(current_generation(Path(path)))
+
+
+def list_indexes(home: str | Path) -> list[str]:
+    """Names of the indexes of a home, sorted."""
+    return [path.name for path in indexes_in(Path(home))]
