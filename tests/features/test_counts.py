@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from klsa_search.features import CountsBuilder, Vocabulary
-from tests.worlds import counts_of
+from klsa_search.features import CountsBuilder, Vocabulary, counts
+from tests.worlds import counts_of, random_documents
 
 
 def test_a_worked_example():
@@ -43,6 +43,26 @@ def test_pairs_stand_side_by_side_in_either_order_and_in_two_documents():
 
 def test_a_pair_of_one_document_only_is_left_out():
     assert counts_of("wing flow", "flow drag").pairs.shape == (2, 0)
+
+
+@pytest.mark.parametrize("block", [1, 7, 50])
+def test_blocks_change_nothing(block, monkeypatch):
+    documents = ["", *random_documents(40, 12), "", "once never"]
+
+    def counted():
+        builder = CountsBuilder()
+        for document in documents:
+            builder.add(document.split()[:4], [], document.split()[4:], [])
+        return builder.finish()
+
+    whole = counted()
+    monkeypatch.setattr(counts, "_BLOCK", block)
+    blocks = counted()
+    for one, other in ((whole.matrix, blocks.matrix), (whole.pairs, blocks.pairs)):
+        assert one.shape == other.shape
+        assert one.dtype == other.dtype == np.int32
+        for name in ("indptr", "indices", "data"):
+            assert np.array_equal(getattr(one, name), getattr(other, name))
 
 
 @pytest.mark.parametrize("terms", [["b", "a"], ["a", "a"]])
