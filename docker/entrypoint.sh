@@ -18,11 +18,11 @@ has_index() {
 
 build_sample() {
     echo "No index in $home: building one called 'sample' from the Python documentation." >&2
+    # Set before the build begins: a signal in between would leave it running without its shell.
+    trap '[ -z "${!-}" ] || { kill -TERM "$!"; wait "$!" || :; }; exit 143' TERM INT
     # In the background, because a shell that waits for a command does not hear signals.
     klsa-index build python-docs --name sample --home "$home" &
-    builder=$!
-    trap 'kill -TERM "$builder"; wait "$builder" || :; exit 143' TERM INT
-    wait "$builder"
+    wait "$!"
     trap - TERM INT
 }
 

@@ -35,7 +35,7 @@ class SearchAnswer(Answer):
     index: str
     generation: str
     ranker: str
-    parameters: dict[str, float | int | str] = Field(description="those the ranker used")
+    parameters: dict[str, bool | int | float | str] = Field(description="those the ranker used")
     total: int = Field(description="documents with a score above 0, shown or not")
     time_ms: float = Field(description="of the search alone")
     hits: list[HitAnswer]
