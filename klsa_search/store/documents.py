@@ -123,7 +123,7 @@ class DocumentReader:
         for begin in range(0, len(positions), 500):
             some = positions[begin : begin + 500]
             marks = ",".join("?" * len(some))
-            statement = f"select {columns} from documents where position in ({marks})"  # noqa: S608
+            statement = f"select {columns} from documents where position in ({marks})"  # noqa: S608 - marks only
             rows |= {row[0]: row for row in self._fetch(statement, some)}
         return rows
 

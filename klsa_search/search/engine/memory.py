@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import carray, types  # type: ignore[attr-defined]
+from numba import carray, types  # type: ignore[attr-defined]  # numba has no stubs for carray
 from numba.core import cgutils
 from numba.extending import intrinsic as untyped_intrinsic
 
