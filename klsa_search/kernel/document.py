@@ -58,11 +58,13 @@ class DocumentKernel:
         return self.features.T.tocsr()
 
     @cached_property
-    def _towards_mean(self) -> npt.NDArray[np.floating]:
+    def towards_mean(self) -> npt.NDArray[np.floating]:
+        """SΦμ: (N,) inner product of each scaled document with the mean document."""
         return np.asarray(self.features @ self.mean).ravel()
 
     @cached_property
-    def _mean_square(self) -> float:
+    def mean_square(self) -> float:
+        """‖μ‖²."""
         return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
 
     def forward(self, x: Matrix) -> Matrix:
@@ -82,20 +84,18 @@ class DocumentKernel:
         if applied is not None:
             applied()
         scaled = np.einsum("n,n...->...", self.scales, x)
-        towards = np.einsum("n,n...->...", self._towards_mean, x)
+        towards = np.einsum("n,n...->...", self.towards_mean, x)
         plain = np.asarray(self.features @ (self._transposed @ x))
-        plain -= _outer(self.scales, towards - self._mean_square * scaled)
-        plain -= _outer(self._towards_mean, scaled)
+        plain -= _outer(self.scales, towards - self.mean_square * scaled)
+        plain -= _outer(self.towards_mean, scaled)
         return plain
 
     def rows(self, documents: Positions) -> Matrix:
         """Rows of K: (n, N) dense. Cost O(n · nnz / N · density); memory 8 n N bytes."""
         chosen = self.features[documents]
         raw = np.asarray((chosen @ self._transposed).toarray())
-        raw -= np.outer(self._towards_mean[documents], self.scales)
-        raw -= np.outer(
-            self.scales[documents], self._towards_mean - self.scales * self._mean_square
-        )
+        raw -= np.outer(self.towards_mean[documents], self.scales)
+        raw -= np.outer(self.scales[documents], self.towards_mean - self.scales * self.mean_square)
         return raw
 
     def explicit(self) -> Matrix:
@@ -106,8 +106,8 @@ class DocumentKernel:
     def diagonal(self) -> npt.NDArray[np.float64]:
         """K(d, d): (N,)."""
         squares = np.asarray(self.features.multiply(self.features).sum(axis=1)).ravel()
-        crossed = self._towards_mean * self.scales
-        diagonal = squares - 2 * crossed + self.scales**2 * self._mean_square
+        crossed = self.towards_mean * self.scales
+        diagonal = squares - 2 * crossed + self.scales**2 * self.mean_square
         return np.asarray(np.maximum(diagonal, 0.0))
 
 

@@ -21,18 +21,20 @@ def neighbour_graph(kernel: DocumentKernel, count: int) -> sparse.csr_array:
     N = len(kernel)
     lengths = np.sqrt(kernel.diagonal)
     inverse = np.divide(1.0, lengths, out=np.zeros(N), where=lengths > 0)
-    blocks = []
+    blocks = [sparse.csr_array((0, N))]
     for begin in range(0, N, _BLOCK):
         documents = np.arange(begin, min(begin + _BLOCK, N))
         cosines = kernel.rows(documents) * inverse[documents, None] * inverse
         cosines[np.arange(len(documents)), documents] = 0
         blocks.append(strongest_of_rows(cosines, count))
-    if not blocks:
-        return sparse.csr_array((0, 0))
-    nearest = sparse.csr_array(sparse.vstack(blocks, format="csr"))
+    return balanced_graph(sparse.csr_array(sparse.vstack(blocks, format="csr")))
+
+
+def balanced_graph(nearest: sparse.csr_array) -> sparse.csr_array:
+    """Make W of each document's nearest and their cosines: (N, N), symmetric, balanced."""
     either = sparse.csr_array(nearest.maximum(nearest.T))
-    sums = np.asarray(either.sum(axis=1)).ravel()
-    balance = np.divide(1.0, np.sqrt(sums), out=np.zeros(N), where=sums > 0)
+    sums = np.asarray(either.sum(axis=1), dtype=np.float64).ravel()
+    balance = np.divide(1.0, np.sqrt(sums), out=np.zeros(len(sums)), where=sums > 0)
     either.data *= np.repeat(balance, np.diff(either.indptr)) * balance[either.indices]
     either.sort_indices()
     return either

@@ -1,0 +1,96 @@
+"""The search for strong entries of K, against all rows of K."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from klsa_search.features import bm25
+from klsa_search.kernel import DocumentKernel, balanced_graph, nearest_rows, neighbour_graph
+from klsa_search.kernel.nearest import Effort
+from klsa_search.kernel.neighbours import strongest_of_rows
+from tests.worlds import counts_of, random_documents, topic_documents
+
+SHAPES = [(False, False), (True, False), (False, True), (True, True)]
+ALL = Effort(cut=10_000, features=10_000, postings=10_000_000, pool=10_000)
+
+
+def kernel_of(documents, *, centred=True, normalised=True):
+    Phi = bm25.document_features(counts_of(*documents), k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
+    return DocumentKernel.of(Phi, centred=centred, normalised=normalised)
+
+
+@pytest.mark.parametrize(("centred", "normalised"), SHAPES)
+@pytest.mark.parametrize("entries", [1, 7, 500])
+def test_with_all_effort_rows_are_those_of_k(centred, normalised, entries):
+    kernel = kernel_of(random_documents(300, 60), centred=centred, normalised=normalised)
+    rows = nearest_rows(kernel, entries, 5, effort=ALL).rows.toarray()
+    K = kernel.explicit()
+    expected = strongest_of_rows(K, entries).toarray()
+    # Documents without a common feature are never looked at; rounding may swap equal entries.
+    apart = (kernel.features @ kernel.features.T).toarray() == 0
+    scale = np.abs(K).max()
+    assert np.abs(np.where(rows > 0, rows - K, 0)).max() < 1e-5 * scale
+    if entries < len(K):
+        assert rows.sum(axis=1) == pytest.approx(expected.sum(axis=1), rel=1e-4, abs=1e-4 * scale)
+    else:
+        assert np.abs(np.where(apart, 0, rows - expected)).max() < 1e-5 * scale
+    assert ((rows > 0).sum(axis=1) <= entries).all()
+
+
+@pytest.mark.parametrize("documents", [random_documents(200, 60), topic_documents()])
+def test_with_all_effort_the_graph_is_the_exact_one(documents):
+    kernel = kernel_of(documents)
+    exact = neighbour_graph(kernel, 4).toarray()
+    found = balanced_graph(nearest_rows(kernel, 0, 4, effort=ALL).cosines).toarray()
+    assert (found.sum(axis=1) > 0).all()
+    assert ((found > 0) == (exact > 0)).mean() > 0.999  # equal cosines, rounded
+    assert found[(found > 0) & (exact > 0)] == pytest.approx(
+        exact[(found > 0) & (exact > 0)], rel=0.02
+    )
+
+
+def test_the_usual_effort_finds_nearly_all_of_a_few_thousand_documents():
+    kernel = kernel_of(random_documents(1500, 2000, seed=4))
+    chosen = np.arange(0, 1500, 15)
+    found = nearest_rows(kernel, 20, 5, documents=chosen).rows[chosen]
+    exact = strongest_of_rows(kernel.rows(chosen), 20)
+    assert found.sum() > 0.95 * exact.sum()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_change_no_bit(threads):
+    kernel = kernel_of(random_documents(700, 300))
+    low = Effort(cut=50, features=5, postings=200, pool=30)
+    one = nearest_rows(kernel, 10, 5, threads=1, effort=low)
+    other = nearest_rows(kernel, 10, 5, threads=threads, effort=low)
+    for left, right in ((one.rows, other.rows), (one.cosines, other.cosines)):
+        assert np.array_equal(left.indptr, right.indptr)
+        assert np.array_equal(left.indices, right.indices)
+        assert np.array_equal(left.data, right.data)
+
+
+def test_little_effort_keeps_true_values_and_the_document_itself():
+    kernel = kernel_of(random_documents(300, 100))
+    low = Effort(cut=20, features=3, postings=40, pool=12)
+    found = nearest_rows(kernel, 8, 5, effort=low)
+    rows, K = found.rows.toarray(), kernel.explicit()
+    assert np.abs(rows - K)[rows > 0].max() < 1e-5 * K.max()
+    assert (rows.diagonal() > 0).all()
+    assert not found.cosines.diagonal().any()
+    assert found.cosines.data.max() <= 1 + 1e-5
+
+
+@pytest.mark.parametrize("documents", [[], [""], ["", ""], ["a b"], ["a b", "a b"]])
+def test_documents_without_contrast_have_empty_rows(documents):
+    found = nearest_rows(kernel_of(documents), 3, 2)
+    assert found.rows.nnz == found.cosines.nnz == 0
+    assert found.rows.shape == (len(documents), len(documents))
+
+
+def test_some_documents_only():
+    kernel = kernel_of(random_documents(300, 60))
+    some = nearest_rows(kernel, 6, 3, documents=np.array([3, 250])).rows
+    whole = nearest_rows(kernel, 6, 3).rows
+    assert np.flatnonzero(np.diff(some.indptr)).tolist() == [3, 250]
+    assert np.array_equal(some[[3, 250]].toarray(), whole[[3, 250]].toarray())
