@@ -1,8 +1,20 @@
-"""How long work tells how far it has come."""
+"""How long work tells how far it has come, and what a build calls its phases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 Progress = Callable[[str, int, int | None], None]
 """Called with phase, amount done, and amount in all where it is known."""
+
+# Phases of a build, in their order; each is a noun that can be counted.
+DOCUMENTS: Final = "documents"
+COUNTS: Final = "counts"
+POSTINGS: Final = "postings"
+EIGENVECTORS: Final = "eigenvectors"
+NEIGHBOURS: Final = "neighbours"
+EXPANSION: Final = "expansion"
+FILES: Final = "files"
+
+PHASES: Final = (DOCUMENTS, COUNTS, POSTINGS, EIGENVECTORS, NEIGHBOURS, EXPANSION, FILES)

@@ -13,6 +13,7 @@ FLOORS = {
     "config": 0,
     "arrays": 0,
     "compiled": 0,
+    "processors": 0,
     "progress": 0,
     "collection": 1,
     "analysis": 2,

@@ -56,9 +56,13 @@ def documents(root: Path, intake: Intake) -> Iterator[Document]:
     if not root.is_dir():
         yield from intake.whole(_document(root, root.name, intake))
         return
-    for path in walk(root):
-        if is_text(path):
-            yield from intake.whole(_document(path, path.relative_to(root).as_posix(), intake))
+    for path in texts(root):
+        yield from intake.whole(_document(path, path.relative_to(root).as_posix(), intake))
+
+
+def texts(root: Path) -> Iterator[Path]:
+    """Yield the files that `documents` reads, in its order."""
+    return (path for path in walk(root) if path == root or is_text(path))
 
 
 def _document(path: Path, name: str, intake: Intake) -> Iterator[Document]:

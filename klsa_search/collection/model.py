@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 
@@ -78,3 +79,11 @@ class Collection(Protocol):
 
     def judgements(self) -> list[Judgement]:
         """Return the relevance judgements; empty if the source has none."""
+
+
+@runtime_checkable
+class Filed(Protocol):
+    """A collection that comes from files; their sizes tell how far a pass over it has come."""
+
+    def files(self) -> Iterable[Path]:
+        """Files of the documents, in the order they are read; none for Python objects."""

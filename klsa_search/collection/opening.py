@@ -47,9 +47,11 @@ class _Source:
         documents: Callable[[Intake], Iterator[Document]],
         queries: Callable[[], list[Query]] = list,
         judgements: Callable[[], list[Judgement]] = list,
+        files: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
         self.name = name
         self.format = kind
+        self.files = files
         self.queries = queries
         self.judgements = judgements
         self._on_error = on_error
@@ -117,14 +119,18 @@ def open_collection(
         if corpus is None:
             raise CollectionError(f"{path}: not a BEIR folder, there is no corpus.jsonl in it")
         documents = partial(_one_file, jsonl.documents, corpus)
+        files = partial(folder.walk, corpus)
     elif kind == "text":
         documents = partial(folder.documents, path)
+        files = partial(folder.texts, path)
     elif path.is_dir():
         documents = partial(_many_files, path, kind)
+        files = partial(_files, path, kind)
     else:
         documents = partial(_one_file, READERS[kind], path)
+        files = partial(folder.walk, path)
     if not path.is_dir():
-        return _Source(name, kind, on_error, documents)
+        return _Source(name, kind, on_error, documents, files=files)
     return _Source(
         name,
         kind,
@@ -132,6 +138,7 @@ def open_collection(
         documents,
         partial(beside.queries, path),
         partial(beside.judgements, path),
+        files,
     )
 
 
@@ -144,8 +151,9 @@ def _smart(name: str, path: Path, on_error: str, target: str | None = None) -> C
         )
     rules = smart_rules(file, target)
     documents = partial(_one_file, partial(smart.documents, rules=rules), file)
+    files = partial(folder.walk, file)
     if not path.is_dir():
-        return _Source(name, "smart", on_error, documents)
+        return _Source(name, "smart", on_error, documents, files=files)
     asked, judged = smart_queries(path), smart_judgements(path)
     if target and not (asked and judged):
         raise CollectionError(
@@ -159,6 +167,7 @@ def _smart(name: str, path: Path, on_error: str, target: str | None = None) -> C
         documents,
         partial(smart.queries, asked, rules) if asked else list,
         partial(smart.judgements, judged, rules) if judged else list,
+        files,
     )
 
 
@@ -177,9 +186,14 @@ def _one_file(reader: Reader, path: Path, intake: Intake) -> Iterator[Document]:
 
 
 def _many_files(root: Path, kind: str, intake: Intake) -> Iterator[Document]:
+    for path in _files(root, kind):
+        yield from intake.whole(READERS[kind](path, intake))
+
+
+def _files(root: Path, kind: str) -> Iterator[Path]:
     for path in folder.walk(root):
         if not lies_beside(root, path) and sniff(path) == kind:
-            yield from intake.whole(READERS[kind](path, intake))
+            yield path
 
 
 def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) -> Iterator[Document]:

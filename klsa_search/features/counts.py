@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.features.counting import Block, count_block
+from klsa_search.features.pairs import number_pairs, shared_pairs
+from klsa_search.features.spool import Spool, Spools
 from klsa_search.features.vocabulary import Vocabulary
+from klsa_search.processors import in_order, processors
 
 _NUMBERS = npt.NDArray[np.int64]
 _BLOCK = 1_000_000  # tokens counted at a time
+_OWN = -1  # the numbering of documents that come as terms
 
 
 @dataclass(frozen=True)
@@ -43,112 +48,138 @@ class TermCounts:
 
 
 class CountsBuilder:
-    """Counts documents one at a time; holds 4 bytes a token until `finish`."""
+    """Counts documents, given as terms or as numbers of terms; 4 bytes a token until `finish`.
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._tokens = array("i")
-        self._ends = array("q", [0])
-        self._breaks = array("q")  # tokens that begin a part: no pair across them
+    spools   where tokens and counts are kept until they are whole: in memory, or in files
+    threads  that count; the processors of the machine by default. They change no bit
+    """
+
+    def __init__(self, spools: Spools | None = None, *, threads: int | None = None) -> None:
+        self._spools = spools or Spools()
+        self._threads = threads or processors()
+        self._numberings: dict[int, dict[str, int]] = {}
+        self._tokens = self._spools.spool(np.int32)
+        self._segments: list[tuple[int, int]] = []  # numbering, end of its tokens
+        self._lengths = self._spools.spool(np.int32)  # of each part
+        self._parts = self._spools.spool(np.int32)  # of each document
 
     def add(self, *parts: Sequence[str]) -> None:
         """Count the next document, given as the terms of its parts, such as title and text."""
-        numbers = self._numbers
-        for terms in parts:
-            self._breaks.append(len(self._tokens))
-            self._tokens.extend([numbers.setdefault(term, len(numbers)) for term in terms])
-        self._ends.append(len(self._tokens))
+        known = self._numberings.setdefault(_OWN, {})
+        tokens = [known.setdefault(term, len(known)) for term in chain(*parts)]
+        lengths = np.array([len(part) for part in parts], np.int32)
+        self.extend(_OWN, np.array(tokens, np.int32), lengths, len(parts), ())
 
-    def finish(self) -> TermCounts:
+    def extend(
+        self,
+        numbering: int,
+        tokens: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        parts: int,
+        terms: Iterable[str],
+    ) -> None:
+        """Count the next documents, given as numbers.
+
+        numbering  which dictionary the numbers are of; there may be several
+        tokens     their terms, part after part and document after document
+        lengths    tokens of each part
+        parts      of each document
+        terms      that the dictionary has met since the last call, in the order of their numbers
+        """
+        known = self._numberings.setdefault(numbering, {})
+        for term in terms:
+            known[term] = len(known)
+        self._tokens.append(tokens)
+        self._segments.append((numbering, len(self._tokens)))
+        self._lengths.append(lengths)
+        documents = len(lengths) // parts if parts else 1
+        self._parts.append(np.full(documents, parts, np.int32))
+
+    def finish(self, counted: Callable[[int, int], None] | None = None) -> TermCounts:
         """Sort the vocabulary and count, a block of documents at a time.
 
-        Cost O(T log T) for T tokens; above the result 16 bytes for each pair of a document and two
-        adjacent terms, and some 60 bytes for each token of a block.
+        `counted` is called with documents done and in all, twice for each: terms, then pairs.
+        Cost O(T log T) for T tokens, over all processors; above the result and the spools, some
+        40 bytes for each token of the blocks under way.
         """
-        terms = sorted(self._numbers)
-        renumber = np.empty(len(terms), dtype=np.int64)
-        renumber[[self._numbers[term] for term in terms]] = np.arange(len(terms))
-        tokens = np.frombuffer(self._tokens, dtype=np.int32)
-        ends = np.array(self._ends, dtype=np.int64)
-        # Tokens that have no pair with the one before them: first of a document, or of a part.
-        begins = np.zeros(len(tokens) + 1, dtype=np.bool_)
-        begins[ends[:-1]] = True
-        begins[np.array(self._breaks, dtype=np.int64)] = True
-        singles, pairs = [], []
-        for first, last in _blocks(ends, len(terms)):
-            within = slice(ends[first], ends[last])
-            block = renumber[tokens[within]]
-            documents = np.repeat(np.arange(last - first), np.diff(ends[first : last + 1]))
-            counted = _counted(documents, block, last - first, len(terms))
-            singles.append(replace(counted, columns=counted.columns.astype(np.int32)))
-            left, right = block[:-1], block[1:]
-            joined = ~begins[within][1:] & (left != right)
-            keys = np.minimum(left, right) * len(terms) + np.maximum(left, right)
-            pairs.append(
-                _counted(documents[1:][joined], keys[joined], last - first, len(terms) ** 2)
+        terms = sorted(set().union(*self._numberings.values()))
+        place = {term: number for number, term in enumerate(terms)}
+        renumber = {
+            name: np.fromiter(map(place.__getitem__, known), np.int32, len(known))
+            for name, known in self._numberings.items()
+        }
+        del place
+        self._numberings.clear()
+        N = len(self._parts)
+        report = counted or _silent
+        columns, counts = self._spools.spool(np.int32), self._spools.spool(np.int32)
+        keys, key_counts = self._spools.spool(np.int64), self._spools.spool(np.int32)
+        sizes, key_sizes = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+        with ThreadPoolExecutor(self._threads) as threads:
+            blocks = in_order(
+                lambda block: threads.submit(count_block, block, len(terms)),
+                self._blocks(renumber),
+                ahead=self._threads,
             )
-        return TermCounts(
-            Vocabulary(terms),
-            _stacked(singles, len(ends) - 1, len(terms)),
-            _shared(pairs, len(ends) - 1),
+            done = 0
+            for found in blocks:
+                for spool, values in (
+                    (columns, found.columns),
+                    (counts, found.counts),
+                    (keys, found.keys),
+                    (key_counts, found.key_counts),
+                ):
+                    spool.append(values)
+                sizes.append(found.sizes)
+                key_sizes.append(found.key_sizes)
+                done += len(found.sizes)
+                report(done, 2 * N)
+        for spool in (self._tokens, self._lengths, self._parts):
+            spool.close()
+        matrix = _matrix(np.concatenate(sizes), columns, counts, len(terms))
+        kept = shared_pairs(keys)
+        numbered = number_pairs(
+            kept, len(terms), key_sizes, keys, key_counts, self._spools, self._threads
         )
+        keys.close()
+        key_counts.close()
+        pairs = _matrix(*numbered, len(kept))
+        report(2 * N, 2 * N)
+        return TermCounts(Vocabulary(terms), matrix, pairs)
+
+    def _blocks(self, renumber: dict[int, npt.NDArray[np.int32]]) -> Iterator[Block]:
+        """Cut the documents into runs of some `_BLOCK` tokens, renumbered."""
+        parts = self._parts.read()
+        lengths = self._lengths.read()
+        part_ends = np.concatenate(([0], np.cumsum(parts, dtype=np.int64)))
+        ends = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[part_ends]
+        segment_ends = np.array([end for _, end in self._segments], np.int64)
+        first, N = 0, len(parts)
+        while first < N:
+            last = int(np.searchsorted(ends, ends[first] + _BLOCK, side="right")) - 1
+            last = min(max(last, first + 1), N)
+            tokens = self._tokens.read(ends[first], ends[last]).copy()
+            begin = 0
+            at = int(np.searchsorted(segment_ends, ends[first], side="right"))
+            while begin < len(tokens):
+                name, end = self._segments[at]
+                piece = slice(begin, min(end - int(ends[first]), len(tokens)))
+                tokens[piece] = renumber[name][tokens[piece]]
+                begin, at = piece.stop, at + 1
+            within = slice(part_ends[first], part_ends[last])
+            yield Block(tokens, lengths[within], parts[first:last])
+            first = last
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Counts of a block of documents: entries by document, and by column within each.
-
-    sizes  (documents,) entries of each
-    """
-
-    sizes: _NUMBERS
-    columns: npt.NDArray[np.integer[Any]]
-    counts: npt.NDArray[np.int32]
-
-
-def _blocks(ends: _NUMBERS, terms: int) -> Iterator[tuple[int, int]]:
-    """Cut the documents into runs of some `_BLOCK` tokens whose keys fit 63 bits."""
-    most = max(1, 2**62 // max(terms, 1) ** 2)
-    first, documents = 0, len(ends) - 1
-    while first < documents:
-        last = int(np.searchsorted(ends, ends[first] + _BLOCK, side="right")) - 1
-        last = min(max(last, first + 1), first + most, documents)
-        yield first, last
-        first = last
-
-
-def _counted(documents: _NUMBERS, columns: _NUMBERS, size: int, width: int) -> _Block:
-    """Count equal (document, column) pairs."""
-    width = max(width, 1)
-    keys, counts = np.unique(documents * width + columns, return_counts=True)
-    rows, distinct = np.divmod(keys, width)
-    return _Block(np.bincount(rows, minlength=size), distinct, counts.astype(np.int32))
-
-
-def _stacked(blocks: list[_Block], size: int, width: int) -> sparse.csr_array:
-    """Put blocks below each other: (size, width)."""
-    empty = np.zeros(0, dtype=np.int32)
-    sizes = np.concatenate([np.zeros(1, dtype=np.int64), *(block.sizes for block in blocks)])
-    columns = np.concatenate([empty, *(block.columns for block in blocks)])
-    counts = np.concatenate([empty, *(block.counts for block in blocks)])
-    matrix = sparse.csr_array((counts, columns, np.cumsum(sizes)), shape=(size, width))
+def _matrix(
+    sizes: npt.NDArray[np.int32], columns: Spool, counts: Spool, width: int
+) -> sparse.csr_array:
+    """Make a sparse matrix of rows of these sizes; takes the spools over."""
+    starts = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+    matrix = sparse.csr_array((counts.read(), columns.read(), starts), shape=(len(sizes), width))
     matrix.has_sorted_indices = True
     return matrix
 
 
-def _shared(blocks: list[_Block], size: int) -> sparse.csr_array:
-    """Stack blocks, columns numbered anew: those that at least two documents hold, in order."""
-    keys = np.concatenate([np.zeros(0, dtype=np.int64), *(block.columns for block in blocks)])
-    keys.sort()
-    again = keys[1:] == keys[:-1]
-    repeated = keys[1:][again]
-    kept = repeated[np.concatenate(([True], repeated[1:] != repeated[:-1]))[: len(repeated)]]
-    del keys, again, repeated
-    for at, block in enumerate(blocks):
-        columns = np.searchsorted(kept, block.columns)
-        held = columns < len(kept)
-        held[held] = kept[columns[held]] == block.columns[held]
-        documents = np.repeat(np.arange(len(block.sizes)), block.sizes)[held]
-        sizes = np.bincount(documents, minlength=len(block.sizes))
-        blocks[at] = _Block(sizes, columns[held].astype(np.int32), block.counts[held])
-    return _stacked(blocks, size, len(kept))
+def _silent(_done: int, _all: int) -> None:
+    pass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import resource
 import sys
 import time
@@ -16,23 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import Analyzer
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.config import Settings
 from klsa_search.errors import CollectionError
 from klsa_search.expansion import LatentSpace, expansion_matrix
-from klsa_search.features import CountsBuilder, TermCounts, bm25, tfidf
+from klsa_search.features import TermCounts, bm25, tfidf
+from klsa_search.indexing.reading import read
 from klsa_search.kernel import DocumentKernel, Postings, neighbour_graph
 from klsa_search.kernel.bounds import Bounds, bounds_arrays
 from klsa_search.progress import Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum, decompose
-from klsa_search.store import (
-    DocumentWriter,
-    current_generation,
-    index_path,
-    read_manifest,
-)
+from klsa_search.store import current_generation, index_path, read_manifest
 from klsa_search.store.arrays import write_arrays, write_vocabulary
 from klsa_search.store.generations import CURRENT, describe_files, new_generation, seal
 from klsa_search.store.manifest import (
@@ -82,7 +76,7 @@ def build(
     collection = source
     report = progress or _silent
     with new_generation(index_path(Path(home), name)) as generation:
-        counts, digest = _read(collection, generation, chosen, report)
+        counts, digest = read(collection, generation, chosen, report, memory=2**32)
         _refuse_to_empty(generation.parent, counts, collection)
         spectra = _weigh_and_decompose(counts, generation, chosen, report)
         report("files", 0, None)
@@ -109,26 +103,6 @@ def build(
         )
         seal(generation, manifest)
     return Index(generation)
-
-
-def _read(
-    collection: Collection, generation: Path, settings: Settings, report: Progress
-) -> tuple[TermCounts, str]:
-    """One pass: documents to the store, terms to the counts, a digest of what was indexed."""
-    analyzer = Analyzer(settings)
-    counts = CountsBuilder()
-    digest = hashlib.sha256()
-    with DocumentWriter(generation) as writer:
-        for number, document in enumerate(collection.documents(), start=1):
-            writer.add(document)
-            counts.add(analyzer.terms(document.title), analyzer.terms(document.text))
-            content = [document.id, document.title, document.text, dict(document.metadata)]
-            digest.update(json.dumps(content, sort_keys=True).encode())
-            if number % 100 == 0:
-                report("documents", number, None)
-    finished = counts.finish()
-    report("documents", finished.matrix.shape[0], finished.matrix.shape[0])
-    return finished, digest.hexdigest()
 
 
 def _refuse_to_empty(path: Path, counts: TermCounts, collection: Collection) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from klsa_search.features import CountsBuilder, Vocabulary, counts
+from klsa_search.features import CountsBuilder, Vocabulary, counts, pairs
+from klsa_search.features.spool import Spools
 from tests.worlds import counts_of, random_documents
 
 
@@ -45,24 +46,67 @@ def test_a_pair_of_one_document_only_is_left_out():
     assert counts_of("wing flow", "flow drag").pairs.shape == (2, 0)
 
 
-@pytest.mark.parametrize("block", [1, 7, 50])
-def test_blocks_change_nothing(block, monkeypatch):
-    documents = ["", *random_documents(40, 12), "", "once never"]
+def same(one, other):
+    for left, right in ((one.matrix, other.matrix), (one.pairs, other.pairs)):
+        assert left.shape == right.shape
+        assert left.dtype == right.dtype == np.int32
+        for name in ("indptr", "indices", "data"):
+            assert np.array_equal(getattr(left, name), getattr(right, name))
+    return one.vocabulary.terms == other.vocabulary.terms
 
-    def counted():
-        builder = CountsBuilder()
-        for document in documents:
+
+DOCUMENTS = ["", *random_documents(40, 12), "", "once never", " ".join(random_documents(30, 12))]
+
+
+@pytest.mark.parametrize("block", [1, 7, 50])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blocks_threads_and_files_change_nothing(block, threads, monkeypatch, tmp_path):
+    def counted(builder):
+        for document in DOCUMENTS:
             builder.add(document.split()[:4], [], document.split()[4:], [])
         return builder.finish()
 
-    whole = counted()
+    whole = counted(CountsBuilder())
     monkeypatch.setattr(counts, "_BLOCK", block)
-    blocks = counted()
-    for one, other in ((whole.matrix, blocks.matrix), (whole.pairs, blocks.pairs)):
-        assert one.shape == other.shape
-        assert one.dtype == other.dtype == np.int32
-        for name in ("indptr", "indices", "data"):
-            assert np.array_equal(getattr(one, name), getattr(other, name))
+    monkeypatch.setattr(pairs, "_SORTED", 7 * block)
+    monkeypatch.setattr(pairs, "_CHUNK", 100)
+    assert same(whole, counted(CountsBuilder(Spools(tmp_path, 64), threads=threads)))
+
+
+def test_counts_are_those_of_scikit_learn():
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    vectorizer = text.CountVectorizer(token_pattern=r"\S+", lowercase=False)
+    expected = vectorizer.fit_transform(DOCUMENTS)
+    found = counts_of(*DOCUMENTS)
+    assert found.vocabulary.terms == tuple(vectorizer.get_feature_names_out())
+    assert (found.matrix.toarray() == expected.toarray()).all()
+
+
+def test_it_does_not_matter_which_dictionary_numbered_a_document():
+    builder = CountsBuilder()
+    dictionaries = {4: {}, 9: {}}
+    for place, document in enumerate(DOCUMENTS):
+        name = (9, 4, 4)[place % 3]
+        known = dictionaries[name]
+        parts = [document.split()[:4], document.split()[4:]]
+        terms = [term for term in dict.fromkeys(document.split()) if term not in known]
+        known.update({term: len(known) + number for number, term in enumerate(terms)})
+        tokens = [known[term] for part in parts for term in part]
+        lengths = [len(part) for part in parts]
+        builder.extend(name, np.array(tokens, np.int32), np.array(lengths, np.int32), 2, terms)
+    whole = CountsBuilder()
+    for document in DOCUMENTS:
+        whole.add(document.split()[:4], document.split()[4:])
+    assert same(builder.finish(), whole.finish())
+
+
+def test_progress_ends_at_the_end():
+    builder, told = CountsBuilder(), []
+    for document in DOCUMENTS:
+        builder.add(document.split())
+    builder.finish(lambda *step: told.append(step))
+    assert told[-1][0] == told[-1][1] > 0
+    assert sorted(told) == told
 
 
 @pytest.mark.parametrize("terms", [["b", "a"], ["a", "a"]])

@@ -20,8 +20,7 @@ metadata = st.dictionaries(
 
 def stored(path, documents):
     with DocumentWriter(path) as writer:
-        for document in documents:
-            writer.add(document)
+        writer.extend(documents)
     return DocumentReader(path)
 
 
@@ -40,7 +39,10 @@ def test_what_goes_in_comes_out(tmp_path_factory, contents):
 
 
 def test_order_and_repeats_of_positions_are_kept_past_a_batch(tmp_path):
-    reader = stored(tmp_path, [Document(id=str(number)) for number in range(2500)])
+    with DocumentWriter(tmp_path) as writer:
+        for begin in range(0, 2500, 1000):
+            writer.extend(Document(id=str(n)) for n in range(begin, min(begin + 1000, 2500)))
+    reader = DocumentReader(tmp_path)
     wanted = [2499, 0, 7, 7, *range(1200)]
     assert reader.ids(wanted) == [str(number) for number in wanted]
     assert [document.id for document in reader.at(wanted)] == [str(number) for number in wanted]

@@ -1,0 +1,49 @@
+"""The memory a build may use: what was asked for, or a share of what the machine has."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from klsa_search.errors import SettingsError
+
+SHARE: Final = 0.75
+"""Of the memory of the machine, or of its control group, that a build takes unless told."""
+
+_UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB)?")
+_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
+
+def memory_budget(memory: str | int | None) -> int:
+    """Return the budget in bytes: of "4GiB", a number of bytes, or None for `SHARE` of all.
+
+    SettingsError for anything else.
+    """
+    if memory is None:
+        return int(SHARE * memory_of_machine())
+    found = _AMOUNT.fullmatch(str(memory).strip())
+    if found is None or not float(found[1]):
+        raise SettingsError(
+            f"memory = {memory!r}: give an amount such as 4GiB or 800MiB, or a number of bytes",
+            field="memory",
+        )
+    return int(float(found[1]) * _UNITS[found[2] or ""])
+
+
+def memory_of_machine() -> int:
+    """Return the bytes this process may have: all there are, or what its container is given."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in _LIMITS:
+        try:
+            limit = path.read_text(encoding="ascii").strip()
+        except OSError:  # no such control group here
+            continue
+        if limit.isdigit():
+            total = min(total, int(limit))
+    return total

@@ -1,0 +1,120 @@
+"""Read: one pass over a collection, documents to the store and terms to the counts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from klsa_search.analysis import Analyzer, NumberedTexts, Numbering
+from klsa_search.analysis.workers import AnalysisWorkers
+from klsa_search.collection import Collection, Document
+from klsa_search.config import Settings
+from klsa_search.features import CountsBuilder, TermCounts
+from klsa_search.features.spool import Spools
+from klsa_search.indexing.extent import Extent
+from klsa_search.processors import in_order, processors
+from klsa_search.progress import COUNTS, DOCUMENTS, Progress
+from klsa_search.store import DocumentWriter
+
+_BATCH = 2000  # documents at a time, and fewer where they are long
+_CHARACTERS = 2**20
+_ALONE = 2**22  # characters that are analysed as fast as workers would start
+_SPOOLS = 16  # that may be full at once, of them and the buffers beside them
+_ENCODED = json.JSONEncoder(sort_keys=True).encode
+
+
+def read(
+    collection: Collection,
+    generation: Path,
+    settings: Settings,
+    report: Progress,
+    *,
+    memory: int,
+    processes: int | None = None,
+) -> tuple[TermCounts, str]:
+    """Write the documents to the store; return their counts and a digest of all that was read.
+
+    memory     bytes that may be used; what is counted goes to files in the generation's folder
+               where it takes more, and they are gone at the end
+    processes  that analyse, once the collection proves large enough; the processors by default.
+               Their number changes no bit
+
+    This process reads and stores what others analyse. CollectionError, StoreError; KlsaError if a
+    process dies.
+    """
+    scratch = generation / "scratch"
+    scratch.mkdir()
+    builder = CountsBuilder(Spools(scratch, memory // (2 * _SPOOLS)))
+    digest = hashlib.sha256()
+    extent = Extent(collection)
+    done = 0
+    with DocumentWriter(generation) as writer:
+
+        def batches() -> Iterator[list[str]]:
+            for documents in _batches(collection.documents()):
+                writer.extend(documents)
+                digest.update(b"".join(map(_content, documents)))
+                extent.pass_on(documents)
+                yield [part for document in documents for part in (document.title, document.text)]
+
+        processes = processes or processors()
+        with closing(_numbered(batches(), Analyzer(settings), processes)) as numbered:
+            for texts in numbered:
+                builder.extend(
+                    texts.numbering,
+                    np.frombuffer(texts.numbers, np.int32),
+                    np.frombuffer(texts.lengths, np.int32),
+                    2,
+                    texts.terms,
+                )
+                done += len(texts.lengths) // 2
+                report(DOCUMENTS, done, extent.documents(done))
+    report(DOCUMENTS, done, done)
+    counts = builder.finish(lambda part, whole: report(COUNTS, part, whole))
+    shutil.rmtree(scratch)
+    return counts, digest.hexdigest()
+
+
+def _numbered(
+    batches: Iterator[list[str]], analyzer: Analyzer, processes: int
+) -> Generator[NumberedTexts, None, None]:
+    """Analyse batches in order: here at first, and by other processes once there is much."""
+    own = Numbering(analyzer)
+    characters = 0
+    for texts in batches:
+        yield own.numbered(texts)
+        characters += sum(map(len, texts))
+        # An embedded interpreter has no executable to start.
+        if characters > _ALONE and processes > 1 and sys.executable:
+            break
+    else:
+        return
+    del own
+    with AnalysisWorkers(analyzer, processes) as workers:
+        yield from in_order(workers.submit, batches, ahead=2 * processes)
+
+
+def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    characters = 0
+    for document in documents:
+        batch.append(document)
+        characters += len(document.title) + len(document.text)
+        if len(batch) == _BATCH or characters >= _CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def _content(document: Document) -> bytes:
+    """What the fingerprint of an index knows of a document."""
+    content = [document.id, document.title, document.text, dict(document.metadata)]
+    return _ENCODED(content).encode()

@@ -1,0 +1,34 @@
+"""The processors of the machine, and work that is handed to them in order."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def processors() -> int:
+    """Return how many processors this process may use; an affinity is respected."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_order(submit: Callable[[T], Future[R]], items: Iterable[T], *, ahead: int) -> Iterator[R]:
+    """Yield the result of each item in the order of the items, `ahead` of them under way.
+
+    Unlike `Executor.map` it takes an item only when there is room for it, so that memory stays
+    bounded however many there are. What a task raises is raised here, at its place.
+    """
+    under_way: deque[Future[R]] = deque()
+    for item in items:
+        under_way.append(submit(item))
+        if len(under_way) > ahead:
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()

@@ -1,0 +1,98 @@
+"""Numbers of terms: they say what the terms say, here and in other processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from klsa_search.analysis import Analyzer, Numbering
+from klsa_search.analysis.workers import AnalysisWorkers
+from klsa_search.errors import KlsaError
+
+TEXTS = ["Wings of the wing", "", "flow over wings", "the of"]
+
+
+def test_a_worked_example():
+    numbering = Numbering(Analyzer())
+    first = numbering.numbered(TEXTS)
+    assert first.terms == ["wing", "flow"]
+    assert first.numbers.tolist() == [0, 0, 1, 0]
+    assert first.lengths.tolist() == [2, 0, 2, 0]
+    second = numbering.numbered(["drag flow"])
+    assert (second.terms, second.numbers.tolist()) == (["drag"], [2, 1])
+
+
+def test_workers_give_what_the_analyser_gives():
+    analyzer = Analyzer()
+    dictionaries: dict[int, list[str]] = {}
+    with AnalysisWorkers(analyzer, 2) as workers:
+        for found in [workers.submit([text, f"text{n}"]) for n, text in enumerate(TEXTS * 5)]:
+            texts = found.result()
+            dictionaries.setdefault(texts.numbering, []).extend(texts.terms)
+            terms = [dictionaries[texts.numbering][number] for number in texts.numbers]
+            assert len(terms) == sum(texts.lengths)
+            assert terms[: texts.lengths[0]] in [analyzer.terms(text) for text in TEXTS]
+    assert set(dictionaries) <= {1, 2}
+
+
+def test_a_script_without_a_guard_may_use_workers(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from klsa_search.analysis import Analyzer\n"
+        "from klsa_search.analysis.workers import AnalysisWorkers\n"
+        "with AnalysisWorkers(Analyzer(), 1) as workers:\n"
+        "    print(workers.submit(['wings']).result().terms)\n"
+    )
+    assert subprocess.check_output([sys.executable, str(script)], text=True) == "['wing']\n"
+
+
+def test_a_worker_that_dies_is_told_with_its_signal():
+    with AnalysisWorkers(Analyzer(), 1) as workers:
+        workers.submit(["wings"]).result()
+        os.kill(workers.process_ids[0], signal.SIGKILL)
+        with pytest.raises(KlsaError, match=r"analysed documents ended early \(signal 9\)"):
+            workers.submit(["wings"]).result()
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_no_worker_is_left_behind(failure):
+    with pytest.raises(failure), AnalysisWorkers(Analyzer(), 2) as workers:
+        left = workers.process_ids
+        workers.submit(["wings"] * 10_000)
+        raise failure
+    assert not any(map(_alive, left))
+
+
+def test_workers_end_with_their_parent():
+    script = (
+        "import os\n"
+        "from klsa_search.analysis import Analyzer\n"
+        "from klsa_search.analysis.workers import AnalysisWorkers\n"
+        "workers = AnalysisWorkers(Analyzer(), 1)\n"
+        "print(workers.process_ids[0], flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    parent = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=False)
+    worker = int(parent.stdout)
+    for _ in range(500):
+        if not _alive(worker):
+            break
+        time.sleep(0.01)
+    assert not _alive(worker)
+
+
+def _alive(process: int) -> bool:
+    """Whether it runs; one that waits for its parent to take note does not."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], stdout=subprocess.PIPE, check=False
+    )
+    return bool(state.stdout.strip()) and not state.stdout.strip().startswith(b"Z")
