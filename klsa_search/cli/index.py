@@ -16,8 +16,10 @@ from klsa_search.cli.options import (
     data_option,
     home_option,
     json_option,
+    memory_option,
     preset_option,
     settings_options,
+    source_options,
 )
 from klsa_search.cli.output import (
     Column,
@@ -27,6 +29,7 @@ from klsa_search.cli.output import (
     write_json,
     write_table,
 )
+from klsa_search.cli.plan import plan
 from klsa_search.cli.tune import tune
 from klsa_search.config import Settings
 from klsa_search.errors import StoreError
@@ -42,6 +45,7 @@ def klsa_index() -> None:
 
 
 klsa_index.add_command(analyze)
+klsa_index.add_command(plan)
 klsa_index.add_command(tune)
 
 
@@ -57,14 +61,8 @@ def main() -> None:
 @data_option
 @config_option
 @preset_option
-@click.option("--format", "format_", metavar="NAME", help="Format of SOURCE.  [default: its own]")
-@click.option(
-    "--on-error",
-    type=click.Choice(["stop", "skip"]),
-    default="stop",
-    show_default=True,
-    help="At a bad record: stop, or skip and count it.",
-)
+@source_options
+@memory_option
 @settings_options()
 @json_option
 @debug_option
@@ -76,6 +74,7 @@ def build(
     config: Path | None,
     format_: str | None,
     on_error: str,
+    memory: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -92,7 +91,9 @@ def build(
         source, format=format_, on_error=on_error, data=collections_homes(data)
     )
     with progress_bar() as bar:
-        index = build_index(collection, name=name, home=home, progress=bar, **settings)
+        index = build_index(
+            collection, name=name, home=home, progress=bar, memory=memory, **settings
+        )
     if not len(index):
         click.echo(f"warning: {source} holds no document, so {name} finds nothing", err=True)
     problems = collection.problems

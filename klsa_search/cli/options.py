@@ -50,6 +50,29 @@ config_option = click.option(
     type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
     help="TOML file of settings and preset; an option given here beats it, it beats the preset.",
 )
+memory_option = click.option(
+    "--memory",
+    metavar="AMOUNT",
+    help="Memory a build may use, such as 4GiB.  [default: three quarters of all there is]",
+)
+
+
+def source_options(function: F) -> F:
+    """Decorate a command that reads a SOURCE with --format and --on-error."""
+    on_error = click.option(
+        "--on-error",
+        type=click.Choice(["stop", "skip"]),
+        default="stop",
+        show_default=True,
+        help="At a bad record: stop, or skip and count it.",
+    )
+    kind = click.option(
+        "--format",
+        "format_",
+        metavar="NAME",
+        help="Format of SOURCE.  [default: its own]",
+    )
+    return kind(on_error(function))
 
 
 class FigurePath(click.Path):

@@ -95,6 +95,16 @@ def in_bytes(size: float) -> str:
     return f"{size:.1f} TiB"
 
 
+def in_time(seconds: float) -> str:
+    """Say a span of time: 4 s, 2 min 5 s, 3 h 20 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s" if whole else "0 s" if not seconds else "< 1 s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
 class Bar:
     """A progress bar on stderr, fed by calls `bar(phase, done, total)`; a phase is a noun."""
 
@@ -119,13 +129,27 @@ def progress_bar(stream: TextIO | None = None) -> Iterator[Bar | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
     class Amount(ProgressColumn):
         def render(self, task: Task) -> Text:
             return _amount(task)
 
-    columns = (TextColumn("{task.description}"), BarColumn(), Amount(), TimeElapsedColumn())
+    class Left(ProgressColumn):
+        max_refresh = 1.0
+
+        def render(self, task: Task) -> Text:
+            return _left(task)
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), Amount(), TimeElapsedColumn(), Left()
+    )  # fmt: skip
     with Progress(*columns, console=Console(file=stream), transient=True) as progress:
         yield Bar(progress)
 
@@ -140,3 +164,11 @@ def _amount(task: Task) -> Text:
     noun = task.description.rpartition(" ")[2]
     rate = f"  {speed:,.0f} {noun}/s" if speed and speed >= 10 else ""
     return Text(done + of + rate)
+
+
+def _left(task: Task) -> Text:
+    """Say how long it will go on at the present speed, where its end is known."""
+    from rich.text import Text
+
+    left = task.time_remaining
+    return Text("" if not left or task.finished else f"{in_time(left)} left")

@@ -29,7 +29,7 @@ def shared_pairs(keys: Spool) -> _KEYS:
     pieces = -(-len(keys) // _SORTED)
     if pieces <= 1:
         return _repeated(keys.read().copy())
-    sample = np.sort(np.concatenate([chunk[::97] for chunk in _chunks(keys)]))
+    sample = np.sort(np.concatenate([chunk[::97].copy() for chunk in _chunks(keys)]))
     limits = sample[np.arange(1, pieces) * len(sample) // pieces]
     shared = []
     for piece in range(pieces):

@@ -1,6 +1,8 @@
 """Build: a collection → an index on disk."""
 
 from klsa_search.indexing.build import build
+from klsa_search.indexing.plan import PhaseCost, Plan, plan
 from klsa_search.indexing.rebuild import build_like, rebuild
+from klsa_search.indexing.shape import Shape
 
-__all__ = ["build", "build_like", "rebuild"]
+__all__ = ["PhaseCost", "Plan", "Shape", "build", "build_like", "plan", "rebuild"]

@@ -20,10 +20,12 @@ from klsa_search.config import Settings
 from klsa_search.errors import CollectionError
 from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.features import TermCounts, bm25, tfidf
+from klsa_search.indexing.budget import memory_budget
+from klsa_search.indexing.check import refuse_beyond_budget, refuse_large_source
 from klsa_search.indexing.reading import read
 from klsa_search.kernel import DocumentKernel, Postings, neighbour_graph
 from klsa_search.kernel.bounds import Bounds, bounds_arrays
-from klsa_search.progress import Progress
+from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum, decompose
 from klsa_search.store import current_generation, index_path, read_manifest
@@ -51,6 +53,7 @@ def build(
     on_error: str = "stop",
     data: Any = None,
     progress: Progress | None = None,
+    memory: str | int | None = None,
     **settings: Any,
 ) -> Index:
     """Build an index and open it.
@@ -63,11 +66,17 @@ def build(
     format    of the source, if it is not to be recognised
     on_error  "stop" at the first bad record, or "skip" and count it
     data      folder or folders in which collection names are looked up
-    progress  called with (phase, done, total)
+    progress  called with (phase, done, total); the phases are named in `klsa_search.progress`
+    memory    that the build may use, as "4GiB" or in bytes; three quarters of the machine's, or of
+              its control group's, by default. It changes no bit of the index
+
+    A build that needs more memory than that is refused before the work: a large source after a
+    look at its first documents, any other once it is counted.
 
     Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and O(N² · k) for D
-    where 4 N² bytes fit `expansion_budget`. CollectionError, SettingsError, StoreError; whatever
-    fails, the index in use stays as it was.
+    where 4 N² bytes fit `expansion_budget`. CollectionError, SettingsError (too little memory among
+    them), StoreError, KlsaError where a process dies; whatever fails, the index in use stays as it
+    was.
     """
     started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)
@@ -75,11 +84,14 @@ def build(
         source = open_collection(source, format=format, on_error=on_error, data=data)
     collection = source
     report = progress or _silent
+    budget = memory_budget(memory)
+    refuse_large_source(collection, chosen, budget)
     with new_generation(index_path(Path(home), name)) as generation:
-        counts, digest = read(collection, generation, chosen, report, memory=2**32)
+        counts, digest = read(collection, generation, chosen, report, memory=budget)
         _refuse_to_empty(generation.parent, counts, collection)
+        refuse_beyond_budget(counts, generation, chosen, budget)
         spectra = _weigh_and_decompose(counts, generation, chosen, report)
-        report("files", 0, None)
+        report(FILES, 0, None)
         manifest = Manifest(
             format_version=FORMAT_VERSION,
             package_version=version("klsa-search"),

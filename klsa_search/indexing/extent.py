@@ -34,14 +34,17 @@ class Extent:
         self._passed += len(documents)
         if self._sizes and self._passed >= self._due:
             self._due = 2 * self._passed
-            self._guess = self._guessed(self._passed, documents[-1].origin)
+            self._guess = self.guess(self._passed, documents[-1].origin)
 
     def documents(self, done: int) -> int | None:
         """Documents in all, at least `done`; None where nothing tells."""
         return None if self._guess is None else max(self._guess, done)
 
-    def _guessed(self, number: int, origin: str) -> int | None:
-        """Guess from where document `number` begins: "file:line"."""
+    def guess(self, number: int, origin: str) -> int | None:
+        """Guess the documents in all from where number `number`, from 1, begins: "file:line".
+
+        None where that is in no file of the source. Cost: reading that file up to there.
+        """
         name, _, line = origin.rpartition(":")
         if name not in self._sizes:
             return None

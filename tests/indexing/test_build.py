@@ -20,6 +20,7 @@ from klsa_search.errors import (
     IndexNotFound,
     SettingsError,
 )
+from klsa_search.progress import PHASES
 from klsa_search.search.rankers import RANKERS
 from klsa_search.store import verify
 from tests.conftest import ROOT
@@ -57,6 +58,7 @@ def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
 SCRIPT = """
 import hashlib, json, sys
 from klsa_search import build
+from klsa_search.progress import PHASES
 from klsa_search.search.rankers import RANKERS
 index = build(json.load(open(sys.argv[1])), name="a", home=sys.argv[2], dimensions=60)
 sums = {n: e.sha256 for n, e in index.manifest.files.items() if n != "documents.db"}
@@ -189,6 +191,7 @@ def test_progress_is_told_by_phases(tmp_path):
     phases = list(dict.fromkeys(phase for phase, _, _ in told))
     assert phases[0] == "documents"
     assert phases[-1] == "files"
+    assert set(phases) <= set(PHASES)
     assert ("documents", 40, 40) in told
 
 

@@ -1,0 +1,108 @@
+"""klsa-index plan: what a build will take, before anything is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import (
+    chosen_settings,
+    collections_homes,
+    config_option,
+    data_option,
+    json_option,
+    memory_option,
+    preset_option,
+    settings_options,
+    source_options,
+)
+from klsa_search.cli.output import Column, in_bytes, in_time, write_facts, write_json, write_table
+
+if TYPE_CHECKING:
+    from klsa_search.indexing import Plan
+
+
+@click.command()
+@click.argument("source")
+@memory_option
+@data_option
+@config_option
+@preset_option
+@source_options
+@settings_options()
+@json_option
+@debug_option
+def plan(
+    source: str,
+    memory: str | None,
+    data: Path | None,
+    config: Path | None,
+    format_: str | None,
+    on_error: str,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Tell what building SOURCE will take: memory, time and disk.
+
+    Takes the arguments of klsa-index build, reads the first documents of SOURCE and times every
+    phase on them. Nothing is built.
+    """
+    settings = chosen_settings(config, options)
+    from klsa_search.indexing import plan as plan_build
+
+    found = plan_build(
+        source,
+        memory=memory,
+        format=format_,
+        on_error=on_error,
+        data=collections_homes(data),
+        **settings,
+    )
+    if as_json:
+        write_json(found.as_json())
+    else:
+        _write(found)
+
+
+def _write(found: Plan) -> None:
+    shape = found.shape
+    about = "" if shape.documents == found.sampled else "about "
+    write_facts(
+        [
+            ("source", found.source),
+            ("documents", f"{about}{shape.documents:,}, of which {found.sampled:,} were read"),
+            ("terms", f"{about}{shape.terms:,}"),
+            ("non-zeros", f"{about}{shape.non_zeros:,}"),
+            ("pairs", f"{about}{shape.pair_non_zeros:,}"),
+            ("processors", str(found.processes)),
+        ]
+    )
+    click.echo()
+    columns = [Column("phase"), *(Column(t, right=True) for t in ("time", "memory"))]
+    times = {phase.phase: phase.seconds for phase in found.phases}
+    phases = list(dict.fromkeys([*found.memory, *times]))
+    write_table(
+        columns,
+        [
+            (
+                phase,
+                in_time(times[phase]) if phase in times else "",
+                in_bytes(found.memory[phase]) if phase in found.memory else "",
+            )
+            for phase in phases
+        ]
+        + [("in all", in_time(found.seconds), in_bytes(found.peak_memory))],
+    )
+    click.echo()
+    write_table(
+        [Column("kept"), Column("disk", right=True)],
+        [(name, in_bytes(size)) for name, size in found.disk.items() if size]
+        + [("in all", in_bytes(found.size))],
+    )
+    if not found.fits:
+        click.echo(
+            f"\nthe budget of {in_bytes(found.budget)} is too small: klsa-index build would refuse",
+        )

@@ -1,0 +1,52 @@
+"""Check: refuse a build that its memory cannot hold, before the work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from klsa_search.collection import Collection
+from klsa_search.config import Settings
+from klsa_search.errors import SettingsError
+from klsa_search.features import TermCounts
+from klsa_search.indexing.estimate import memory_needed
+from klsa_search.indexing.extent import Extent
+from klsa_search.indexing.shape import Shape
+from klsa_search.indexing.survey import survey
+from klsa_search.processors import processors
+from klsa_search.store.documents import DOCUMENTS as STORE
+
+_SAMPLE = 5_000  # documents
+_TIMES = 16  # bytes of memory that a byte of the source may take
+
+
+def refuse_large_source(collection: Collection, settings: Settings, budget: int) -> None:
+    """SettingsError where the first documents say that all of them will not fit the budget.
+
+    Nothing is read of a source too small to be in doubt, or of one without files, which can
+    perhaps be read only once.
+    """
+    if Extent(collection).bytes * _TIMES > budget:
+        _refuse(survey(collection, settings, most=_SAMPLE).shape, settings, budget, "about ")
+
+
+def refuse_beyond_budget(
+    counts: TermCounts, generation: Path, settings: Settings, budget: int
+) -> None:
+    """SettingsError where the collection, now that it is counted, does not fit the budget."""
+    stored = (generation / STORE).stat().st_size
+    _refuse(Shape.of(counts, stored), settings, budget, "")
+
+
+def _refuse(shape: Shape, settings: Settings, budget: int, about: str) -> None:
+    needed = memory_needed(shape, settings, memory=budget, processes=processors())
+    phase, peak = max(needed.items(), key=lambda item: item[1])
+    if peak > budget:
+        raise SettingsError(
+            f"memory = {_said(budget)}: {about}{shape.documents:,} documents need {_said(peak)}, "
+            f"most of it for the {phase}: allow more, or build from fewer documents",
+            field="memory",
+        )
+
+
+def _said(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

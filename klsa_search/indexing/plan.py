@@ -1,0 +1,209 @@
+"""Plan: what a build will take and what it will leave, told from a sample and this machine's pace.
+
+One line of costs a phase: units foretold by the shape of the collection, seconds a unit measured
+on the sample. Memory and disk come from `estimate`, which also guards the build itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from klsa_search import progress
+from klsa_search.collection import Collection, open_collection
+from klsa_search.config import Settings
+from klsa_search.expansion import expansion_matrix
+from klsa_search.features import TermCounts, bm25
+from klsa_search.indexing.budget import memory_budget
+from klsa_search.indexing.estimate import (
+    LATENT,
+    ROW_ENTRIES,
+    disk_needed,
+    memory_needed,
+    stored_whole,
+)
+from klsa_search.indexing.shape import Shape
+from klsa_search.indexing.survey import Survey, survey
+from klsa_search.kernel import DocumentKernel, Postings, nearest_rows
+from klsa_search.processors import processors
+from klsa_search.spectrum import decompose
+
+T = TypeVar("T")
+
+_SAMPLE = 20_000  # documents read
+_SOLVED = 5_000  # of them that the solver is timed on
+_LOOKED = 1_000  # of them whose nearest are looked for
+_HASHED = 2**25  # bytes
+# What one process does takes longer when it is handed to others and back, and with a dictionary
+# that outgrows the caches: measured at 300,000 and 1,000,000 documents on two processors.
+_HANDED = 1.4
+
+
+@dataclass(frozen=True)
+class PhaseCost:
+    """Time of one phase: units · seconds a unit."""
+
+    phase: str
+    unit: str
+    units: int
+    seconds_per_unit: float
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole phase."""
+        return self.units * self.seconds_per_unit
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a build will take.
+
+    source     name of the collection
+    sampled    documents that were read
+    shape      of the collection, foretold, or known if all of it was read
+    processes  that will analyse
+    budget     bytes of memory that may be used
+    phases     time, in the order of the build
+    memory     bytes at the peak of each phase, all processes together
+    disk       bytes of the index, by what they hold
+    """
+
+    source: str
+    sampled: int
+    shape: Shape
+    processes: int
+    budget: int
+    phases: tuple[PhaseCost, ...]
+    memory: Mapping[str, int]
+    disk: Mapping[str, int]
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole build."""
+        return sum(phase.seconds for phase in self.phases)
+
+    @property
+    def peak_memory(self) -> int:
+        """Bytes of the phase that needs most."""
+        return max(self.memory.values())
+
+    @property
+    def size(self) -> int:
+        """Bytes of the index."""
+        return sum(self.disk.values())
+
+    @property
+    def fits(self) -> bool:
+        """Whether the build would begin: its peak is within the budget."""
+        return self.peak_memory <= self.budget
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, sums included, for programs."""
+        phases = [{**asdict(phase), "seconds": phase.seconds} for phase in self.phases]
+        sums = {"seconds": self.seconds, "peak_memory": self.peak_memory, "bytes": self.size}
+        return {**asdict(self), "phases": phases, **sums, "fits": self.fits}
+
+
+def plan(
+    source: str | Path | Collection,
+    *,
+    memory: str | int | None = None,
+    preset: str = "default",
+    format: str | None = None,  # noqa: A002 - the option's name everywhere
+    on_error: str = "stop",
+    data: Any = None,
+    **settings: Any,
+) -> Plan:
+    """Foretell what `build` with the same arguments takes; builds nothing.
+
+    Cost: some seconds, for the first documents and for timing each phase on them.
+    CollectionError, SettingsError.
+    """
+    chosen = Settings.of_preset(preset, **settings)
+    budget = memory_budget(memory)
+    if not isinstance(source, Collection):
+        source = open_collection(source, format=format, on_error=on_error, data=data)
+    processes = processors()
+    found = survey(source, chosen, most=_SAMPLE)
+    disk = disk_needed(found.shape, chosen)
+    return Plan(
+        source=source.name,
+        sampled=found.sampled.documents,
+        shape=found.shape,
+        processes=processes,
+        budget=budget,
+        phases=_costs(found, chosen, sum(disk.values()), processes),
+        memory=memory_needed(found.shape, chosen, memory=budget, processes=processes),
+        disk=disk,
+    )
+
+
+def _costs(
+    found: Survey, settings: Settings, written: int, processes: int
+) -> tuple[PhaseCost, ...]:
+    """Time every phase on the sample."""
+    shape, sampled = found.shape, found.sampled
+    if not sampled.non_zeros:
+        return ()
+    work = found.taking + found.keeping
+    reading = work if processes == 1 else max(found.taking, work * _HANDED / processes)
+    whole = stored_whole(shape.documents, settings)
+    counts = _first(found.counts, _SOLVED)
+    kernel, weighing = _timed(lambda: _kernel(counts, settings))
+    wanted = settings.dimensions if whole else LATENT
+    spectrum, solving = _timed(lambda: decompose(kernel, wanted, seed=settings.seed))
+    looked = np.unique(np.linspace(0, len(kernel) - 1, _LOOKED).astype(np.int64))
+    nearest_rows(kernel, ROW_ENTRIES, settings.neighbours, documents=looked[:1])  # compiles
+    _, looking = _timed(
+        lambda: nearest_rows(kernel, ROW_ENTRIES, settings.neighbours, documents=looked)
+    )
+    content = bytes(_HASHED)
+    _, hashing = _timed(lambda: hashlib.sha256(content).digest())
+    costs = [
+        PhaseCost(progress.DOCUMENTS, "documents", shape.documents, reading / sampled.documents),
+        PhaseCost(progress.COUNTS, "tokens", shape.tokens, found.counting / sampled.tokens),
+        PhaseCost(progress.POSTINGS, "non-zeros", shape.non_zeros, weighing / counts.matrix.nnz),
+        PhaseCost(progress.EIGENVECTORS, "features", shape.features, solving / kernel.features.nnz),
+        PhaseCost(progress.NEIGHBOURS, "documents", shape.documents, looking / len(looked)),
+        PhaseCost(progress.FILES, "bytes", written, hashing / _HASHED),
+    ]
+    if whole:
+        _, expanding = _timed(
+            lambda: expansion_matrix(
+                kernel, spectrum, settings.spectral, settings.gamma, settings.head
+            )
+        )
+        cost = PhaseCost(
+            progress.EXPANSION, "entries", shape.documents**2, expanding / len(kernel) ** 2
+        )
+        costs.insert(-1, cost)
+    return tuple(costs)
+
+
+def _kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
+    weights, _ = bm25.on_grid(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
+    Postings.of(weights)
+    features = bm25.document_features(
+        counts,
+        k1=settings.kernel_k1,
+        b=settings.b,
+        idf_power=settings.idf_power,
+        pairs=settings.pairs,
+    )
+    return DocumentKernel.of(features, centred=settings.centred, normalised=settings.normalised)
+
+
+def _first(counts: TermCounts, documents: int) -> TermCounts:
+    return TermCounts(counts.vocabulary, counts.matrix[:documents], counts.pairs[:documents])
+
+
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
+    started = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - started

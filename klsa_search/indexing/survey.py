@@ -1,0 +1,112 @@
+"""Survey: read the first documents of a collection, to foretell the rest of it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from klsa_search.collection import Collection, Document, Judgement, Problems, Query
+from klsa_search.config import Settings
+from klsa_search.features import CountsBuilder, TermCounts
+from klsa_search.indexing.extent import Extent
+from klsa_search.indexing.reading import read
+from klsa_search.indexing.shape import Shape, foretell, shape_of_first
+from klsa_search.progress import COUNTS, DOCUMENTS
+from klsa_search.store.documents import DOCUMENTS as STORE
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the first documents are like, and what they say of all.
+
+    counts   of the documents read
+    sampled  their shape
+    shape    of the whole collection
+    taking   seconds that one process took to take the documents from their source
+    keeping  and to analyse, store and fingerprint them
+    counting and to count them
+    """
+
+    counts: TermCounts
+    sampled: Shape
+    shape: Shape
+    taking: float
+    keeping: float
+    counting: float
+
+
+def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
+    """Read at most so many documents, in this process, and foretell all of them.
+
+    How many there are is told by the bytes of the source's files; where it has none, they are
+    counted. Cost: that of building from `most` documents up to their counts. CollectionError.
+    """
+    _count_once()
+    started = time.perf_counter()
+    rest = collection.documents()
+    documents = list(islice(rest, most))
+    taking = time.perf_counter() - started
+    total = _number_of(collection, documents, rest)
+    ends: dict[str, float] = {}
+
+    def note(phase: str, _done: int, _all: int | None) -> None:
+        ends[phase] = time.perf_counter()
+
+    with tempfile.TemporaryDirectory(prefix="klsa-survey-") as folder:
+        started = time.perf_counter()
+        counts, _ = read(_Held(documents), Path(folder), settings, note, memory=2**30, processes=1)
+        ended = time.perf_counter()
+        stored = (Path(folder) / STORE).stat().st_size
+    sampled = Shape.of(counts, stored)
+    few = shape_of_first(counts, stored, -(-len(documents) // 4))
+    return Survey(
+        counts=counts,
+        sampled=sampled,
+        shape=foretell(few, sampled, total),
+        taking=taking,
+        keeping=ends[DOCUMENTS] - started,
+        counting=max(ends.get(COUNTS, ended), ended) - ends[DOCUMENTS],
+    )
+
+
+class _Held:
+    """Documents at hand as the collection they came from."""
+
+    name = "sample"
+    format = "records"
+    problems = Problems()
+
+    def __init__(self, documents: list[Document]) -> None:
+        self._documents = documents
+
+    def documents(self) -> Iterator[Document]:
+        return iter(self._documents)
+
+    def queries(self) -> list[Query]:
+        return []
+
+    def judgements(self) -> list[Judgement]:
+        return []
+
+
+def _number_of(collection: Collection, first: list[Document], rest: Iterator[Document]) -> int:
+    following = next(rest, None)
+    if following is None:
+        return len(first)
+    extent = Extent(collection)
+    guess = extent.guess(len(first) + 1, following.origin)
+    if guess is None:
+        return len(first) + 1 + sum(1 for _ in rest)
+    return max(guess, len(first) + 1)
+
+
+def _count_once() -> None:
+    """Have the compiled code ready, so that what is timed is its work."""
+    builder = CountsBuilder(threads=1)
+    for _ in range(2):
+        builder.add(["a", "b"])
+    builder.finish()

@@ -1,0 +1,49 @@
+"""klsa-index plan, and the memory that klsa-index build is given."""
+
+from __future__ import annotations
+
+import pytest
+
+from klsa_search.cli.output import in_time
+
+
+def test_a_plan_for_people(shell, cars):
+    done = shell("klsa-index", "plan", cars, "--memory", "2GiB")
+    assert (done.code, done.err) == (0, "")
+    for fact in ("documents   4, of which 4 were read", "eigenvectors", "in all", "expansion"):
+        assert fact in done.out
+    assert "too small" not in done.out
+    assert not list(cars.parent.glob("index*"))
+
+
+def test_a_plan_for_programs_knows_the_settings(shell, cars):
+    told = shell("klsa-index", "plan", cars, "--json").json
+    assert told["shape"]["documents"] == told["sampled"] == 4
+    assert told["fits"] is True
+    assert [phase["phase"] for phase in told["phases"]][:2] == ["documents", "counts"]
+    without = shell("klsa-index", "plan", cars, "--json", "--coverage", 0).json
+    assert without["disk"]["neighbours"] == 0 < told["disk"]["neighbours"]
+
+
+def test_a_budget_too_small_is_told_by_the_plan_and_refused_by_the_build(shell, cars):
+    told = shell("klsa-index", "plan", cars, "--memory", "1MiB")
+    assert (told.code, told.err) == (0, "")
+    assert "the budget of 1.0 MiB is too small: klsa-index build would refuse" in told.out
+    done = shell("klsa-index", "build", cars, "--name", "cars", "--memory", "1MiB")
+    assert done.code == 2
+    assert "error: memory = 1 MiB: 4 documents need" in done.err
+
+
+@pytest.mark.parametrize("command", [["plan"], ["build", "--name", "cars"]])
+def test_what_is_no_amount_is_wrong_usage(shell, cars, command):
+    done = shell("klsa-index", *command, cars, "--memory", "much")
+    assert done.code == 2
+    assert "memory = 'much': give an amount such as 4GiB" in done.err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0 s"), (0.2, "< 1 s"), (4, "4 s"), (125, "2 min 5 s"), (12000, "3 h 20 min")],
+)
+def test_times_in_words(seconds, said):
+    assert in_time(seconds) == said

@@ -1,0 +1,175 @@
+"""Planning: what is foretold against what comes, and builds that are refused before the work."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.collection import open_collection
+from klsa_search.config import Settings
+from klsa_search.errors import CollectionError, SettingsError
+from klsa_search.indexing import Shape, plan
+from klsa_search.indexing import survey as survey_module
+from klsa_search.indexing.budget import memory_budget, memory_of_machine
+from klsa_search.indexing.estimate import disk_needed, memory_needed
+from klsa_search.indexing.extent import Extent
+from klsa_search.indexing.shape import foretell, shape_of_first
+from klsa_search.indexing.survey import survey
+from tests.worlds import counts_of, random_documents
+
+TEXTS = random_documents(600, 400)
+
+
+def write(path, texts=TEXTS, opened=open):
+    with opened(path, "wt") as file:
+        for number, text in enumerate(texts):
+            file.write(json.dumps({"id": str(number), "text": text}) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("memory", "size"),
+    [("4GiB", 2**32), ("1.5 KiB", 1536), ("512", 512), (2**20, 2**20), ("800MiB", 800 * 2**20)],
+)
+def test_amounts_of_memory(memory, size):
+    assert memory_budget(memory) == size
+
+
+@pytest.mark.parametrize("memory", ["", "much", "4GB", "-1", "0", 0, -5, "1e9"])
+def test_what_is_no_amount_is_named(memory):
+    with pytest.raises(SettingsError, match="give an amount such as 4GiB") as caught:
+        memory_budget(memory)
+    assert caught.value.field == "memory"
+
+
+def test_the_default_is_a_share_of_the_machine():
+    assert memory_budget(None) == int(0.75 * memory_of_machine()) > 0
+
+
+def shape(**changes):
+    zero = dict.fromkeys(Shape.__dataclass_fields__, 0)
+    return Shape(**{**zero, **changes})
+
+
+def test_heaps_law_is_prolonged():
+    few = shape(documents=100, tokens=1000, terms=50, non_zeros=800, pairs=10, stored=3000)
+    many = shape(documents=400, tokens=4000, terms=100, non_zeros=3200, pairs=40, stored=12000)
+    told = foretell(few, many, 1600)
+    # Terms grow with the root of the documents, pairs as they do; each document is as before.
+    assert (told.terms, told.pairs, told.tokens, told.non_zeros) == (200, 160, 16000, 12800)
+    assert (told.documents, told.stored) == (1600, 48000)
+    assert foretell(few, many, 400) == many
+    assert foretell(shape(), shape(documents=3), 9) == shape(documents=3)
+
+
+def test_the_shape_of_the_first_documents_is_that_of_a_collection_of_them():
+    counts = counts_of(*TEXTS)
+    assert shape_of_first(counts, 1000, 600) == Shape.of(counts, 1000)
+    assert shape_of_first(counts, 2000, 300) == Shape.of(counts_of(*TEXTS[:300]), 1000)
+
+
+@pytest.mark.parametrize("opened", [open, gzip.open])
+def test_documents_are_told_from_bytes(tmp_path, opened):
+    name = "a.jsonl" if opened is open else "a.jsonl.gz"
+    collection = open_collection(write(tmp_path / name, TEXTS * 20, opened), on_error="skip")
+    found = survey(collection, Settings(), most=6_000)
+    assert found.sampled.documents < 6_000 or found.shape.documents != 6_000
+    assert collection.problems.count == 0
+    assert found.shape.documents == pytest.approx(12_000, rel=0.05 if opened is open else 0.6)
+
+
+def test_without_files_the_rest_is_counted():
+    records = [{"id": str(n), "text": text} for n, text in enumerate(TEXTS)]
+    found = survey(open_collection(records), Settings(), most=100)
+    assert (found.sampled.documents, found.shape.documents) == (100, 600)
+    assert found.shape.tokens == 6 * found.sampled.tokens
+
+
+def test_a_pass_over_a_folder_knows_its_files(tmp_path):
+    for number in range(12):
+        (tmp_path / f"{number:02d}.txt").write_text("wing " * 100)
+    (tmp_path / "picture.png").write_bytes(b"no text")
+    collection = open_collection(tmp_path)
+    extent = Extent(collection)
+    assert extent.bytes == 12 * 500
+    documents = list(collection.documents())
+    assert extent.guess(5, documents[4].origin) == 12
+    assert extent.guess(5, "elsewhere:3") is None
+    assert extent.documents(5) is None
+
+
+def test_a_plan_of_what_can_be_read_whole_is_exact(tmp_path):
+    path = write(tmp_path / "a.jsonl")
+    found = plan(path, memory="2GiB", dimensions=20)
+    index = build(path, name="a", home=tmp_path, dimensions=20)
+    counts = index.manifest.counts
+    assert (found.shape.documents, found.sampled) == (600, 600)
+    assert (found.shape.terms, found.shape.non_zeros) == (counts.terms, counts.non_zeros)
+    assert found.size == pytest.approx(index.manifest.bytes(), rel=0.3)
+    assert found.fits
+    told = found.as_json()
+    assert json.loads(json.dumps(told)) == told
+    assert told["seconds"] == pytest.approx(sum(phase["seconds"] for phase in told["phases"]))
+
+
+def test_nothing_can_be_planned_too(tmp_path):
+    found = plan(write(tmp_path / "a.jsonl", [""]))
+    assert (found.shape.documents, found.seconds) == (1, 0)
+    with pytest.raises(CollectionError):
+        plan(tmp_path / "none.jsonl")
+
+
+def test_needs_grow_with_the_collection():
+    settings = Settings()
+    few = shape(documents=10_000, tokens=10**6, terms=10**4, non_zeros=10**6, pair_non_zeros=10**6)
+    many = foretell(few, few, 10**6)
+    for needed in (memory_needed, disk_needed):
+        limits = {"memory": 2**32, "processes": 2} if needed is memory_needed else {}
+        small, large = needed(few, settings, **limits), needed(many, settings, **limits)
+        assert small.keys() == large.keys()
+        assert all(large[name] >= small[name] for name in small)
+
+
+def test_less_memory_is_asked_where_less_is_given():
+    large = shape(documents=10**6, tokens=10**8, terms=10**5, non_zeros=10**7)
+    little = memory_needed(large, Settings(), memory=2**30, processes=2)
+    much = memory_needed(large, Settings(), memory=2**34, processes=2)
+    assert little["documents"] < much["documents"]
+
+
+def test_a_build_beyond_its_memory_is_refused_and_leaves_the_old_index(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.jsonl")
+    build(path, name="a", home=tmp_path)
+
+    def too_early(*_, **__):
+        raise AssertionError("read before the check")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sys.modules["klsa_search.indexing.build"], "read", too_early)
+        with pytest.raises(SettingsError, match=r"memory = 0 MiB: about 600 documents need \d+"):
+            build(path, name="a", home=tmp_path, memory="10KiB")
+    records = ({"id": str(n), "text": text} for n, text in enumerate(TEXTS))
+    with pytest.raises(SettingsError, match=r"memory = 1 MiB: 600 documents need \d+ MiB, most"):
+        build(records, name="a", home=tmp_path, memory="1MiB")
+    assert len(open_index(tmp_path / "a")) == 600
+
+
+def test_the_budget_changes_no_bit(tmp_path):
+    path = write(tmp_path / "a.jsonl")
+    one = build(path, name="a", home=tmp_path).manifest
+    other = build(path, name="b", home=tmp_path, memory="600MiB").manifest
+    assert one.fingerprint == other.fingerprint
+    assert {n: f for n, f in one.files.items() if n != "documents.db"} == {
+        n: f for n, f in other.files.items() if n != "documents.db"
+    }
+
+
+def test_what_is_timed_is_compiled(monkeypatch):
+    counted = []
+    monkeypatch.setattr(survey_module, "_count_once", lambda: counted.append(True))
+    survey(open_collection([{"id": "a", "text": "wing"}]), Settings(), most=1)
+    assert counted

@@ -1,0 +1,102 @@
+"""Reading: the same whatever the number of processes, and nothing left when it fails."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.analysis.workers import AnalysisWorkers
+from klsa_search.collection import open_collection
+from klsa_search.config import Settings
+from klsa_search.errors import CollectionError, KlsaError
+from klsa_search.indexing import reading
+from klsa_search.store import DocumentReader
+from tests.worlds import random_documents
+
+RECORDS = [
+    {"id": str(number), "title": f"{text[:7]} Ärger", "text": text, "year": number}
+    for number, text in enumerate(random_documents(300, 500))
+]
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """Have small collections analysed by workers too, in small batches."""
+    monkeypatch.setattr(reading, "_ALONE", 500)
+    monkeypatch.setattr(reading, "_BATCH", 20)
+
+
+@pytest.mark.parametrize(("processes", "memory"), [(2, 2**30), (3, 0)])
+def test_processes_and_memory_change_no_bit(tmp_path, soon, processes, memory):
+    def read(name, processes, memory):
+        (tmp_path / name).mkdir()
+        told = []
+        found = reading.read(
+            open_collection(RECORDS),
+            tmp_path / name,
+            Settings(),
+            lambda *step: told.append(step),
+            memory=memory,
+            processes=processes,
+        )
+        assert ("documents", 300, 300) in told
+        assert [path.name for path in (tmp_path / name).iterdir()] == ["documents.db"]
+        return found
+
+    alone, digest = read("alone", 1, 2**30)
+    shared, other = read("shared", processes, memory)
+    assert digest == other
+    assert alone.vocabulary.terms == shared.vocabulary.terms
+    for one, two in ((alone.matrix, shared.matrix), (alone.pairs, shared.pairs)):
+        assert one.shape == two.shape
+        for part in ("indptr", "indices", "data"):
+            assert np.array_equal(getattr(one, part), getattr(two, part))
+    stored = DocumentReader(tmp_path / "shared")
+    assert stored.all_ids() == [record["id"] for record in RECORDS]
+    assert stored.get("7").metadata == {"year": 7}
+
+
+def test_a_worker_that_dies_ends_the_build_and_leaves_the_old_index(tmp_path, soon, monkeypatch):
+    build(RECORDS[:50], name="a", home=tmp_path)
+    monkeypatch.setattr(reading, "processors", lambda: 2)
+    started = []
+
+    class Doomed(AnalysisWorkers):
+        def __enter__(self):
+            started.extend(self.process_ids)
+            os.kill(started[0], signal.SIGKILL)
+            return super().__enter__()
+
+    monkeypatch.setattr(reading, "AnalysisWorkers", Doomed)
+    with pytest.raises(KlsaError, match=r"ended early \(signal 9\): .*build again"):
+        build(RECORDS, name="a", home=tmp_path)
+    assert len(started) == 2
+    assert len(open_index(tmp_path / "a")) == 50
+    assert {path.name for path in (tmp_path / "a").iterdir()} >= {"000001", "CURRENT"}
+    assert not (tmp_path / "a" / "000002").exists()
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, CollectionError("bad")])
+def test_what_fails_in_the_source_ends_the_workers(tmp_path, soon, monkeypatch, failure):
+    monkeypatch.setattr(reading, "processors", lambda: 2)
+    closed = []
+
+    class Watched(AnalysisWorkers):
+        def close(self):
+            super().close()
+            closed.append([worker.poll() for worker in self._workers])
+
+    monkeypatch.setattr(reading, "AnalysisWorkers", Watched)
+
+    def records():
+        yield from RECORDS[:250]
+        raise failure
+
+    with pytest.raises(failure if isinstance(failure, type) else type(failure)):
+        build(records(), name="a", home=tmp_path)
+    assert closed == [[-signal.SIGKILL] * 2]
+    assert not (tmp_path / "a").exists()
