@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.features.counting import Block, count_block
+from klsa_search.features.counting import Block, BlockCounts, count_block
 from klsa_search.features.pairs import number_pairs, shared_pairs
 from klsa_search.features.spool import Spool, Spools
 from klsa_search.features.vocabulary import Vocabulary
@@ -102,50 +102,47 @@ class CountsBuilder:
         Cost O(T log T) for T tokens, over all processors; above the result and the spools, some
         40 bytes for each token of the blocks under way.
         """
+        terms, renumber = self._sorted()
+        N = len(self._parts)
+        report = counted or _silent
+        found = _Counted(self._spools)
+        with ThreadPoolExecutor(self._threads) as threads:
+            for block in in_order(
+                lambda block: threads.submit(count_block, block, len(terms)),
+                self._blocks(renumber),
+                ahead=self._threads,
+            ):
+                found.append(block)
+                report(found.documents, 2 * N)
+        for spool in (self._tokens, self._lengths, self._parts):
+            spool.close()
+        matrix = _matrix(np.concatenate(found.sizes), found.columns, found.counts, len(terms))
+        shared = shared_pairs(found.keys)
+        numbered = number_pairs(
+            shared,
+            len(terms),
+            found.key_sizes,
+            found.keys,
+            found.key_counts,
+            self._spools,
+            self._threads,
+            lambda documents: report(N + documents, 2 * N),
+        )
+        found.keys.close()
+        found.key_counts.close()
+        pairs = _matrix(*numbered, len(shared))
+        return TermCounts(Vocabulary(terms), matrix, pairs)
+
+    def _sorted(self) -> tuple[list[str], dict[int, npt.NDArray[np.int32]]]:
+        """Sort the terms of all dictionaries, and tell each dictionary's numbers their places."""
         terms = sorted(set().union(*self._numberings.values()))
         place = {term: number for number, term in enumerate(terms)}
         renumber = {
             name: np.fromiter(map(place.__getitem__, known), np.int32, len(known))
             for name, known in self._numberings.items()
         }
-        del place
         self._numberings.clear()
-        N = len(self._parts)
-        report = counted or _silent
-        columns, counts = self._spools.spool(np.int32), self._spools.spool(np.int32)
-        keys, key_counts = self._spools.spool(np.int64), self._spools.spool(np.int32)
-        sizes, key_sizes = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-        with ThreadPoolExecutor(self._threads) as threads:
-            blocks = in_order(
-                lambda block: threads.submit(count_block, block, len(terms)),
-                self._blocks(renumber),
-                ahead=self._threads,
-            )
-            done = 0
-            for found in blocks:
-                for spool, values in (
-                    (columns, found.columns),
-                    (counts, found.counts),
-                    (keys, found.keys),
-                    (key_counts, found.key_counts),
-                ):
-                    spool.append(values)
-                sizes.append(found.sizes)
-                key_sizes.append(found.key_sizes)
-                done += len(found.sizes)
-                report(done, 2 * N)
-        for spool in (self._tokens, self._lengths, self._parts):
-            spool.close()
-        matrix = _matrix(np.concatenate(sizes), columns, counts, len(terms))
-        kept = shared_pairs(keys)
-        numbered = number_pairs(
-            kept, len(terms), key_sizes, keys, key_counts, self._spools, self._threads
-        )
-        keys.close()
-        key_counts.close()
-        pairs = _matrix(*numbered, len(kept))
-        report(2 * N, 2 * N)
-        return TermCounts(Vocabulary(terms), matrix, pairs)
+        return terms, renumber
 
     def _blocks(self, renumber: dict[int, npt.NDArray[np.int32]]) -> Iterator[Block]:
         """Cut the documents into runs of some `_BLOCK` tokens, renumbered."""
@@ -171,13 +168,37 @@ class CountsBuilder:
             first = last
 
 
+class _Counted:
+    """The counts of blocks, one after the other."""
+
+    def __init__(self, spools: Spools) -> None:
+        self.documents = 0
+        self.columns, self.counts = spools.spool(np.int32), spools.spool(np.int32)
+        self.keys, self.key_counts = spools.spool(np.int64), spools.spool(np.int32)
+        self.sizes, self.key_sizes = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+
+    def append(self, block: BlockCounts) -> None:
+        self.columns.append(block.columns)
+        self.counts.append(block.counts)
+        self.keys.append(block.keys)
+        self.key_counts.append(block.key_counts)
+        self.sizes.append(block.sizes)
+        self.key_sizes.append(block.key_sizes)
+        self.documents += len(block.sizes)
+
+
 def _matrix(
     sizes: npt.NDArray[np.int32], columns: Spool, counts: Spool, width: int
 ) -> sparse.csr_array:
-    """Make a sparse matrix of rows of these sizes; takes the spools over."""
+    """Make a sparse matrix of rows of these sizes; the spools are closed."""
     starts = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+    # SciPy gives both arrays of indices one type, and 8 bytes for a column are 4 too many.
+    if starts[-1] <= np.iinfo(np.int32).max:
+        starts = starts.astype(np.int32)
     matrix = sparse.csr_array((counts.read(), columns.read(), starts), shape=(len(sizes), width))
     matrix.has_sorted_indices = True
+    columns.close()
+    counts.close()
     return matrix
 
 

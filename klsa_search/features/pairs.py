@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -48,6 +48,7 @@ def number_pairs(
     counts: Spool,
     spools: Spools,
     threads: int,
+    numbered: Callable[[int], None],
 ) -> tuple[_INT32, Spool, Spool]:
     """Keep the shared pairs of each document; a pair's number is its place among the shared.
 
@@ -55,11 +56,13 @@ def number_pairs(
     terms         V
     sizes         of blocks of documents: how many pairs each document has in keys and counts
     keys, counts  document after document, in order within each
+    numbered      called with the number of documents done
     Returns the new sizes (N,), numbers and counts.
     """
     starts = np.searchsorted(shared, np.arange(terms + 1, dtype=np.int64) * terms)
     numbers, kept_counts = spools.spool(np.int32), spools.spool(np.int32)
     kept_sizes = [np.zeros(0, np.int32)]
+    done = 0
 
     def blocks() -> Iterator[tuple[_INT32, _KEYS, _INT32]]:
         first = 0
@@ -75,6 +78,8 @@ def number_pairs(
 
         for block_sizes, block_numbers, block_counts in in_order(submit, blocks(), ahead=threads):
             kept_sizes.append(block_sizes)
+            done += len(block_sizes)
+            numbered(done)
             numbers.append(block_numbers)
             kept_counts.append(block_counts)
     return np.concatenate(kept_sizes), numbers, kept_counts

@@ -60,7 +60,7 @@ class Spool:
             self._file.write(piece)
 
     def read(self, first: int = 0, last: int | None = None) -> npt.NDArray[Any]:
-        """Return elements [first, last); a view into memory while the spool is there."""
+        """Return elements [first, last); while in memory a view, to be let go before `append`."""
         last = len(self) if last is None else last
         if self._file is None:
             return np.frombuffer(

@@ -19,7 +19,7 @@ LATENT: Final = 50
 """Eigenvectors computed where D is not stored whole."""
 
 _BASE = 160 * 2**20  # an interpreter with NumPy, SciPy and compiled code
-_WORKER = 40 * 2**20  # one that analyses
+_WORKER = 60 * 2**20  # one that analyses
 _TERM = 200  # bytes of a term in a dictionary: entry, string, number
 _ID = 130  # bytes of an id in the set of those seen
 _BLOCK = 60 * 2**20  # tokens being counted, for each thread

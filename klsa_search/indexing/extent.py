@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from itertools import islice
 from pathlib import Path
 
@@ -22,7 +22,7 @@ class Extent:
         self._sizes = {str(path): path.stat().st_size for path in files}
         self._passed = 0
         self._due = _FIRST
-        self._guess: int | None = None
+        self._guess = len(collection) if isinstance(collection, Sized) else None
 
     @property
     def bytes(self) -> int:

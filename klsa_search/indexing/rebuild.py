@@ -24,6 +24,9 @@ class _Stored:
         self.name = index.manifest.source
         self.problems = Problems(index.manifest.counts.skipped)
 
+    def __len__(self) -> int:
+        return len(self._index)
+
     def documents(self) -> Iterator[Document]:
         return map(self._index.document, self._index.ids())
 
