@@ -23,9 +23,14 @@ _WORKER = 60 * 2**20  # one that analyses
 _TERM = 200  # bytes of a term in a dictionary: entry, string, number
 _ID = 130  # bytes of an id in the set of those seen
 _BLOCK = 60 * 2**20  # tokens being counted, for each thread
-_SPOOLED = 32  # bytes a token of all that is counted and not yet whole
+_WAITING = (4, 8, 4)  # bytes a token that waits in each spool: number, pair, count
 _ENTRY = 8  # bytes of an entry of a sparse matrix
 _EDGES = 2 * _ENTRY  # of a graph in which either end counts, an entry a neighbour and side
+
+
+def spool_room(memory: int) -> int:
+    """Bytes of what waits to be counted, above which it waits in a file, of each kind."""
+    return memory // 32
 
 
 def stored_whole(documents: int, settings: Settings) -> bool:
@@ -44,7 +49,8 @@ def memory_needed(
     ids = _ID * documents
     counted = _ENTRY * shape.features
     features = _ENTRY * shape.features
-    waiting = min(_SPOOLED * shape.tokens, memory // 8)
+    spools = (size * shape.tokens for size in _WAITING)
+    waiting = sum(size for size in spools if size <= spool_room(memory))
     dictionaries = (processes + 1) * _TERM * terms
     workers = processes * (_WORKER + _TERM * terms) if processes > 1 else 0
     vectors = 4 * documents * (settings.dimensions if stored_whole(documents, settings) else LATENT)

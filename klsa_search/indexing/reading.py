@@ -18,6 +18,7 @@ from klsa_search.collection import Collection, Document
 from klsa_search.config import Settings
 from klsa_search.features import CountsBuilder, TermCounts
 from klsa_search.features.spool import Spools
+from klsa_search.indexing.estimate import spool_room
 from klsa_search.indexing.extent import Extent
 from klsa_search.processors import in_order, processors
 from klsa_search.progress import COUNTS, DOCUMENTS, Progress
@@ -26,7 +27,6 @@ from klsa_search.store import DocumentWriter
 _BATCH = 2000  # documents at a time, and fewer where they are long
 _CHARACTERS = 2**20
 _ALONE = 2**22  # characters that are analysed as fast as workers would start
-_SPOOLS = 16  # that may be full at once, of them and the buffers beside them
 _ENCODED = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -51,7 +51,7 @@ def read(
     """
     scratch = generation / "scratch"
     scratch.mkdir()
-    builder = CountsBuilder(Spools(scratch, memory // (2 * _SPOOLS)))
+    builder = CountsBuilder(Spools(scratch, spool_room(memory)))
     digest = hashlib.sha256()
     extent = Extent(collection)
     done = 0
