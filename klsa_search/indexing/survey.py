@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from klsa_search.collection import Collection, Document, Judgement, Problems, Query
@@ -15,8 +14,10 @@ from klsa_search.features import CountsBuilder, TermCounts
 from klsa_search.indexing.extent import Extent
 from klsa_search.indexing.reading import read
 from klsa_search.indexing.shape import Shape, foretell, shape_of_first
-from klsa_search.progress import COUNTS, DOCUMENTS
+from klsa_search.progress import DOCUMENTS
 from klsa_search.store.documents import DOCUMENTS as STORE
+
+_CHARACTERS = 2**25
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,14 @@ class Survey:
 def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
     """Read at most so many documents, in this process, and foretell all of them.
 
+    Fewer where they are long: those at hand hold some `_CHARACTERS`.
     How many there are is told by the bytes of the source's files; where it has none, they are
     counted. Cost: that of building from `most` documents up to their counts. CollectionError.
     """
     _count_once()
     started = time.perf_counter()
     rest = collection.documents()
-    documents = list(islice(rest, most))
+    documents = _taken(rest, most)
     taking = time.perf_counter() - started
     total = _number_of(collection, documents, rest)
     ends: dict[str, float] = {}
@@ -69,7 +71,7 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
         shape=foretell(few, sampled, total),
         taking=taking,
         keeping=ends[DOCUMENTS] - started,
-        counting=max(ends.get(COUNTS, ended), ended) - ends[DOCUMENTS],
+        counting=ended - ends[DOCUMENTS],
     )
 
 
@@ -91,6 +93,18 @@ class _Held:
 
     def judgements(self) -> list[Judgement]:
         return []
+
+
+def _taken(documents: Iterator[Document], most: int) -> list[Document]:
+    taken: list[Document] = []
+    characters = 0
+    while len(taken) < most and characters < _CHARACTERS:
+        document = next(documents, None)
+        if document is None:
+            break
+        taken.append(document)
+        characters += len(document.title) + len(document.text)
+    return taken
 
 
 def _number_of(collection: Collection, first: list[Document], rest: Iterator[Document]) -> int:
