@@ -15,6 +15,7 @@ FLOORS = {
     "compiled": 0,
     "processors": 0,
     "progress": 0,
+    "selection": 0,
     "collection": 1,
     "analysis": 2,
     "features": 3,

@@ -9,8 +9,8 @@ from klsa_search.compiled import compiled
 from klsa_search.search.engine import state as s
 from klsa_search.search.engine.memory import float32_at, int32_at, int64_at
 from klsa_search.search.engine.scan import LANES, add_postings, find, lowest_bit, mask_above
-from klsa_search.search.engine.selection import LOW, Keys, select_largest
 from klsa_search.search.engine.terms import State, Table
+from klsa_search.selection import LOW, Keys, select_largest
 
 
 @compiled

@@ -27,7 +27,6 @@ from klsa_search.search.engine import state as s
 from klsa_search.search.engine.blocks import add_terms, scan_block, walk
 from klsa_search.search.engine.memory import float32_at, int32_at, int64_at
 from klsa_search.search.engine.scan import LANES, count_above
-from klsa_search.search.engine.selection import LOW, select_largest, sort_descending
 from klsa_search.search.engine.terms import (
     State,
     distinct_terms,
@@ -36,6 +35,7 @@ from klsa_search.search.engine.terms import (
     optional_terms,
     table_of,
 )
+from klsa_search.selection import LOW, select_largest, sort_descending
 
 EXACT = 1 << 24
 """Steps up to which float32 holds every whole number."""

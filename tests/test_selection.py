@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klsa_search.search.engine.selection import LOW, select_largest, sort_descending
+from klsa_search.selection import LOW, select_largest, sort_descending
 
 
 def keys_of(scores):
