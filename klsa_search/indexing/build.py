@@ -6,7 +6,7 @@ import hashlib
 import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -145,12 +145,9 @@ def _weigh_and_decompose(
         pairs=settings.pairs,
     )
     kernel = DocumentKernel.of(features, centred=settings.centred, normalised=settings.normalised)
-    products = _counter(report, "eigenvectors")
 
     def spectrum_of(of_kernel: DocumentKernel) -> Spectrum:
-        return decompose(
-            of_kernel, settings.dimensions, seed=settings.seed, applied=lambda: next(products)
-        )
+        return decompose(of_kernel, settings.dimensions, seed=settings.seed, progress=report)
 
     spectrum = spectrum_of(kernel)
     lsi = spectrum_of(DocumentKernel.of(tfidf.document_features(counts)))
@@ -202,14 +199,6 @@ def _fingerprint(settings: Settings, digest: str) -> str:
     """Same documents, settings and format: same fingerprint, on every machine."""
     parts = f"{FORMAT_VERSION}:{settings.fingerprint()}:{digest}"
     return hashlib.sha256(parts.encode()).hexdigest()[:16]
-
-
-def _counter(report: Progress, phase: str) -> Iterator[None]:
-    done = 0
-    while True:
-        done += 1
-        report(phase, done, None)
-        yield
 
 
 def _peak_memory() -> int:

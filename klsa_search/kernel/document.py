@@ -7,7 +7,6 @@ root of both lengths, S = diag(1/√‖φ(d) - μ‖), half the way to the cosin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +15,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.arrays import Matrix, Positions
+from klsa_search.kernel.sums import rows_with, scaled_rows, squares_of_rows, sums_of_columns
+
+EXACT = 100_000  # documents up to which the features are float64
 
 NO_LENGTH = 1e-9  # of the longest squared length: below it a document is the mean document
 
@@ -37,30 +39,34 @@ class DocumentKernel:
     def of(
         cls, Phi: sparse.csr_array, *, centred: bool = False, normalised: bool = False
     ) -> DocumentKernel:
-        """Make the kernel of features. Cost O(nnz); a document without features has K = 0."""
+        """Make the kernel of features. Cost O(nnz); a document without features has K = 0.
+
+        Above `EXACT` documents the scaled features are float32, half the memory; all sums over them
+        stay float64. The places of the entries are shared with Phi, the numbers are not.
+        """
         N, F = Phi.shape
-        mean = np.asarray(Phi.mean(axis=0)).ravel() if centred and N else np.zeros(F)
+        mean = sums_of_columns(Phi) / N if centred and N else np.zeros(F)
         scales = np.ones(N)
         if normalised:
-            squares = np.asarray(Phi.multiply(Phi).sum(axis=1)).ravel()
-            lengths = squares - 2 * np.asarray(Phi @ mean).ravel() + mean @ mean
+            squares = squares_of_rows(Phi)
+            lengths = squares - 2 * rows_with(Phi, mean) + np.einsum("f,f->", mean, mean)
             held = (lengths > NO_LENGTH * squares.max(initial=0.0)) & (squares > 0)
             scales = np.where(held, np.where(held, lengths, 1.0) ** -0.25, 0.0)
-        scaled = sparse.csr_array(sparse.diags_array(scales, shape=(N, N)) @ Phi)
-        return cls(scaled, scales, mean)
+        precision = np.float64 if N <= EXACT else np.float32
+        return cls(scaled_rows(Phi, scales, precision), scales, mean)
 
     def __len__(self) -> int:
         """N, the number of documents."""
         return int(self.features.shape[0])
 
     @cached_property
-    def _transposed(self) -> sparse.csr_array:
-        return self.features.T.tocsr()
+    def _transposed(self) -> sparse.csc_array:
+        return self.features.T  # a view: the numbers are not stored twice
 
     @cached_property
     def towards_mean(self) -> npt.NDArray[np.floating]:
         """SΦμ: (N,) inner product of each scaled document with the mean document."""
-        return np.asarray(self.features @ self.mean).ravel()
+        return rows_with(self.features, self.mean)
 
     @cached_property
     def mean_square(self) -> float:
@@ -75,14 +81,12 @@ class DocumentKernel:
         """Aᵀ y: (N,) or (N, c) → (F,) or (F, c). Cost O(nnz) a column."""
         return np.asarray(self._transposed @ y - _outer(self.mean, self.scales @ y))
 
-    def apply(self, x: Matrix, applied: Callable[[], None] | None = None) -> Matrix:
-        """K x. `applied` is called once a product, the only sign of progress a solver gives.
+    def apply(self, x: Matrix) -> Matrix:
+        """K x: (N,) or (N, c). Cost O(nnz) a column.
 
         Written out so that the mean, as long as all features, meets no x; not by BLAS, whose bits
         change with its threads.
         """
-        if applied is not None:
-            applied()
         scaled = np.einsum("n,n...->...", self.scales, x)
         towards = np.einsum("n,n...->...", self.towards_mean, x)
         plain = np.asarray(self.features @ (self._transposed @ x))
@@ -105,7 +109,7 @@ class DocumentKernel:
     @cached_property
     def diagonal(self) -> npt.NDArray[np.float64]:
         """K(d, d): (N,)."""
-        squares = np.asarray(self.features.multiply(self.features).sum(axis=1)).ravel()
+        squares = squares_of_rows(self.features)
         crossed = self.towards_mean * self.scales
         diagonal = squares - 2 * crossed + self.scales**2 * self.mean_square
         return np.asarray(np.maximum(diagonal, 0.0))

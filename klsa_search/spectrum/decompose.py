@@ -1,4 +1,8 @@
-"""K → its top eigenvectors and eigenvalues, by an iterative solver on the implicit operator."""
+"""K → its top eigenvectors and eigenvalues, by an iterative solver on the implicit operator.
+
+The precision of the features chooses the solver: float64 up to 100,000 documents, for Lanczos to
+rounding; float32 above, for blocks of vectors to a stated tolerance.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,8 @@ from threadpoolctl import threadpool_limits
 from klsa_search.arrays import Basis, Eigenvalues, Matrix
 from klsa_search.errors import SettingsError
 from klsa_search.kernel import DocumentKernel
+from klsa_search.progress import Progress
+from klsa_search.spectrum import krylov
 
 RANK_TOLERANCE = 1e-10  # eigenvalues below this share of the first are rounding noise
 
@@ -21,7 +27,7 @@ RANK_TOLERANCE = 1e-10  # eigenvalues below this share of the first are rounding
 class Spectrum:
     """The top of the spectrum of K = UΛUᵀ.
 
-    eigenvectors  U: (N, k) float64, orthonormal columns, strongest first
+    eigenvectors  U: (N, k) in the precision of K's features, orthonormal columns, strongest first
     eigenvalues   Λ: (k,) float64, largest first, all positive
     residual      max ‖K u_i - λ_i u_i‖ / λ_1
     gap           (λ_k - λ_{k+1}) / λ_1: near 0, the k-th direction is not well determined
@@ -40,57 +46,93 @@ def decompose(
     dimensions: int,
     *,
     seed: int = 0,
-    applied: Callable[[], None] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> Spectrum:
     """Compute the `dimensions` strongest eigenpairs of K = A Aᵀ [KLSA §3.1].
 
     dimensions  k; capped at N - 1 (at least 1) and at the rank of K
-    seed        of the solver's start vector; same input and seed, same bits: the linear algebra
-                runs on one thread, and each eigenvector's largest entry is made positive
-    applied     called once a product with K
+    seed        of the solver's start; same input and seed, same bits: the linear algebra does not
+                depend on the number of threads, and each eigenvector's largest entry is positive
+    threads     of the block solver, as many as the machine has processors by default
+    progress    called as "eigenvectors" with the products done, and those expected if that is known
 
-    Implicitly restarted Lanczos on the smaller of A Aᵀ and Aᵀ A, O(nnz · k + N · k²); where k is
-    more than half of that side, a dense solver serves better. SettingsError where Lanczos does
-    not converge.
+    Features in float64: implicitly restarted Lanczos on the smaller of A Aᵀ and Aᵀ A on one thread,
+    O(nnz · k + N · k²), to rounding; where k is more than half of that side, a dense solver serves
+    better. In float32: block Lanczos, to `krylov.TOLERANCE`. SettingsError where neither converges.
     """
-    N, F = kernel.features.shape
+    N = len(kernel)
     trace = float(kernel.diagonal.sum())
     if trace == 0:  # no document, or none with a weighted term: K is 0 and spans nothing
         return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
     wanted = max(1, min(dimensions, N - 1))
     with threadpool_limits(limits=1, user_api="blas"):
-        if 2 * (wanted + 1) >= N:
-            eigenvalues, eigenvectors = _dense(kernel, wanted + 1)
-        elif N <= F:
-            eigenvalues, eigenvectors = _iterative(
-                N, lambda x: kernel.apply(x, applied), wanted + 1, seed
+        residual = None
+        if _by_blocks(kernel, wanted + 1):
+            eigenvalues, eigenvectors, residual = krylov.strongest(
+                kernel, wanted + 1, seed=seed, threads=threads, progress=progress
+            )
+            eigenvalues, eigenvectors = _of_full_rank(
+                eigenvalues, eigenvectors, krylov.RANK_TOLERANCE
             )
         else:
-
-            def apply_on_features(x: Matrix) -> Matrix:
-                if applied is not None:
-                    applied()
-                return kernel.backward(kernel.forward(x))
-
-            # The feature side has at most F directions; one fewer is all Lanczos can give.
-            found = min(wanted + 1, F - 1)
-            eigenvalues, on_features = (
-                _iterative(F, apply_on_features, found, seed)
-                if 2 * found < F
-                else _dense_on_features(kernel, wanted + 1)
-            )
-            eigenvectors = kernel.forward(on_features) / np.sqrt(eigenvalues)
+            eigenvalues, eigenvectors = _one_by_one(kernel, wanted + 1, seed, progress)
         following = eigenvalues[wanted] if len(eigenvalues) > wanted else 0.0
         eigenvectors = _with_fixed_signs(eigenvectors[:, :wanted])
         eigenvalues = eigenvalues[:wanted]
-        rest = kernel.apply(eigenvectors) - eigenvectors * eigenvalues
+        if residual is None:
+            rest = kernel.apply(eigenvectors) - eigenvectors * eigenvalues
+            residual = float(np.linalg.norm(rest, axis=0).max() / eigenvalues[0])
     return Spectrum(
         eigenvectors=eigenvectors,
         eigenvalues=eigenvalues,
-        residual=float(np.linalg.norm(rest, axis=0).max() / eigenvalues[0]),
+        residual=residual,
         gap=float((eigenvalues[-1] - following) / eigenvalues[0]),
         trace=trace,
     )
+
+
+def _by_blocks(kernel: DocumentKernel, wanted: int) -> bool:
+    """Blocks serve a kernel in float32, if it is wide enough for the space they grow."""
+    wide = min(kernel.features.shape) > 2 * krylov.room(wanted)
+    return wide and bool(kernel.features.dtype == np.float32)
+
+
+def _one_by_one(
+    kernel: DocumentKernel, wanted: int, seed: int, progress: Progress | None
+) -> tuple[Eigenvalues, Matrix]:
+    """Solve on the smaller side, and go over to the documents."""
+    N, F = kernel.features.shape
+    applied = 0
+
+    def count() -> None:
+        nonlocal applied
+        applied += 1
+        if progress is not None:
+            progress("eigenvectors", applied, None)
+
+    if 2 * wanted >= N:
+        return _dense(kernel, wanted)
+    if N <= F:
+
+        def apply(x: Matrix) -> Matrix:
+            count()
+            return kernel.apply(x)
+
+        return _iterative(N, apply, wanted, seed)
+
+    def apply_on_features(x: Matrix) -> Matrix:
+        count()
+        return kernel.backward(kernel.forward(x))
+
+    # The feature side has at most F directions; one fewer is all Lanczos can give.
+    found = min(wanted, F - 1)
+    eigenvalues, on_features = (
+        _iterative(F, apply_on_features, found, seed)
+        if 2 * found < F
+        else _dense_on_features(kernel, wanted)
+    )
+    return eigenvalues, kernel.forward(on_features) / np.sqrt(eigenvalues)
 
 
 def _iterative(
@@ -126,8 +168,13 @@ def _dense_on_features(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues
 def _strongest_first(values: Eigenvalues, vectors: Matrix) -> tuple[Eigenvalues, Matrix]:
     """Largest eigenvalues first, those that are numerically zero left out."""
     order = np.argsort(-values, kind="stable")
-    values, vectors = values[order], vectors[:, order]
-    kept = int(np.count_nonzero(values > RANK_TOLERANCE * values[0]))
+    return _of_full_rank(values[order], vectors[:, order], RANK_TOLERANCE)
+
+
+def _of_full_rank(
+    values: Eigenvalues, vectors: Matrix, tolerance: float
+) -> tuple[Eigenvalues, Matrix]:
+    kept = int(np.count_nonzero(values > tolerance * values[0]))
     return values[:kept], vectors[:, :kept]
 
 

@@ -1,0 +1,152 @@
+"""K → its top eigenpairs where documents are many: block Lanczos with thick restarts.
+
+A random block Ω, K Ω, K² Ω, ... span a space in which the top eigenvectors appear first [Golub,
+Underwood 1977; Musco, Musco 2015]; the best of it is kept when room runs out, and the rest grows
+anew [Wu, Simon 2000]. A block costs a third of what its columns cost one by one, since K is read
+once for all of them. Vectors and products are float32, everything of the size of the space is
+float64: eigenvalues are good to a millionth of the first, far below `TOLERANCE`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from scipy import linalg
+
+from klsa_search.arrays import Eigenvalues, Matrix
+from klsa_search.errors import SettingsError
+from klsa_search.kernel import DocumentKernel
+from klsa_search.progress import Progress
+from klsa_search.spectrum.products import Block, BlockProducts
+
+WIDTH = 32
+"""Columns of a block: more read K less often, fewer make more of each product."""
+
+GROWTH = 6 * WIDTH
+"""Columns for which there is room beside those that a restart keeps."""
+
+TOLERANCE = 1e-4
+"""Largest ‖K u_i - λ_i u_i‖ / λ_1 that is accepted.
+
+The cosine of the largest angle to the exact space is then above .99999 at 300,000 documents, and of
+the 20 nearest documents by the first 50 dimensions 99.9 % are the same; ten times more changes
+one in a hundred.
+"""
+
+PRODUCTS = 100
+"""Products after which the solver gives up; a million documents need 14."""
+
+RANK_TOLERANCE = 1e-5
+"""Eigenvalues below this share of the first are rounding noise of float32."""
+
+_PASSES = 8  # of orthogonalisation; two do, unless a block has lost rank
+_LOST = 1e-10  # squared length, of the largest, below which a direction is rounding noise
+_FLOOR = 1e-6  # the same below which float32 cannot scale a direction to length 1 at once
+
+
+def room(wanted: int) -> int:
+    """How many columns the space may have."""
+    return wanted + WIDTH // 2 + GROWTH
+
+
+def strongest(
+    kernel: DocumentKernel,
+    wanted: int,
+    *,
+    seed: int,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Eigenvalues, Block, float]:
+    """Find the `wanted` strongest eigenpairs of K.
+
+    Returns (wanted,) eigenvalues in float64, (N, wanted) eigenvectors in float32, and the largest
+    residual, max ‖K u_i - λ_i u_i‖ / λ_1. The same bits for any number of threads. `progress` is
+    called as "eigenvectors" with the products done and, by the fall of the residual, expected.
+
+    Cost some 15 products with 32 columns, O(nnz · 32) each, and O(N · wanted) for each column;
+    memory 4 N (2 · wanted + 9 · 32) + 128 F bytes. SettingsError if 100 products are not enough.
+    """
+    threads = threads or os.cpu_count() or 1
+    with ThreadPoolExecutor(threads) as workers:
+        products = BlockProducts(kernel, workers, threads)
+        kept, size = wanted + WIDTH // 2, room(wanted)
+        randomness = np.random.default_rng(seed)
+        V = np.empty((len(kernel), size), np.float32)
+        H = np.zeros((size, size))
+        W = randomness.standard_normal((len(kernel), WIDTH), np.float32)
+        held = 0
+        for done in range(1, PRODUCTS + 1):
+            _orthonormalise(products, V[:, :held], W, randomness)
+            first, held = held, held + WIDTH
+            V[:, first:held] = W
+            W = products.apply(W)
+            column = products.inner(V[:, :held], W)
+            products.subtract(V[:, :held], column, W)
+            H[:held, first:held], H[first:held, :held] = column, column.T
+            values, vectors = linalg.eigh((H[:held, :held] + H[:held, :held].T) / 2)
+            values, vectors = values[::-1], vectors[:, ::-1]
+            # K V = V H but for what the newest columns left over: that is the residual.
+            residual = _lengths(products.inner(W, W), vectors[first:, :wanted]) / values[0]
+            if progress is not None:
+                progress("eigenvectors", done, _expected(done, residual))
+            if held >= wanted and residual <= TOLERANCE:
+                break
+            if held + WIDTH > size:
+                products.combine(V[:, :held], vectors[:, :kept], V[:, :kept])
+                H[:] = 0
+                np.fill_diagonal(H[:kept, :kept], values[:kept])
+                held = kept
+        else:
+            raise SettingsError(
+                f"dimensions = {wanted - 1}: after {PRODUCTS} products eigenvectors still miss by "
+                f"{residual:.0e} of the first eigenvalue; build with fewer dimensions",
+                field="dimensions",
+            )
+        U = np.empty((len(kernel), wanted), np.float32)
+        products.combine(V[:, :held], vectors[:, :wanted], U)
+        return values[:wanted], U, _residual(products, U, values[:wanted])
+
+
+def _orthonormalise(
+    products: BlockProducts, V: Block, W: Block, randomness: np.random.Generator
+) -> None:
+    """Make the columns of W orthonormal, and orthogonal to V; random ones replace what is lost."""
+    for done in range(_PASSES):
+        if V.shape[1]:
+            products.subtract(V, products.inner(V, W), W)
+        squares, directions = linalg.eigh(products.inner(W, W))
+        largest = squares[-1] or 1.0
+        products.combine(W, directions / np.sqrt(np.maximum(squares, _FLOOR * largest)), W)
+        lost = np.flatnonzero(squares <= _LOST * largest)
+        if len(lost):
+            W[:, lost] = randomness.standard_normal((len(W), len(lost)), np.float32)
+            W[:, lost] /= np.float32(math.sqrt(len(W)))
+        elif done > 0 and squares[0] > 0.5:
+            return
+
+
+def _lengths(gram: Matrix, coefficients: Matrix) -> float:
+    """The length of the longest column of W C, with the Gram matrix WᵀW."""
+    squares = np.einsum("ai,ab,bi->i", coefficients, gram, coefficients)
+    return float(np.sqrt(max(squares.max(), 0.0)))
+
+
+def _residual(products: BlockProducts, U: Block, values: Eigenvalues) -> float:
+    """The residual max ‖K u_i - λ_i u_i‖ / λ_1 of the vectors as they are handed out."""
+    longest = 0.0
+    for first in range(0, len(values), WIDTH):
+        columns = slice(first, first + WIDTH)
+        some = np.ascontiguousarray(U[:, columns])
+        rest = products.apply(some)
+        products.subtract(some, np.diag(values[columns]), rest)
+        longest = max(longest, float(products.inner(rest, rest).diagonal().max()))
+    return math.sqrt(longest) / float(values[0])
+
+
+def _expected(done: int, residual: float) -> int:
+    """Products in all, if each takes the same share of the residual away."""
+    fall = math.log(min(max(residual, TOLERANCE), 0.5)) / math.log(TOLERANCE)
+    return max(done, math.ceil(done / fall))
