@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from klsa_search.features import bm25
 from klsa_search.kernel import DocumentKernel, balanced_graph, nearest_rows, neighbour_graph
@@ -94,3 +95,29 @@ def test_some_documents_only():
     whole = nearest_rows(kernel, 6, 3).rows
     assert np.flatnonzero(np.diff(some.indptr)).tolist() == [3, 250]
     assert np.array_equal(some[[3, 250]].toarray(), whole[[3, 250]].toarray())
+
+
+def test_progress_comes_to_its_end():
+    calls = []
+    nearest_rows(
+        kernel_of(random_documents(600, 60)), 6, 3, progress=lambda *call: calls.append(call)
+    )
+    assert [done for _, done, _ in calls] == [256, 512, 600]
+    assert {(phase, total) for phase, _, total in calls} == {("neighbours", 600)}
+
+
+def test_single_precision_features_give_the_same_rows():
+    kernel = kernel_of(random_documents(300, 60))
+    single = DocumentKernel(kernel.features.astype(np.float32), kernel.scales, kernel.mean)
+    one, other = (nearest_rows(some, 10, 5, effort=ALL).rows for some in (kernel, single))
+    assert other.sum(axis=1) == pytest.approx(one.sum(axis=1), rel=1e-4)
+
+
+def test_mean_documents_are_found_once_or_not_at_all():
+    # The first 300 are the mean of all: K has nothing for them, and their postings count 0.
+    features = np.vstack((np.ones((300, 40)), np.full((2, 40), 1.5), np.full((2, 40), 0.5)))
+    kernel = DocumentKernel.of(sparse.csr_array(features), centred=True)
+    found = nearest_rows(kernel, 50, 5)
+    assert np.flatnonzero(found.rows.toarray()[302]).tolist() == [302, 303]
+    assert np.flatnonzero(found.cosines.toarray()[300]).tolist() == [301]
+    assert found.rows.has_canonical_format  # no document twice

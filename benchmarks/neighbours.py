@@ -1,0 +1,94 @@
+"""What the search for the strong entries of K costs, and what it finds of them.
+
+    python -m benchmarks.neighbours CORPUS.jsonl [--sample 300] [--all] [--json FILE]
+        [--cut 2000] [--features 80] [--postings 80000] [--pool 200]
+
+CORPUS is one of `benchmarks.corpora`. For a sample of documents the rows of K are computed whole;
+`mass` is the share of the sum of their 100 strongest entries that the search finds, `recall` the
+share of their 20 largest cosines. Seconds are those of 20,000 documents scaled to all, or with
+--all of all; what is done once, cutting the postings, is in `fixed`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.spectrum import default_features
+from klsa_search.kernel import DocumentKernel, nearest_rows
+from klsa_search.kernel.nearest import Effort
+from klsa_search.kernel.neighbours import strongest_of_rows
+
+ENTRIES = 100
+COSINES = 20
+TIMED = 20_000
+ROWS = 20  # of K in memory
+
+
+def quality(kernel: DocumentKernel, sample: int, effort: Effort) -> dict[str, float]:
+    size = len(kernel)
+    chosen = np.sort(np.random.default_rng(0).choice(size, min(sample, size), replace=False))
+    found = nearest_rows(kernel, ENTRIES, COSINES, documents=chosen, effort=effort)
+    lengths = np.sqrt(kernel.diagonal)
+    inverse = np.divide(1.0, lengths, out=np.zeros(size), where=lengths > 0)
+    mass, shared = 0.0, []
+    for first in range(0, len(chosen), ROWS):
+        some = chosen[first : first + ROWS]
+        rows = kernel.rows(some)
+        mass += strongest_of_rows(rows, ENTRIES).sum()
+        rows *= inverse
+        rows[np.arange(len(some)), some] = 0
+        for d, row in zip(some.tolist(), rows, strict=True):
+            exact = strongest_of_rows(row[None], COSINES).indices
+            if len(exact):
+                kept = found.cosines[[d]].indices
+                shared.append(len(np.intersect1d(exact, kept)) / len(exact))
+    return {"mass": float(found.rows.sum() / mass), "recall": float(np.mean(shared))}
+
+
+def seconds(kernel: DocumentKernel, effort: Effort, whole: bool) -> dict[str, float]:
+    size = len(kernel)
+    nearest_rows(kernel, ENTRIES, COSINES, documents=np.arange(1), effort=effort)  # compiles
+    started = time.perf_counter()
+    nearest_rows(kernel, ENTRIES, COSINES, documents=np.arange(1), effort=effort)
+    fixed = time.perf_counter() - started
+    step = 1 if whole else max(1, size // TIMED)
+    timed = np.arange(0, size, step)
+    started = time.perf_counter()
+    nearest_rows(kernel, ENTRIES, COSINES, documents=timed, effort=effort)
+    rest = time.perf_counter() - started - fixed
+    return {
+        "fixed": round(fixed, 1),
+        "seconds": round(fixed + rest * size / len(timed), 1),
+        "peak_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--sample", type=int, default=300)
+    parser.add_argument("--all", action="store_true", help="time all documents")
+    parser.add_argument("--json", type=Path)
+    for field in fields(Effort):
+        parser.add_argument(f"--{field.name}", type=int, default=field.default)
+    options = parser.parse_args()
+    effort = Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)})
+    features = default_features(options.corpus)
+    kernel = DocumentKernel.of(features, centred=True, normalised=True)
+    found = seconds(kernel, effort, options.all) | quality(kernel, options.sample, effort)
+    print(f"{len(kernel):,} documents, {effort}")
+    print("  ".join(f"{label} {value:.4g}" for label, value in found.items()))
+    if options.json:
+        record = {"documents": len(kernel), "effort": asdict(effort), **found}
+        options.json.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

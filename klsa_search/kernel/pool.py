@@ -1,0 +1,138 @@
+"""The pool of a document: those whose K with it is worth computing.
+
+Partial sums over postings that hold, of each feature, its strongest documents only. A posting is
+scaled by (K(x,x))^-¼: halfway between the order of the row of K and that of the cosines, since both
+are chosen from one pool.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from klsa_search.compiled import compiled
+from klsa_search.selection import LOW, select_largest
+
+CutPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
+"""Where each feature's postings begin, their documents in ascending order, their values."""
+
+
+def cut_postings(
+    features: sparse.csr_array, scales: npt.NDArray[np.float32], cut: int
+) -> CutPostings:
+    """Postings of each feature, times the documents' scales, cut to its strongest.
+
+    None for a feature of a single document. Cost O(nnz); memory 8 bytes for each of them while it
+    works, and 8 for each posting that stays.
+    """
+    by_feature = features.tocsc()
+    sizes = np.diff(by_feature.indptr)
+    kept = np.where(sizes > 1, np.minimum(sizes, cut), 0)
+    starts = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))
+    documents = np.empty(starts[-1], np.int32)
+    values = np.empty(starts[-1], np.float32)
+    _cut(
+        by_feature.indptr, by_feature.indices, by_feature.data, scales,
+        starts, documents, values, np.empty(sizes.max(initial=0), np.float32),
+    )  # fmt: skip
+    return starts, documents, values
+
+
+@compiled
+def _cut(
+    whole: Any, documents: Any, weights: Any, scales: Any,
+    starts: Any, kept_documents: Any, kept_values: Any, scaled: Any,
+) -> None:  # fmt: skip
+    """Of equal values the first documents stay."""
+    for feature in range(len(starts) - 1):
+        begin, size = whole[feature], whole[feature + 1] - whole[feature]
+        at = starts[feature]
+        kept = starts[feature + 1] - at
+        if kept == 0:
+            continue
+        for i in range(size):
+            scaled[i] = weights[begin + i] * scales[documents[begin + i]]
+        level = np.float32(-1)
+        level_room = 0
+        if kept < size:
+            level = np.partition(scaled[:size], size - kept)[size - kept]
+            level_room = kept
+            for i in range(size):
+                level_room -= scaled[i] > level
+        for i in range(size):
+            if scaled[i] > level or (scaled[i] == level and level_room > 0):
+                level_room -= scaled[i] == level
+                kept_documents[at] = documents[begin + i]
+                kept_values[at] = scaled[i]
+                at += 1
+
+
+@compiled
+def find_pool(
+    d: int, columns: Any, weights: Any, postings: Any, limits: Any,
+    sums: Any, sums_bits: Any, touched: Any, keys: Any,
+) -> int:  # fmt: skip
+    """Put the keys of the pool of document d to the front of `keys`; return how many there are.
+
+    columns, weights  (m,) the features of d, none of them negative
+    limits            most features, postings and documents
+    sums              (N,) zeros, and zeros again at the end; `sums_bits` views them as integers
+    """
+    size = 4 * limits[2]
+    pool = limits[2]
+    count = _accumulate(columns, weights, postings, limits, sums, touched, keys)
+    held = 0
+    least = np.int64(LOW)  # no key without a sum: that is what a document's second visit has
+    for i in range(count):
+        x = np.uint32(touched[i])
+        # Positive floats are ordered as their bits are.
+        key = (np.int64(sums_bits[x]) << 32) | (LOW - np.int64(x))
+        sums[x] = 0
+        if key > least and x != d:
+            keys[held] = key
+            held += 1
+            if held == size:
+                select_largest(keys, held, pool)
+                held = pool
+                least = keys[:pool].min()
+    if held > pool:
+        select_largest(keys, held, pool)
+        held = pool
+    return held
+
+
+@compiled
+def _accumulate(
+    columns: Any, weights: Any, postings: Any, limits: Any, sums: Any, touched: Any, order: Any
+) -> int:
+    """Add the postings of the heaviest features, heaviest first; return how many are touched.
+
+    A document whose postings are 0 is touched more than once.
+    """
+    starts, documents, values = postings
+    bits = weights.view(np.int32)
+    size = len(columns)
+    for i in range(size):
+        order[i] = (np.int64(bits[i]) << 32) | (LOW - i)
+    order[:size].sort()
+    count, used, spent = 0, 0, 0
+    for i in range(size - 1, -1, -1):
+        at = LOW - (order[i] & LOW)
+        first, last = starts[columns[at]], starts[columns[at] + 1]
+        if first == last or (used > 0 and spent + last - first > limits[1]):
+            continue
+        weight = weights[at]
+        for p in range(first, last):
+            document = np.uint32(documents[p])
+            before = sums[document]
+            touched[count] = documents[p]
+            count += before == 0
+            sums[document] = before + weight * values[p]
+        spent += last - first
+        used += 1
+        if used == limits[0]:
+            break
+    return count
