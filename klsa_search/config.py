@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 from klsa_search.errors import SettingsError
 
 RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
+ExpansionName = Literal["auto", "whole", "factors", "cut"]
 SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
 
 
@@ -89,8 +90,10 @@ class SpectrumSettings(SettingsGroup):
 class ExpansionSettings(SettingsGroup):
     """How the document expansion D is kept."""
 
-    expansion_budget: int = Field(
-        256 * 2**20, ge=0, description="bytes up to which D is stored whole (4 N^2 are needed)"
+    expansion: ExpansionName = Field(
+        "auto",
+        description="how D is kept: whole, in its factors, cut to the strongest entries of its "
+        "rows, or as fits the collection",
     )
 
 

@@ -1,23 +1,27 @@
-"""Coverage: how much of the query a document and its nearest neighbours hold together.
+"""Coverage: how much of the query a document and its nearest documents hold together.
 
     T(d) = Σ_t f(t,q) · w(t) · g(sat(t,d) + β Σ_n W(d,n) · sat(t,n)),   g(y) = y / (y + 2)
 
-A document that misses a word its neighbours use is given part of it, term by term; g grows ever
-slower, so that covering many terms counts more than one term held by all the neighbours.
+with d and n among the best documents of the query kernel; what any other document holds counts
+for nothing, and most of them have nothing near them that counts. A document that misses a word its
+nearest use is given part of it, term by term; g grows ever slower, so that covering many terms
+counts more than one term held by all.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.arrays import Scores
+from klsa_search.arrays import Positions, Scores
+from klsa_search.compiled import compiled
 from klsa_search.kernel import Postings
 
 NEIGHBOURHOOD = 4.0  # β
 HALF = 2.0  # saturation at which g is one half
-_BLOCK = 16  # terms at a time: 4 · 16 · N bytes, however long the query
 
 
 def coverage(
@@ -26,40 +30,56 @@ def coverage(
     terms: npt.NDArray[np.int64],
     query_weights: npt.NDArray[np.float32],
     idf: npt.NDArray[np.float32],
+    best: Positions,
 ) -> Scores:
     """T: (N,) float32, not negative.
 
     postings       of the BM25 query kernel: w(t) · sat(t,d)
-    neighbours     W: (N, N), symmetric
-    terms          (n,) term numbers of the query, ascending
+    neighbours     W: (N, N), rows of sum 1
+    terms          (n,) term numbers of the query
     query_weights  (n,) f(t, q)
     idf            (V,) w(t)
-    Cost O(e · n + N · n) for the e edges of the documents that hold a term of the query.
+    best           documents whose terms count
+    Cost: the edges of W, once; a binary search for each of the best and each term.
     """
-    covered = np.zeros(postings.size, dtype=np.float32)
-    for begin in range(0, len(terms), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        worth = query_weights[block] * idf[terms[block]]
-        covered += _covered(postings, neighbours, terms[block], worth, idf)
-    return covered
-
-
-def _covered(
-    postings: Postings,
-    neighbours: sparse.csr_array,
-    terms: npt.NDArray[np.int64],
-    worth: npt.NDArray[np.float32],
-    idf: npt.NDArray[np.float32],
-) -> Scores:
-    held = np.zeros((postings.size, len(terms)), dtype=np.float32)
-    holds = np.zeros(postings.size, dtype=bool)
+    places = np.full(postings.size, -1, dtype=np.int32)
+    ascending = np.sort(best)
+    places[ascending] = np.arange(len(best))
+    impacts = np.zeros((len(best), len(terms)), dtype=np.float32)
     for column, term in enumerate(terms.tolist()):
-        entries = slice(postings.starts[term], postings.starts[term + 1])
-        documents = postings.documents[entries]
-        held[documents, column] = postings.weights[entries]
-        holds[documents] = True
-    holders = np.flatnonzero(holds)
-    # W is symmetric: its columns are its rows, turned over.
-    together = held + np.float32(NEIGHBOURHOOD) * (neighbours[holders].T @ held[holders])
-    shares = together / (together + np.float32(HALF) * idf[terms])
-    return np.asarray(np.einsum("nt,t->n", shares, worth))
+        documents, weights = postings.of_term(term)
+        found = np.minimum(np.searchsorted(documents, ascending), len(documents) - 1)
+        held = documents[found] == ascending
+        impacts[held, column] = weights[found[held]]
+    asked = idf[terms]
+    return np.asarray(
+        _coverage(
+            places, impacts, query_weights * asked, np.float32(HALF) * asked,
+            neighbours.indptr, neighbours.indices, neighbours.data.astype(np.float32, copy=False),
+        )
+    )  # fmt: skip
+
+
+@compiled
+def _coverage(
+    places: Any, impacts: Any, worth: Any, half: Any, starts: Any, nearest: Any, shares: Any
+) -> Any:
+    covered = np.zeros(len(places), np.float32)
+    together = np.zeros(len(worth), np.float32)
+    for document in range(len(places)):
+        own = places[document]
+        known = own >= 0
+        for edge in range(starts[document], starts[document + 1]):
+            place = places[nearest[edge]]
+            if place >= 0:
+                known = True
+                for term in range(len(worth)):
+                    together[term] += shares[edge] * impacts[place, term]
+        if known:
+            for term in range(len(worth)):
+                y = np.float32(NEIGHBOURHOOD) * together[term]
+                if own >= 0:
+                    y += impacts[own, term]
+                covered[document] += worth[term] * (y / (y + half[term]))
+                together[term] = 0
+    return covered

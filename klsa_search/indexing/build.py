@@ -168,7 +168,7 @@ def _weigh_and_decompose(
         "lsi_eigenvalues": lsi.eigenvalues,
     }
     report("expansion", 0, None)
-    if 4 * counts.matrix.shape[0] ** 2 <= settings.expansion_budget:
+    if settings.expansion in ("auto", "whole"):
         arrays["expansion"] = expansion_matrix(
             kernel, spectrum, settings.spectral, settings.gamma, settings.head
         )

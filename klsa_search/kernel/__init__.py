@@ -2,14 +2,13 @@
 
 from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.nearest import Nearest, nearest_rows
-from klsa_search.kernel.neighbours import balanced_graph, neighbour_graph
+from klsa_search.kernel.neighbours import neighbour_graph
 from klsa_search.kernel.postings import Postings
 
 __all__ = [
     "DocumentKernel",
     "Nearest",
     "Postings",
-    "balanced_graph",
     "nearest_rows",
     "neighbour_graph",
 ]

@@ -1,4 +1,4 @@
-"""The nearest documents of each document, as a sparse symmetric graph."""
+"""The nearest documents of each document, as a sparse graph."""
 
 from __future__ import annotations
 
@@ -11,33 +11,22 @@ _BLOCK = 512
 
 
 def neighbour_graph(kernel: DocumentKernel, count: int) -> sparse.csr_array:
-    """W: (N, N) sparse float64, each document's `count` nearest by the cosine of K.
+    """W: (N, N) sparse, of each row of K its `count` largest positive entries, scaled to sum 1.
 
-    An edge holds where either end is among the other's nearest, with the cosine as its weight, and
-    W is divided by the square roots of both ends' sums, so that its largest eigenvalue is 1. No
-    document is its own neighbour; only positive cosines count. Ties go by document order.
-    Cost: N rows of K, a block at a time.
+    No document is its own neighbour; ties go by document order. A document that is like no other
+    has an empty row. Cost: N rows of K, a block at a time.
     """
     N = len(kernel)
-    lengths = np.sqrt(kernel.diagonal)
-    inverse = np.divide(1.0, lengths, out=np.zeros(N), where=lengths > 0)
     blocks = [sparse.csr_array((0, N))]
     for begin in range(0, N, _BLOCK):
         documents = np.arange(begin, min(begin + _BLOCK, N))
-        cosines = kernel.rows(documents) * inverse[documents, None] * inverse
-        cosines[np.arange(len(documents)), documents] = 0
-        blocks.append(strongest_of_rows(cosines, count))
-    return balanced_graph(sparse.csr_array(sparse.vstack(blocks, format="csr")))
-
-
-def balanced_graph(nearest: sparse.csr_array) -> sparse.csr_array:
-    """Make W of each document's nearest and their cosines: (N, N), symmetric, balanced."""
-    either = sparse.csr_array(nearest.maximum(nearest.T))
-    sums = np.asarray(either.sum(axis=1), dtype=np.float64).ravel()
-    balance = np.divide(1.0, np.sqrt(sums), out=np.zeros(len(sums)), where=sums > 0)
-    either.data *= np.repeat(balance, np.diff(either.indptr)) * balance[either.indices]
-    either.sort_indices()
-    return either
+        rows = kernel.rows(documents)
+        rows[np.arange(len(documents)), documents] = 0
+        blocks.append(strongest_of_rows(rows, count))
+    W = sparse.csr_array(sparse.vstack(blocks, format="csr"))
+    sums = np.asarray(W.sum(axis=1)).ravel()
+    W.data /= np.repeat(sums, np.diff(W.indptr))
+    return W
 
 
 def strongest_of_rows(rows: np.ndarray, count: int) -> sparse.csr_array:

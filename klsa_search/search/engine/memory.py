@@ -44,3 +44,21 @@ def int64_at(address: int, length: int) -> npt.NDArray[np.int64]:
 def float32_at(address: int, length: int) -> npt.NDArray[np.float32]:
     """View the memory at an address as an array; no copy, no check."""
     return carray(_pointer(address), (length,), np.float32)
+
+
+@inlined
+def uint32_at(address: int, length: int) -> npt.NDArray[np.uint32]:
+    """View the memory at an address as an array; no copy, no check."""
+    return carray(_pointer(address), (length,), np.uint32)
+
+
+@inlined
+def int16_at(address: int, length: int) -> npt.NDArray[np.int16]:
+    """View the memory at an address as an array; no copy, no check."""
+    return carray(_pointer(address), (length,), np.int16)
+
+
+@inlined
+def int8_at(address: int, length: int) -> npt.NDArray[np.int8]:
+    """View the memory at an address as an array; no copy, no check."""
+    return carray(_pointer(address), (length,), np.int8)

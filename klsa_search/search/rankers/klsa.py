@@ -3,13 +3,14 @@
     score = α · (s_E · E + s_T · T + s_L · L) + (1 - α) · X
 
     E  expansion  top_z(k_q) · D_f, seeds weighted by (k_q / max)^p (and by their coverage, cubed)
-    T  coverage   of the query's terms by a document and its neighbours
+    T  coverage   of the query's terms by a document and its nearest, among the best of k_q
     L  latent     cosine of document and query on the first eigenvectors
     X  lexical    k_q, sharpened: (k_q / max)^p'
 
-Each part is cut at 0 and scaled to length 1, so that α means the same for every query. The
-sharpened lexical part is what holds the expansion back: where one document stands out in k_q
-its whole length lies on that one; where none does, it is spread thin and the expansion decides.
+Each part is cut at 0 and divided by its length over the seeds, so that α means the same for every
+query and every size of collection. The sharpened lexical part is what holds the expansion back:
+where one document stands out in k_q its whole length lies on that one; where none does, it is
+spread thin and the expansion decides.
 
 With s_T = s_L = 0, p = p' = 1 and no scaling this is α · top_z(k_q) · D + (1 - α) · k_q, the
 published formula [KLSA §3.3-3.4]; the preset `paper` is that.
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from klsa_search.arrays import Scores
+from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.expansion import coverage, top_z
 from klsa_search.search.query import QueryTerms
@@ -27,6 +28,12 @@ from klsa_search.search.rankers.lexical import rank_bm25
 from klsa_search.search.snapshot import Snapshot
 
 COVERAGE_POWER = 3  # a seed counts by the cube of its coverage
+BEST = 300
+"""Documents of the query kernel whose terms count for coverage.
+
+100 rank as well as 300, and all of them a little worse: far down the list a term of the query is
+mostly an accident.
+"""
 
 
 def rank_klsa(
@@ -35,45 +42,41 @@ def rank_klsa(
     """Score by Kernel LSA; α = 0 is BM25, to the bit.
 
     Cost O(z · N) for an expansion stored whole, else O(nnz + N · k); O(N · m) for the latent part
-    and the postings of the query times the edges of a document for coverage.
+    and the edges of the nearest documents for coverage.
     """
     row = rank_bm25(snapshot, query, parameters, dimensions)
     if parameters.alpha == 0 or not row.any():
         return row
-    seeds, weights = top_z(row, parameters.z)
+    best, values = top_z(row, max(BEST, parameters.z))
+    seeds, weights = best[: parameters.z], values[: parameters.z]
     weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
     parts: list[tuple[float, Scores]] = []
     if parameters.coverage and snapshot.neighbours is not None:
         covered = coverage(
-            snapshot.bm25, snapshot.neighbours, query.numbers, query.counts, snapshot.idf
+            snapshot.bm25, snapshot.neighbours, query.numbers, query.counts, snapshot.idf, best
         )
-        weights = weights * (covered[seeds] / covered.max()) ** COVERAGE_POWER
+        weights = weights * (covered[seeds] / covered[seeds].max()) ** COVERAGE_POWER
         parts.append((parameters.coverage, covered))
     if parameters.latent and snapshot.latent is not None:
         parts.append((parameters.latent, snapshot.latent.cosines(query.numbers, query.counts)))
     expanded = snapshot.expansion_of(parameters, dimensions).expand(seeds, weights)
     parts.append((1 - parameters.coverage - parameters.latent, expanded))
     lexical = row * (row / row.max()) ** np.float32(parameters.lexical_sharpness - 1)
-    return _mixed(parts, lexical, parameters)
-
-
-def _mixed(
-    parts: list[tuple[float, Scores]], lexical: Scores, parameters: SearchSettings
-) -> Scores:
-    scaled = _unit if parameters.unit_length else _as_it_is
-    scores = np.float32(1 - parameters.alpha) * scaled(lexical)
+    scores = np.float32(1 - parameters.alpha) * _scaled(lexical, seeds, parameters)
     for share, part in parts:
-        scores += np.float32(parameters.alpha * share) * scaled(part)
-    return scores
+        scores += np.float32(parameters.alpha * share) * _scaled(part, seeds, parameters)
+    return np.asarray(scores)
 
 
-def _unit(part: Scores) -> Scores:
-    """Cut at 0 and scale to length 1; all 0 stays 0."""
+def _scaled(part: Scores, seeds: Positions, parameters: SearchSettings) -> Scores:
+    """Cut at 0 and scale to length 1 over the seeds, where the parameters ask for it.
+
+    A part that is 0 at every seed says nothing that can be weighed, and stays as it is.
+    """
+    if not parameters.unit_length:
+        return part
     positive = np.maximum(part, 0)
+    at_seeds = positive[seeds]
     # Not by BLAS, whose bits change with its threads.
-    length = np.sqrt(np.einsum("n,n->", positive, positive, dtype=np.float64))
+    length = np.sqrt(np.einsum("n,n->", at_seeds, at_seeds, dtype=np.float64))
     return positive / np.float32(length) if length else positive
-
-
-def _as_it_is(part: Scores) -> Scores:
-    return part

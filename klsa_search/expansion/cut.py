@@ -1,0 +1,127 @@
+"""The document expansion D cut to the strongest entries of its rows: what scales.
+
+Above a few thousand documents D neither fits nor is needed. The rows of a query's seeds bring up
+their strongest documents; for the few that come out in front D is computed exactly, from the
+features. Only a D that is a multiple of K can be cut without being computed, since single entries
+of K are cheap.
+
+An entry is one number of 32 bits: 24 for whose it is, 8 for how much, in steps of 1/255 of the
+largest of its row. Whatever is read of a document lies together, as each place in memory that is
+looked at costs as long as a hundred sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from klsa_search.expansion.packing import (
+    LEVELS,
+    NUMBERS,
+    pack_rows,
+    pack_table,
+    unpack_rows,
+    unpack_table,
+)
+from klsa_search.kernel import DocumentKernel
+
+ENTRIES = 64
+"""Entries kept of a row, the document's own beside them."""
+
+LATENT_LEVELS = 127
+FACTS = 3  # numbers of a card beside the coordinates: step of the features, S, SΦμ
+
+
+@dataclass(frozen=True)
+class CutExpansion:
+    """K in its strongest entries, with the features that give every other.
+
+    rows      (N, ENTRIES) uint32, of each row of K its strongest others, strongest first, then 0
+    scales    (N, 2) float32, the step of the row, and K(d, d)
+    starts    (N + 1,) int64, where each document's features begin
+    features  (n,) uint32, of SΦ, numbered from the most frequent on
+    mean      (F,) float32, μ, numbered likewise
+    cards     (N, w) int8: coordinates in the latent space in steps of 1/127, then three float32:
+              the step of the features, S and SΦμ; w a multiple of 16
+    """
+
+    rows: npt.NDArray[np.uint32]
+    scales: npt.NDArray[np.float32]
+    starts: npt.NDArray[np.int64]
+    features: npt.NDArray[np.uint32]
+    mean: npt.NDArray[np.float32]
+    cards: npt.NDArray[np.int8]
+
+    @classmethod
+    def of(
+        cls, kernel: DocumentKernel, strongest: sparse.csr_array, latent: npt.NDArray[np.float32]
+    ) -> CutExpansion:
+        """Cut the rows of a kernel.
+
+        strongest  (N, N) of each row of K its strongest positive entries
+        latent     (N, m) coordinates of length 1
+        Features beyond the 2^24 most frequent are left out. Cost O(entries log entries).
+        """
+        N, F = kernel.features.shape
+        frequencies = np.bincount(kernel.features.indices, minlength=F)
+        ranks = np.empty(F, np.int64)
+        ranks[np.argsort(-frequencies, kind="stable")] = np.arange(F)
+        mean = np.zeros(min(F, NUMBERS), np.float32)
+        kept = ranks < NUMBERS
+        mean[ranks[kept]] = kernel.mean[kept]
+        starts, features, steps = pack_rows(kernel.features, ranks)
+        rows, row_steps = pack_table(strongest, ENTRIES)
+        m = latent.shape[1]
+        cards = np.zeros((N, -(-(m + 4 * FACTS) // 16) * 16), np.int8)
+        cards[:, :m] = np.rint(latent * LATENT_LEVELS)
+        facts = cards.view(np.float32)
+        facts[:, -3], facts[:, -2], facts[:, -1] = steps, kernel.scales, kernel.towards_mean
+        return cls(
+            rows,
+            np.column_stack((row_steps, kernel.diagonal)).astype(np.float32),
+            starts,
+            features,
+            mean,
+            cards,
+        )
+
+    @property
+    def facts(self) -> npt.NDArray[np.float32]:
+        """Step of the features, S and SΦμ: (N, 3)."""
+        return self.cards.view(np.float32)[:, -FACTS:]
+
+    @property
+    def mean_square(self) -> float:
+        """‖μ‖²."""
+        return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
+
+    def latent(self, dimensions: int) -> npt.NDArray[np.float32]:
+        """Coordinates of the documents: (N, m) float32, as they were rounded."""
+        return self.cards[:, :dimensions] * np.float32(1 / LATENT_LEVELS)
+
+    def kernel(self) -> DocumentKernel:
+        """K, from the features as they were rounded. Cost and memory O(n)."""
+        matrix = unpack_rows(self.starts, self.features, self.facts[:, 0], len(self.mean))
+        return DocumentKernel(matrix, self.facts[:, 1].astype(np.float64), self.mean)
+
+    def neighbours(self, count: int) -> sparse.csr_array:
+        """W: (N, N) sparse, the `count` strongest of each row, scaled to sum 1."""
+        W = unpack_table(self.rows[:, :count])
+        sums = np.asarray(W.sum(axis=1)).ravel()
+        W.data /= np.repeat(sums, np.diff(W.indptr))
+        return W
+
+
+def cut_arrays(cut: CutExpansion) -> dict[str, npt.NDArray[Any]]:
+    """Take it apart into the arrays it is kept as: `cut_<name>`."""
+    return {f"cut_{field.name}": getattr(cut, field.name) for field in fields(cut)}
+
+
+def cut_of_arrays(array: Callable[[str], npt.NDArray[Any]]) -> CutExpansion:
+    """Put it together again; `array` gives the array of a name."""
+    return CutExpansion(**{f.name: array(f"cut_{f.name}") for f in fields(CutExpansion)})

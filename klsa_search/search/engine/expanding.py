@@ -1,0 +1,138 @@
+"""The engine of the default ranking where D is kept cut."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.arrays import Positions, Scores
+from klsa_search.expansion.cut import ENTRIES, CutExpansion
+from klsa_search.kernel.bounds import Bounds
+from klsa_search.kernel.postings import Postings
+from klsa_search.search.engine.candidates import Held, Room
+from klsa_search.search.engine.expanded import Mix, search_expanded, search_expanded_many
+from klsa_search.search.engine.state import MAX_TERMS, K, Scratch
+
+Answer = tuple[Positions, Scores]
+
+RESULTS: Final = 2**18
+"""Results that one call of the compiled search makes room for."""
+
+REFINED: Final = 64
+"""Candidates that are scored by the whole formula, for up to 16 results."""
+MOST_REFINED: Final = 320
+
+
+class ExpandingEngine:
+    """The default ranking by a cut D; immutable, safe to share between threads.
+
+    Each thread has scratch memory of its own: 4 bytes a document, 50 a candidate. What is exact
+    and what is not: see `expanded`. The number of threads changes nothing.
+    """
+
+    def __init__(
+        self,
+        postings: Postings,
+        bounds: Bounds,
+        idf: npt.NDArray[np.float32],
+        expansion: CutExpansion,
+        latent_terms: npt.NDArray[np.float32],
+        neighbours: int,
+    ) -> None:
+        self._postings, self._bounds, self._neighbours = postings, bounds, neighbours
+        self._held = Held(
+            postings.starts, postings.documents, postings.weights, idf,
+            expansion.rows, expansion.scales, expansion.starts, expansion.features,
+            expansion.cards, expansion.cards.view(np.float32), latent_terms,
+        )  # fmt: skip
+        self._features = len(expansion.mean)
+        self._of_thread = threading.local()
+
+    def best(self, terms: Sequence[int], k: int, mix: Mix) -> Answer | None:
+        """Positions and scores of the k best documents, best first, ties by document order.
+
+        Only scores above 0. None where the compiled search cannot take the query: see `Engine`.
+        """
+        if len(terms) > MAX_TERMS:
+            return None
+        scratch, room = self._memory(min(k, self._postings.size), mix)
+        struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, K * 8, k, len(terms), *terms)
+        most = len(scratch.documents)
+        found = search_expanded(
+            scratch.state, self._held, room, _refining(mix, k), min(k, most),
+            scratch.documents, scratch.scores,
+        )  # fmt: skip
+        if found < 0:
+            return None
+        return scratch.documents[:found].copy(), scratch.scores[:found].copy()
+
+    def best_of_many(
+        self, queries: Iterable[Sequence[int]], k: int, mix: Mix
+    ) -> list[Answer | None]:
+        """Answer each query as `best` does, many in one call that runs without the GIL."""
+        asked = list(queries)
+        k = min(k, self._postings.size)
+        at_once = max(1, RESULTS // k)
+        parts = (asked[begin : begin + at_once] for begin in range(0, len(asked), at_once))
+        return [answer for part in parts for answer in self._answers(part, k, mix)]
+
+    def _answers(self, queries: Sequence[Sequence[int]], k: int, mix: Mix) -> list[Answer | None]:
+        ends = np.cumsum([len(terms) for terms in queries])
+        flat = np.fromiter((term for terms in queries for term in terms), np.int64, ends[-1])
+        documents = np.empty((len(queries), k), np.int32)
+        scores = np.empty((len(queries), k), np.float32)
+        counts = np.empty(len(queries), np.int64)
+        scratch, room = self._memory(k, mix)
+        search_expanded_many(
+            scratch.state, self._held, room, _refining(mix, k), flat, ends,
+            documents, scores, counts,
+        )  # fmt: skip
+        return [
+            (documents[number, :found].copy(), scores[number, :found].copy())
+            if found >= 0
+            else None
+            for number, found in enumerate(counts.tolist())
+        ]
+
+    def _memory(self, k: int, mix: Mix) -> tuple[Scratch, Room]:
+        """Memory of this thread, made anew when more is asked for than ever before."""
+        wide, seeds = max(k, mix.best), mix.seeds
+        held: tuple[int, int, Scratch, Room] | None = getattr(self._of_thread, "memory", None)
+        if held is None or held[0] < wide or held[1] < seeds:
+            if held is not None:
+                wide, seeds = max(wide, held[0]), max(seeds, held[1])
+            scratch = Scratch(self._postings, self._bounds, wide)
+            held = (wide, seeds, scratch, self._room(wide, seeds))
+            self._of_thread.memory = held
+        return held[2], held[3]
+
+    def _room(self, wide: int, seeds: int) -> Room:
+        size = wide + min(self._postings.size, seeds * ENTRIES) + 1
+        scores = np.zeros(size, np.float32)
+        return Room(
+            slots=np.zeros(self._postings.size, np.int32),
+            documents=np.zeros(size, np.int32),
+            lexical=np.zeros(wide + 1, np.float32),
+            expanded=np.zeros(size, np.float32),
+            scores=scores,
+            bits=scores.view(np.int32),
+            keys=np.zeros(size, np.int64),
+            spare=np.zeros(size, np.int64),
+            impacts=np.zeros(MAX_TERMS * (wide + 1), np.float32),
+            alone=np.zeros(wide + 1, np.float32),
+            near=np.zeros(self._neighbours + 1, np.int32),
+            shares=np.zeros(self._neighbours + 1, np.float32),
+            worth=np.zeros(MAX_TERMS, np.float32),
+            half=np.ones(MAX_TERMS, np.float32),
+            sums=np.zeros(self._features, np.int32),
+            place=np.zeros(self._held.cards.shape[1], np.int16),
+        )
+
+
+def _refining(mix: Mix, k: int) -> Mix:
+    return mix._replace(refined=min(max(REFINED, 4 * k), MOST_REFINED))
