@@ -24,7 +24,7 @@ from klsa_search.search.engine.memory import (
     int64_at,
     uint32_at,
 )
-from klsa_search.search.engine.selection import LOW, sort_descending
+from klsa_search.selection import LOW, sort_descending
 from klsa_search.search.engine.terms import Table
 
 PLACE_LEVELS = 2**14  # steps of the largest coordinate of a query

@@ -38,7 +38,7 @@ from klsa_search.search.engine.candidates import (
     place_query,
 )
 from klsa_search.search.engine.memory import int64_at
-from klsa_search.search.engine.selection import LOW, select_largest, sort_descending
+from klsa_search.selection import LOW, select_largest, sort_descending
 from klsa_search.search.engine.terms import State, distinct_terms, table_of
 from klsa_search.search.engine.topk import best_keys
 
