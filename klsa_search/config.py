@@ -120,6 +120,10 @@ class SearchSettings(SettingsGroup):
         8.0, ge=1, le=100, description="p in (k_q / max)^p, the lexical part; 1 as published"
     )
 
+    exact: bool = Field(
+        False, description="score every document in full, also where D is kept cut; slow there"
+    )
+
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         if self.spectral == "von-neumann" and self.gamma >= 1:

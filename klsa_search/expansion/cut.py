@@ -21,7 +21,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.expansion.packing import (
-    LEVELS,
     NUMBERS,
     pack_rows,
     pack_table,
@@ -29,6 +28,7 @@ from klsa_search.expansion.packing import (
     unpack_table,
 )
 from klsa_search.kernel import DocumentKernel
+from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 
 ENTRIES = 64
 """Entries kept of a row, the document's own beside them."""
@@ -41,7 +41,7 @@ FACTS = 3  # numbers of a card beside the coordinates: step of the features, S, 
 class CutExpansion:
     """K in its strongest entries, with the features that give every other.
 
-    rows      (N, ENTRIES) uint32, of each row of K its strongest others, strongest first, then 0
+    rows      (N, entries) uint32, of each row of K its strongest others, strongest first, then 0
     scales    (N, 2) float32, the step of the row, and K(d, d)
     starts    (N + 1,) int64, where each document's features begin
     features  (n,) uint32, of SΦ, numbered from the most frequent on
@@ -59,12 +59,17 @@ class CutExpansion:
 
     @classmethod
     def of(
-        cls, kernel: DocumentKernel, strongest: sparse.csr_array, latent: npt.NDArray[np.float32]
+        cls,
+        kernel: DocumentKernel,
+        strongest: sparse.csr_array,
+        latent: npt.NDArray[np.float32],
+        entries: int = ENTRIES,
     ) -> CutExpansion:
         """Cut the rows of a kernel.
 
         strongest  (N, N) of each row of K its strongest positive entries
         latent     (N, m) coordinates of length 1
+        entries    kept of a row, the document's own beside them
         Features beyond the 2^24 most frequent are left out. Cost O(entries log entries).
         """
         N, F = kernel.features.shape
@@ -75,9 +80,9 @@ class CutExpansion:
         kept = ranks < NUMBERS
         mean[ranks[kept]] = kernel.mean[kept]
         starts, features, steps = pack_rows(kernel.features, ranks)
-        rows, row_steps = pack_table(strongest, ENTRIES)
+        rows, row_steps = pack_table(strongest, entries)
         m = latent.shape[1]
-        cards = np.zeros((N, -(-(m + 4 * FACTS) // 16) * 16), np.int8)
+        cards = np.zeros((N, card_width(m)), np.int8)
         cards[:, :m] = np.rint(latent * LATENT_LEVELS)
         facts = cards.view(np.float32)
         facts[:, -3], facts[:, -2], facts[:, -1] = steps, kernel.scales, kernel.towards_mean
@@ -115,6 +120,19 @@ class CutExpansion:
         sums = np.asarray(W.sum(axis=1)).ravel()
         W.data /= np.repeat(sums, np.diff(W.indptr))
         return W
+
+
+def card_width(dimensions: int) -> int:
+    """Bytes of a document's card."""
+    return -(-(dimensions + 4 * FACTS) // 16) * 16
+
+
+def multiple_of_kernel(spectral: str, gamma: float, head: int) -> bool:
+    """Whether f is a straight line through 0, and no eigenvector is left out: what can be cut."""
+    function = SPECTRAL_FUNCTIONS[spectral](gamma)
+    relative = np.linspace(0.1, 1.0, 10)
+    straight = np.array_equal(function.of(relative), function.slope(relative[:1]) * relative)
+    return straight and function.value == 0 and head == 0
 
 
 def cut_arrays(cut: CutExpansion) -> dict[str, npt.NDArray[Any]]:

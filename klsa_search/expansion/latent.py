@@ -40,7 +40,11 @@ class LatentSpace:
         documents = np.divide(
             coordinates, lengths, out=np.zeros_like(coordinates), where=lengths > 0
         )
-        V = kernel.backward(U)[: len(term_weights)] / roots
+        terms = len(term_weights)
+        # Of the features only those of single terms, which come first, concern a query.
+        V = kernel.features[:, :terms].T @ U
+        V -= np.multiply.outer(kernel.mean[:terms], kernel.scales @ U)
+        V /= roots
         return cls(documents.astype(np.float32), (term_weights[:, None] * V).astype(np.float32))
 
     def cosines(

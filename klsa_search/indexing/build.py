@@ -12,24 +12,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.config import Settings
 from klsa_search.errors import CollectionError
-from klsa_search.expansion import LatentSpace, expansion_matrix
-from klsa_search.features import TermCounts, bm25, tfidf
+from klsa_search.features import TermCounts
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.check import refuse_beyond_budget, refuse_large_source
 from klsa_search.indexing.reading import read
-from klsa_search.kernel import DocumentKernel, Postings, neighbour_graph
-from klsa_search.kernel.bounds import Bounds, bounds_arrays
+from klsa_search.indexing.weighing import weigh
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
-from klsa_search.spectrum import Spectrum, decompose
+from klsa_search.spectrum import Spectrum
 from klsa_search.store import current_generation, index_path, read_manifest
-from klsa_search.store.arrays import write_arrays, write_vocabulary
 from klsa_search.store.generations import CURRENT, describe_files, new_generation, seal
 from klsa_search.store.manifest import (
     FORMAT_VERSION,
@@ -38,7 +32,6 @@ from klsa_search.store.manifest import (
     Manifest,
     SpectrumEntry,
 )
-from klsa_search.store.sparse import sparse_arrays
 
 Source = str | Path | Collection | Iterable[Document | Mapping[str, Any]]
 
@@ -74,9 +67,9 @@ def build(
     look at its first documents, any other once it is counted.
 
     Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and O(N² · k) for D
-    where 4 N² bytes fit `expansion_budget`. CollectionError, SettingsError (too little memory among
-    them), StoreError, KlsaError where a process dies; whatever fails, the index in use stays as it
-    was.
+    while it is kept whole; the rows of a cut D cost the same a document whatever N is.
+    CollectionError, SettingsError (too little memory among them), StoreError, KlsaError where a
+    process dies; whatever fails, the index in use stays as it was.
     """
     started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)
@@ -90,7 +83,7 @@ def build(
         counts, digest = read(collection, generation, chosen, report, memory=budget)
         _refuse_to_empty(generation.parent, counts, collection)
         refuse_beyond_budget(counts, generation, chosen, budget)
-        spectra = _weigh_and_decompose(counts, generation, chosen, report)
+        spectra = weigh(counts, generation, chosen, report)
         report(FILES, 0, None)
         manifest = Manifest(
             format_version=FORMAT_VERSION,
@@ -127,60 +120,6 @@ def _refuse_to_empty(path: Path, counts: TermCounts, collection: Collection) -> 
             f"{collection.name} holds no document, and index {path.name} holds {held}: it stays "
             f"as it is; look at the source, or delete the index first"
         )
-
-
-def _weigh_and_decompose(
-    counts: TermCounts, generation: Path, settings: Settings, report: Progress
-) -> dict[str, Spectrum]:
-    """Write postings, spectra, D, neighbours and latent space."""
-    write_vocabulary(generation, counts.vocabulary.terms)
-    weights, step = bm25.on_grid(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
-    impacts = Postings.of(weights)
-    idf = bm25.inverse_document_frequencies(counts)
-    features = bm25.document_features(
-        counts,
-        k1=settings.kernel_k1,
-        b=settings.b,
-        idf_power=settings.idf_power,
-        pairs=settings.pairs,
-    )
-    kernel = DocumentKernel.of(features, centred=settings.centred, normalised=settings.normalised)
-
-    def spectrum_of(of_kernel: DocumentKernel) -> Spectrum:
-        return decompose(of_kernel, settings.dimensions, seed=settings.seed, progress=report)
-
-    spectrum = spectrum_of(kernel)
-    lsi = spectrum_of(DocumentKernel.of(tfidf.document_features(counts)))
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "postings_starts": impacts.starts,
-        "postings_documents": impacts.documents,
-        "postings_bm25": impacts.weights,
-        **bounds_arrays(Bounds.of(impacts, step)),
-        "postings_tfidf": Postings.of(tfidf.query_impacts(counts)).weights,
-        "idf": idf.astype(np.float32),
-        **sparse_arrays("forward", counts.matrix),
-        **sparse_arrays("features", kernel.features),
-        "features_scales": kernel.scales.astype(np.float32),
-        "features_mean": kernel.mean.astype(np.float32),
-        "eigenvectors": spectrum.eigenvectors.astype(np.float32),
-        "eigenvalues": spectrum.eigenvalues,
-        "lsi_eigenvectors": lsi.eigenvectors.astype(np.float32),
-        "lsi_eigenvalues": lsi.eigenvalues,
-    }
-    report("expansion", 0, None)
-    if settings.expansion in ("auto", "whole"):
-        arrays["expansion"] = expansion_matrix(
-            kernel, spectrum, settings.spectral, settings.gamma, settings.head
-        )
-    if settings.coverage:
-        arrays |= sparse_arrays("neighbours", neighbour_graph(kernel, settings.neighbours))
-    if settings.latent:
-        latent = LatentSpace.of(
-            kernel, spectrum, settings.latent_dimensions, idf**settings.idf_power
-        )
-        arrays |= {"latent_documents": latent.documents, "latent_terms": latent.terms}
-    write_arrays(generation, arrays)
-    return {"bm25": spectrum, "lsi": lsi}
 
 
 def _entry(spectrum: Spectrum) -> SpectrumEntry:

@@ -7,16 +7,11 @@ objects are measured.
 
 from __future__ import annotations
 
-from typing import Final
-
 from klsa_search import progress
 from klsa_search.config import Settings
+from klsa_search.expansion.cut import ENTRIES, card_width
+from klsa_search.indexing.layout import layout
 from klsa_search.indexing.shape import Shape
-
-ROW_ENTRIES: Final = 100
-"""Entries kept of a row of D where it is not stored whole."""
-LATENT: Final = 50
-"""Eigenvectors computed where D is not stored whole."""
 
 _BASE = 160 * 2**20  # an interpreter with NumPy, SciPy and compiled code
 _WORKER = 60 * 2**20  # one that analyses
@@ -25,7 +20,6 @@ _ID = 130  # bytes of an id in the set of those seen
 _BLOCK = 60 * 2**20  # tokens being counted, for each thread
 _WAITING = (4, 8, 4)  # bytes a token that waits in each spool: number, pair, count
 _ENTRY = 8  # bytes of an entry of a sparse matrix
-_EDGES = 2 * _ENTRY  # of a graph in which either end counts, an entry a neighbour and side
 
 
 def spool_room(memory: int) -> int:
@@ -33,9 +27,11 @@ def spool_room(memory: int) -> int:
     return memory // 32
 
 
-def stored_whole(documents: int, settings: Settings) -> bool:
-    """Whether D is kept as an (N, N) array."""
-    return 4 * documents**2 <= settings.expansion_budget
+def solved_dimensions(documents: int, settings: Settings) -> int:
+    """Eigenvectors that are computed."""
+    if layout(documents, settings) == "cut":
+        return min(settings.dimensions, settings.latent_dimensions)
+    return settings.dimensions
 
 
 def memory_needed(
@@ -53,11 +49,12 @@ def memory_needed(
     waiting = sum(size for size in spools if size <= spool_room(memory))
     dictionaries = (processes + 1) * _TERM * terms
     workers = processes * (_WORKER + _TERM * terms) if processes > 1 else 0
-    vectors = 4 * documents * (settings.dimensions if stored_whole(documents, settings) else LATENT)
+    vectors = 4 * documents * solved_dimensions(documents, settings)
     # Φ by documents and by features at once: products of the solver need both.
     kernel = _BASE + counted + 2 * features
-    nearest = 8 * ROW_ENTRIES * documents + _EDGES * settings.neighbours * documents
-    expansion = 4 * documents * documents if stored_whole(documents, settings) else nearest
+    kept = layout(documents, settings)
+    nearest = _ENTRY * (max(ENTRIES, settings.neighbours) + 1) * documents
+    expansion = {"whole": 4 * documents * documents, "cut": nearest + features, "factors": 0}[kept]
     return {
         progress.DOCUMENTS: _BASE + ids + dictionaries + waiting + workers,
         progress.COUNTS: _BASE + ids + dictionaries + waiting + counted + processes * _BLOCK,
@@ -73,20 +70,22 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
     documents, terms = shape.documents, shape.terms
     k = min(settings.dimensions, max(documents - 1, 1))
     latent = min(settings.latent_dimensions, k)
+    kept = layout(documents, settings)
     disk = {"documents": shape.stored, "vocabulary": 10 * terms}
-    if stored_whole(documents, settings):
+    if kept == "cut":
+        entries = max(ENTRIES, settings.neighbours)
         return disk | {
-            "postings": 12 * shape.non_zeros,
-            "forward": _ENTRY * shape.non_zeros,
-            "features": _ENTRY * shape.features,
-            "eigenvectors": 2 * 4 * k * documents,
-            "expansion": 4 * documents * documents,
-            "neighbours": _EDGES * settings.neighbours * documents * bool(settings.coverage),
-            "latent": 4 * latent * (documents + terms) * bool(settings.latent),
+            "postings": 8 * shape.non_zeros,
+            "expansion": (4 * entries + 8) * documents,
+            "features": 4 * shape.features + 8 * documents,
+            "latent": card_width(latent) * documents + 4 * latent * terms,
         }
     return disk | {
-        "postings": 8 * shape.non_zeros,
-        "expansion": 5 * min(ROW_ENTRIES, documents) * documents,
-        "neighbours": 5 * 3 * settings.neighbours * documents // 2 * bool(settings.coverage),
-        "latent": (latent * documents + 4 * latent * terms) * bool(settings.latent),
+        "postings": 12 * shape.non_zeros,
+        "forward": _ENTRY * shape.non_zeros,
+        "features": _ENTRY * shape.features,
+        "eigenvectors": 2 * 4 * k * documents,
+        "expansion": 4 * documents * documents if kept == "whole" else 0,
+        "neighbours": _ENTRY * settings.neighbours * documents * bool(settings.coverage),
+        "latent": 4 * latent * (documents + terms) * bool(settings.latent),
     }

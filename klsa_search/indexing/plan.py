@@ -19,15 +19,15 @@ from klsa_search import progress
 from klsa_search.collection import Collection, open_collection
 from klsa_search.config import Settings
 from klsa_search.expansion import expansion_matrix
+from klsa_search.expansion.cut import ENTRIES
 from klsa_search.features import TermCounts, bm25
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.estimate import (
-    LATENT,
-    ROW_ENTRIES,
     disk_needed,
     memory_needed,
-    stored_whole,
+    solved_dimensions,
 )
+from klsa_search.indexing.layout import layout
 from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.survey import Survey, survey
 from klsa_search.kernel import DocumentKernel, Postings, nearest_rows
@@ -153,16 +153,11 @@ def _costs(
         return ()
     work = found.taking + found.keeping
     reading = work if processes == 1 else max(found.taking, work * _HANDED / processes)
-    whole = stored_whole(shape.documents, settings)
+    kept = layout(shape.documents, settings)
     counts = _first(found.counts, _SOLVED)
     kernel, weighing = _timed(lambda: _kernel(counts, settings))
-    wanted = settings.dimensions if whole else LATENT
+    wanted = solved_dimensions(shape.documents, settings)
     spectrum, solving = _timed(lambda: decompose(kernel, wanted, seed=settings.seed))
-    looked = np.unique(np.linspace(0, len(kernel) - 1, _LOOKED).astype(np.int64))
-    nearest_rows(kernel, ROW_ENTRIES, settings.neighbours, documents=looked[:1])  # compiles
-    _, looking = _timed(
-        lambda: nearest_rows(kernel, ROW_ENTRIES, settings.neighbours, documents=looked)
-    )
     content = bytes(_HASHED)
     _, hashing = _timed(lambda: hashlib.sha256(content).digest())
     costs = [
@@ -170,10 +165,17 @@ def _costs(
         PhaseCost(progress.COUNTS, "tokens", shape.tokens, found.counting / sampled.tokens),
         PhaseCost(progress.POSTINGS, "non-zeros", shape.non_zeros, weighing / counts.matrix.nnz),
         PhaseCost(progress.EIGENVECTORS, "features", shape.features, solving / kernel.features.nnz),
-        PhaseCost(progress.NEIGHBOURS, "documents", shape.documents, looking / len(looked)),
         PhaseCost(progress.FILES, "bytes", written, hashing / _HASHED),
     ]
-    if whole:
+    if kept == "cut":
+        looked = np.unique(np.linspace(0, len(kernel) - 1, _LOOKED).astype(np.int64))
+        nearest_rows(kernel, ENTRIES + 1, documents=looked[:1])  # compiles
+        _, looking = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=looked))
+        costs.insert(
+            -1,
+            PhaseCost(progress.NEIGHBOURS, "documents", shape.documents, looking / len(looked)),
+        )
+    if kept == "whole":
         _, expanding = _timed(
             lambda: expansion_matrix(
                 kernel, spectrum, settings.spectral, settings.gamma, settings.head

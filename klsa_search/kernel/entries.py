@@ -18,26 +18,25 @@ _LINE = 16  # numbers of a cache line
 
 
 @compiled
-def entries_and_cosines(
+def entries_of_row(
     d: int, features: Any, centring: Any, keys: Any, held: int,
-    wide: Any, asked: Any, cosines: Any, one: Any, bits: Any,
-) -> tuple[int, int]:  # fmt: skip
-    """Turn the keys of documents into those of their positive entries of row d, and of cosines.
+    wide: Any, asked: Any, one: Any, bits: Any,
+) -> int:  # fmt: skip
+    """Turn the keys of documents into those of their positive entries of row d.
 
     keys     (held,) at least: the pool; afterwards value and document of each entry
-    cosines  afterwards value and document of each cosine; d itself is left out
     wide     (F,) zeros, and zeros again at the end; `asked` likewise, its filter
     one      (1,) float32, which `bits` views as an integer
-    Returns how many entries and how many cosines there are.
+    Returns how many entries there are.
     """
     starts, columns, weights = features
-    scales, towards_mean, mean_square, inverse = centring
+    scales, towards_mean, mean_square = centring
     begin, end = starts[d], starts[d + 1]
     mask = np.int32(FILTER - 1)
     for p in range(begin, end):
         wide[np.uint32(columns[p])] = weights[p]
         asked[columns[p] & mask] = True
-    size, size_of_cosines = 0, 0
+    size = 0
     for i in range(held):
         if i + 2 * _AHEAD < held:
             prefetch(starts, LOW - (keys[i + 2 * _AHEAD] & LOW))
@@ -59,15 +58,10 @@ def entries_and_cosines(
         one[0] = total
         keys[size] = (np.int64(bits[0]) << 32) | (LOW - x)
         size += 1
-        cosine = total * inverse[d] * inverse[x]
-        if x != d and cosine > 0:
-            one[0] = cosine
-            cosines[size_of_cosines] = (np.int64(bits[0]) << 32) | (LOW - x)
-            size_of_cosines += 1
     for p in range(begin, end):
         wide[np.uint32(columns[p])] = 0
         asked[columns[p] & mask] = False
-    return size, size_of_cosines
+    return size
 
 
 @compiled

@@ -12,7 +12,6 @@ number of threads does not change a bit.
 
 from __future__ import annotations
 
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,27 +23,15 @@ from scipy import sparse
 
 from klsa_search.compiled import compiled
 from klsa_search.kernel.document import DocumentKernel
-from klsa_search.kernel.entries import FILTER, compact, entries_and_cosines, keep_largest
+from klsa_search.kernel.entries import FILTER, compact, entries_of_row, keep_largest
 from klsa_search.kernel.pool import cut_postings, find_pool
-from klsa_search.progress import Progress
+from klsa_search.processors import processors
+from klsa_search.progress import NEIGHBOURS, Progress
 from klsa_search.selection import LOW
 
 _CHUNK = 256  # documents a task
 
 _Kept = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32]]
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """What a pass over the documents finds.
-
-    rows     (N, N) sparse float32: of each row of K its strongest positive entries, the diagonal
-             among them
-    cosines  (N, N) sparse float32: of each row the largest positive cosines, without the diagonal
-    """
-
-    rows: sparse.csr_array
-    cosines: sparse.csr_array
 
 
 @dataclass(frozen=True)
@@ -66,14 +53,13 @@ class Effort:
 def nearest_rows(
     kernel: DocumentKernel,
     entries: int,
-    count: int,
     *,
     threads: int | None = None,
     effort: Effort | None = None,
     documents: npt.NDArray[np.integer[Any]] | None = None,
     progress: Progress | None = None,
-) -> Nearest:
-    """Find the `entries` strongest of each row of K, and its `count` largest cosines.
+) -> sparse.csr_array:
+    """Find the `entries` strongest of each row of K: (N, N) sparse float32, none below 0.
 
     documents  positions to do, ascending; the rows of all others stay empty. All by default
     threads    as many as the machine has processors by default
@@ -90,18 +76,15 @@ def nearest_rows(
         kernel.features.indices,
         kernel.features.data.astype(np.float32, copy=False),
     )
-    lengths = np.sqrt(kernel.diagonal)
-    inverse = np.divide(1.0, lengths, out=np.zeros(N), where=lengths > 0).astype(np.float32)
-    postings = cut_postings(kernel.features, np.sqrt(inverse), effort.cut)
+    postings = cut_postings(kernel.features, effort.cut)
     centring = (
         kernel.scales.astype(np.float32),
         kernel.towards_mean.astype(np.float32),
         np.float32(kernel.mean_square),
-        inverse,
     )
     limits = (effort.features, effort.postings, effort.pool)
     longest = int(np.diff(starts).max(initial=0))
-    rows, cosines = _empty(len(chosen), entries), _empty(len(chosen), count)
+    rows = _empty(len(chosen), entries)
     local = threading.local()
 
     def work(first: int) -> int:
@@ -109,16 +92,15 @@ def nearest_rows(
             local.scratch = _scratch(N, F, effort, longest)
         last = min(first + _CHUNK, len(chosen))
         _search(
-            chosen[first:last], first, features, postings, centring, limits, local.scratch,
-            rows, cosines,
+            chosen[first:last], first, features, postings, centring, limits, local.scratch, rows
         )  # fmt: skip
         return last
 
-    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as workers:
+    with ThreadPoolExecutor(threads or processors()) as workers:
         for done in workers.map(work, range(0, len(chosen), _CHUNK)):
             if progress is not None:
-                progress("neighbours", done, len(chosen))
-    return Nearest(_matrix(rows, chosen, N), _matrix(cosines, chosen, N))
+                progress(NEIGHBOURS, done, len(chosen))
+    return _matrix(rows, chosen, N)
 
 
 def _empty(size: int, width: int) -> _Kept:
@@ -154,7 +136,6 @@ def _scratch(N: int, F: int, effort: Effort, longest: int) -> tuple[npt.NDArray[
         np.zeros(max(longest, 4 * effort.pool + 1), np.int64),
         np.zeros(F, np.float32),
         np.zeros(FILTER, np.bool_),
-        np.zeros(effort.pool + 1, np.int64),
         one,
         one.view(np.int32),
     )
@@ -163,10 +144,10 @@ def _scratch(N: int, F: int, effort: Effort, longest: int) -> tuple[npt.NDArray[
 @compiled
 def _search(
     chosen: Any, offset: int, features: Any, postings: Any, centring: Any, limits: Any,
-    scratch: Any, rows: Any, cosines: Any,
+    scratch: Any, rows: Any,
 ) -> None:  # fmt: skip
     starts, columns, weights = features
-    sums, sums_bits, touched, keys, wide, asked, second, one, bits = scratch
+    sums, sums_bits, touched, keys, wide, asked, one, bits = scratch
     for number in range(len(chosen)):
         d = chosen[number]
         begin, end = starts[d], starts[d + 1]
@@ -175,8 +156,5 @@ def _search(
             sums, sums_bits, touched, keys,
         )  # fmt: skip
         keys[held] = LOW - d  # the document itself
-        size, size_of_cosines = entries_and_cosines(
-            d, features, centring, keys, held + 1, wide, asked, second, one, bits
-        )
+        size = entries_of_row(d, features, centring, keys, held + 1, wide, asked, one, bits)
         keep_largest(keys, size, offset + number, rows, one, bits)
-        keep_largest(second, size_of_cosines, offset + number, cosines, one, bits)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from scipy import sparse
 
 from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
@@ -14,9 +15,12 @@ from klsa_search.collection.model import Document
 from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.expansion import top_z
+from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.search.batch import in_parallel
-from klsa_search.search.query import QueryTerms, TermNumbers
+from klsa_search.search.engine import ExpandingEngine
+from klsa_search.search.query import UNKNOWN, QueryTerms, TermNumbers
 from klsa_search.search.rankers import RANKERS, USES
+from klsa_search.search.rankers.klsa import mix_of
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import open_snapshot
 from klsa_search.search.snippet import snippet
@@ -46,7 +50,7 @@ class Index:
             **{name: getattr(self.settings, name) for name in SearchSettings.model_fields}
         )
         self._checked: dict[tuple[Any, ...], SearchSettings] = {}
-        self._snapshot = open_snapshot(generation, self._defaults)
+        self._snapshot = open_snapshot(generation, self.settings, self._counts)
         self._numbers = TermNumbers(self.analyzer, self._snapshot.vocabulary)
         self._documents = DocumentReader(generation)
 
@@ -100,6 +104,14 @@ class Index:
         def work(some: Sequence[str]) -> list[tuple[Positions, Scores]]:
             if chosen.ranker == "bm25":
                 return self._snapshot.engine.best_of_many(map(self._terms, some), k)
+            if self._by_candidates(chosen):
+                found = self._expanding.best_of_many(
+                    map(self._terms, some), k, mix_of(self._snapshot, chosen)
+                )
+                return [
+                    answer or self._by_scores(query, k, chosen, used)
+                    for query, answer in zip(some, found, strict=True)
+                ]
             return [self._best(query, k, chosen, used) for query in some]
 
         return in_parallel(work, queries, _whole("threads", threads))
@@ -111,10 +123,11 @@ class Index:
         k = _whole("k", k)
         chosen = self._parameters(parameters)
         used = self._dimensions(dimensions, chosen)
-        if chosen.ranker == "bm25":
+        if chosen.ranker == "bm25" or self._by_candidates(chosen):
             positions, values = self._best(query, k, chosen, used)
             # Every impact is above 0, so a document that holds a term is a match.
             total = self._snapshot.bm25.matches(QueryTerms.of(self._terms(query)).numbers)
+            total = max(total, len(positions))
         else:
             scores = self._scores(query, chosen, used)
             positions, values = top_z(scores, k)
@@ -184,7 +197,49 @@ class Index:
     ) -> tuple[Positions, Scores]:
         if parameters.ranker == "bm25":
             return self._snapshot.engine.best(self._terms(query), k)
+        if self._by_candidates(parameters):
+            terms = self._terms(query)
+            answer = self._expanding.best(terms, k, mix_of(self._snapshot, parameters))
+            if answer is not None:
+                return answer
+        return self._by_scores(query, k, parameters, dimensions)
+
+    def _by_scores(
+        self, query: str, k: int, parameters: SearchSettings, dimensions: int
+    ) -> tuple[Positions, Scores]:
         return top_z(self._scores(query, parameters, dimensions), k)
+
+    def _by_candidates(self, parameters: SearchSettings) -> bool:
+        """Whether the engine of a cut D answers."""
+        asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not parameters.exact
+        return asked and self._snapshot.cut is not None
+
+    @property
+    def _expanding(self) -> ExpandingEngine:
+        engine = self._snapshot.expanding
+        assert engine is not None
+        return engine
+
+    def _counts(self, positions: Positions) -> sparse.csr_array:
+        """f(t,d) of some documents, from their text: (n, V)."""
+        numbers = self._snapshot.vocabulary.numbers
+        counted = [
+            QueryTerms.of(
+                numbers.get(term, UNKNOWN)
+                for text in (document.title, document.text)
+                for term in self.analyzer.terms(text)
+            )
+            for document in self._documents.at(positions)
+        ]
+        starts = np.concatenate(([0], np.cumsum([len(one.numbers) for one in counted])))
+        return sparse.csr_array(
+            (
+                np.concatenate([one.counts for one in counted]),
+                np.concatenate([one.numbers for one in counted]),
+                starts,
+            ),
+            shape=(len(counted), len(numbers)),
+        )
 
     def _parameters(self, given: dict[str, Any]) -> SearchSettings:
         """Check the parameters of a search, or remember that they were: that takes 50 µs."""
@@ -211,11 +266,12 @@ class Index:
             chosen = SearchSettings.checked({**self._defaults.model_dump(), **changes})
         except SettingsError as error:
             raise QueryError(error.message, field=error.field) from None
-        for name, part in (
-            ("coverage", self._snapshot.neighbours),
-            ("latent", self._snapshot.latent),
+        self._refuse_beyond_cut(chosen)
+        for name, built in (
+            ("coverage", self._snapshot.cut or self._snapshot.neighbours),
+            ("latent", self._snapshot.latent_terms.shape[1]),
         ):
-            if getattr(chosen, name) and part is None:
+            if getattr(chosen, name) and (built is None or built == 0):
                 raise QueryError(
                     f"{name} = {getattr(chosen, name)}: index {self.name} was built without it; "
                     f"ask for {name} = 0, or build it again with --{name} above 0",
@@ -223,7 +279,32 @@ class Index:
                 )
         return chosen
 
+    def _refuse_beyond_cut(self, chosen: SearchSettings) -> None:
+        """Refuse what a cut D cannot answer."""
+        if self._snapshot.cut is None:
+            return
+        field = None
+        if chosen.ranker.startswith("lsi"):
+            field = "ranker"
+        elif not multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
+            field = "head" if chosen.head else "spectral"
+        if field is not None:
+            raise QueryError(
+                f"{field} = {getattr(chosen, field)}: index {self.name} keeps D cut, for the "
+                "ranker klsa with spectral = gvsm and head = 0 alone; build it again with "
+                "--expansion factors",
+                field=field,
+            )
+
     def _dimensions(self, wanted: int | None, parameters: SearchSettings) -> int:
+        if self._snapshot.cut is not None:
+            if wanted is None:
+                return 0
+            raise QueryError(
+                f"dimensions = {wanted}: index {self.name} keeps D cut, which has all of them; "
+                "build it again with --expansion factors to choose",
+                field="dimensions",
+            )
         of_lsi = parameters.ranker.startswith("lsi")
         basis = self._snapshot.lsi if of_lsi else self._snapshot.eigenvectors
         built = int(basis.shape[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.arrays import Basis, Eigenvalues, Matrix, Scores
-from klsa_search.config import SearchSettings
+from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
+from klsa_search.config import SearchSettings, Settings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
+from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
 from klsa_search.features import Vocabulary
 from klsa_search.kernel import DocumentKernel, Postings
 from klsa_search.kernel.bounds import bounds_of_arrays
-from klsa_search.search.engine import Engine
+from klsa_search.search.engine import Engine, ExpandingEngine
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.sparse import open_sparse
@@ -24,35 +26,34 @@ from klsa_search.store.sparse import open_sparse
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The arrays of one generation, opened.
+    """The arrays of one generation, opened; which there are depends on how D is kept.
 
-    bm25, tfidf      postings of the two query kernels, over the same entries
+    bm25             postings of the query kernel
     engine           the k best by the BM25 postings, without a score for every document
     idf              (V,) w(t) of BM25
-    eigenvectors     U of the document kernel: (N, k) float32
-    eigenvalues      (k,)
+    eigenvalues      (k,) of the document kernel
+    eigenvectors     U: (N, k) float32; (N, 0) where D is cut
     expansion        D of the index's own spectral function, if it is stored whole
     expansion_key    what D was made with: spectral function, γ and head
-    neighbours       (N, N) the graph of coverage, if it was built
-    latent           the latent space, if it was built
-    lsi              U of the log-tf·idf features: (N, k) float32
-    lsi_eigenvalues  (k,)
+    cut              D cut to the strongest entries of its rows, if it is
+    latent_terms     (V, m) the latent space from the terms' side, m = 0 if it was not built
+    neighbour_count  documents that count as near
+    analysed         counts of the terms of some documents, from their text: (n, V) sparse
     """
 
     generation: Path
     vocabulary: Vocabulary
     bm25: Postings
-    tfidf: Postings
     engine: Engine
     idf: npt.NDArray[np.float32]
-    eigenvectors: Basis
     eigenvalues: Eigenvalues
+    eigenvectors: Basis
     expansion: Matrix | None
     expansion_key: tuple[str, float, int]
-    neighbours: sparse.csr_array | None
-    latent: LatentSpace | None
-    lsi: Basis
-    lsi_eigenvalues: Eigenvalues
+    cut: CutExpansion | None
+    latent_terms: Matrix
+    neighbour_count: int
+    analysed: Callable[[Positions], sparse.csr_array]
 
     def __len__(self) -> int:
         """N, the number of documents."""
@@ -61,6 +62,8 @@ class Snapshot:
     @cached_property
     def kernel(self) -> DocumentKernel:
         """The document kernel, opened when a spectral function first asks for its tail."""
+        if self.cut is not None:
+            return self.cut.kernel()
         mean = open_array(self.generation, "features_mean")
         return DocumentKernel(
             open_sparse(self.generation, "features", len(mean)),
@@ -69,9 +72,60 @@ class Snapshot:
         )
 
     @cached_property
-    def forward(self) -> sparse.csr_array:
-        """f(t,d): (N, V), the terms of each document, opened when feedback first asks for them."""
+    def expanding(self) -> ExpandingEngine | None:
+        """The engine of the default ranking where D is cut."""
+        if self.cut is None:
+            return None
+        return ExpandingEngine(
+            self.bm25, self.engine.bounds, self.idf, self.cut, self.latent_terms,
+            self.neighbour_count,
+        )  # fmt: skip
+
+    @cached_property
+    def neighbours(self) -> sparse.csr_array | None:
+        """W, what is near each document, with shares of sum 1: (N, N); None if it was not built."""
+        if self.cut is not None:
+            return self.cut.neighbours(self.neighbour_count)
+        if has_array(self.generation, "neighbours_starts"):
+            return open_sparse(self.generation, "neighbours", len(self))
+        return None
+
+    @cached_property
+    def latent(self) -> LatentSpace | None:
+        """The latent space, if it was built."""
+        dimensions = self.latent_terms.shape[1]
+        if not dimensions:
+            return None
+        return LatentSpace(
+            open_array(self.generation, "latent_documents")
+            if self.cut is None
+            else self.cut.latent(dimensions),
+            self.latent_terms,
+        )
+
+    @cached_property
+    def tfidf(self) -> Postings:
+        """Postings of LSI's inner product; not where D is cut."""
+        weights = open_array(self.generation, "postings_tfidf")
+        return Postings(self.bm25.starts, self.bm25.documents, weights, len(self))
+
+    @cached_property
+    def lsi(self) -> Basis:
+        """U of the log-tf·idf features: (N, k) float32; not where D is cut."""
+        return open_array(self.generation, "lsi_eigenvectors")
+
+    @cached_property
+    def lsi_eigenvalues(self) -> Eigenvalues:
+        """Their eigenvalues: (k,)."""
+        return open_array(self.generation, "lsi_eigenvalues")
+
+    @cached_property
+    def _forward(self) -> sparse.csr_array:
         return open_sparse(self.generation, "forward", len(self.vocabulary))
+
+    def counts_of(self, documents: Positions) -> sparse.csr_array:
+        """f(t,d) of some documents: (n, V) sparse; from their text where D is cut."""
+        return self._forward[documents] if self.cut is None else self.analysed(documents)
 
     def lsi_lengths(self, dimensions: int) -> Scores:
         """Lengths of the documents on the first dimensions of LSI: (N,); of all, computed once."""
@@ -83,16 +137,31 @@ class Snapshot:
     def _lsi_lengths(self) -> Scores:
         return _lengths(self.lsi, self.lsi_eigenvalues)
 
-    def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
-        """D of these parameters: as stored if it is that one, else from its factors."""
-        factors = FactoredExpansion.of(
+    @cached_property
+    def slope(self) -> float:
+        """S of a cut D = s · K."""
+        return self._factors(*self.expansion_key, len(self.eigenvalues)).slope
+
+    @cached_property
+    def mean_square(self) -> float:
+        """‖μ‖² of a cut D's features."""
+        return self.cut.mean_square if self.cut is not None else 0.0
+
+    def _factors(
+        self, spectral: str, gamma: float, head: int, dimensions: int
+    ) -> FactoredExpansion:
+        return FactoredExpansion.of(
             self.eigenvectors[:, :dimensions],
             self.eigenvalues[:dimensions],
-            SPECTRAL_FUNCTIONS[parameters.spectral](parameters.gamma),
-            head=parameters.head,
+            SPECTRAL_FUNCTIONS[spectral](gamma),
+            head=head,
             kernel=lambda: self.kernel,
         )
+
+    def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
+        """D of these parameters: as stored if it is that one, else from its factors."""
         key = (parameters.spectral, parameters.gamma, parameters.head)
+        factors = self._factors(*key, dimensions if self.cut is None else len(self.eigenvalues))
         # Where f is linear the tail is all of D, however many eigenvectors are asked for.
         same = dimensions >= self.eigenvectors.shape[1] or not factors.correction.any()
         if self.expansion is not None and same and key == self.expansion_key:
@@ -100,47 +169,48 @@ class Snapshot:
         return factors
 
 
-def open_snapshot(generation: Path, parameters: SearchSettings) -> Snapshot:
-    """Map the arrays of a generation; `parameters` are those it was built with.
+def open_snapshot(
+    generation: Path, settings: Settings, analysed: Callable[[Positions], sparse.csr_array]
+) -> Snapshot:
+    """Map the arrays of a generation; `settings` are those it was built with.
 
     Cost O(V) for the vocabulary; the rest is read on use.
     """
     starts = open_array(generation, "postings_starts")
-    documents = open_array(generation, "postings_documents")
-    eigenvectors = open_array(generation, "eigenvectors")
-    size = len(eigenvectors)
-
-    def postings(weights: str) -> Postings:
-        return Postings(starts, documents, open_array(generation, weights), size)
-
-    bm25 = postings("postings_bm25")
-    bounds = bounds_of_arrays(partial(open_array, generation), size)
+    vocabulary = Vocabulary(read_vocabulary(generation))
+    cut = None
+    if has_array(generation, "cut_rows"):
+        cut = cut_of_arrays(partial(open_array, generation))
+        size = len(cut.rows)
+        eigenvectors: Basis = np.zeros((size, 0), np.float32)
+    else:
+        eigenvectors = open_array(generation, "eigenvectors")
+        size = len(eigenvectors)
+    bm25 = Postings(
+        starts,
+        open_array(generation, "postings_documents"),
+        open_array(generation, "postings_bm25"),
+        size,
+    )
     return Snapshot(
         generation=generation,
-        vocabulary=Vocabulary(read_vocabulary(generation)),
+        vocabulary=vocabulary,
         bm25=bm25,
-        tfidf=postings("postings_tfidf"),
-        engine=Engine(bm25, bounds),
+        engine=Engine(bm25, bounds_of_arrays(partial(open_array, generation), size)),
         idf=open_array(generation, "idf"),
-        eigenvectors=eigenvectors,
         eigenvalues=open_array(generation, "eigenvalues"),
-        expansion=_optional(generation, "expansion"),
-        expansion_key=(parameters.spectral, parameters.gamma, parameters.head),
-        neighbours=open_sparse(generation, "neighbours", size)
-        if has_array(generation, "neighbours_starts")
+        eigenvectors=eigenvectors,
+        expansion=open_array(generation, "expansion")
+        if has_array(generation, "expansion")
         else None,
-        latent=LatentSpace(
-            open_array(generation, "latent_documents"), open_array(generation, "latent_terms")
-        )
-        if has_array(generation, "latent_documents")
-        else None,
-        lsi=open_array(generation, "lsi_eigenvectors"),
-        lsi_eigenvalues=open_array(generation, "lsi_eigenvalues"),
+        expansion_key=(settings.spectral, settings.gamma, settings.head),
+        cut=cut,
+        latent_terms=open_array(generation, "latent_terms")
+        if has_array(generation, "latent_terms")
+        else np.zeros((len(vocabulary), 0), np.float32),
+        neighbour_count=settings.neighbours,
+        analysed=analysed,
     )
-
-
-def _optional(generation: Path, name: str) -> Matrix | None:
-    return open_array(generation, name) if has_array(generation, name) else None
 
 
 def _lengths(basis: Basis, eigenvalues: Eigenvalues) -> Scores:

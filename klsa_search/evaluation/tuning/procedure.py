@@ -130,7 +130,7 @@ def tune_by_halves(
         )
     settings = index.settings.model_dump()
     # The first halves are searched by BM25 alone.
-    plain = {**settings, "dimensions": 1, "expansion_budget": 0, "coverage": 0.0, "latent": 0.0}
+    plain = {**settings, "dimensions": 1, "expansion": "factors", "coverage": 0.0, "latent": 0.0}
     with tempfile.TemporaryDirectory(prefix="klsa-tune-") as folder:
         first = build(halves.first, name="first", home=Path(folder), **plain)
         judgements = judge_by_first_halves(halves, first)

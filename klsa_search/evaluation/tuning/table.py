@@ -47,7 +47,7 @@ def measure_candidates(
                 index
                 if lengths == own
                 else build_like(
-                    index, home=Path(home), name="candidate", k1=k1, b=b, expansion_budget=0
+                    index, home=Path(home), name="candidate", k1=k1, b=b, expansion="factors"
                 )
             )
             for column, candidate in enumerate(candidates):

@@ -1,5 +1,7 @@
-"""The query engine: compiled BM25, exact, for one query or many."""
+"""The query engine: compiled ranking, for one query or many."""
 
 from klsa_search.search.engine.engine import Engine, warm_up
+from klsa_search.search.engine.expanded import Mix
+from klsa_search.search.engine.expanding import ExpandingEngine
 
-__all__ = ["Engine", "warm_up"]
+__all__ = ["Engine", "ExpandingEngine", "Mix", "warm_up"]

@@ -24,8 +24,8 @@ from klsa_search.search.engine.memory import (
     int64_at,
     uint32_at,
 )
-from klsa_search.selection import LOW, sort_descending
 from klsa_search.search.engine.terms import Table
+from klsa_search.selection import LOW, sort_descending
 
 PLACE_LEVELS = 2**14  # steps of the largest coordinate of a query
 SCANNED = 8  # postings looked at for each that would be merged
@@ -66,7 +66,7 @@ class Room(NamedTuple):
     bits       the same memory as whole numbers
     keys       (M + 1,) to select and to sort
     spare      (M + 1,)
-    impacts    (terms · (B + 1),) term by term, what the best hold of the terms; slot 0 holds nothing
+    impacts    (terms · (B + 1),) what the best hold of each term; slot 0 holds nothing
     alone      (B + 1,) T of the best by what they hold themselves
     near       (neighbours + 1,) slots of the nearest that are among the best
     shares     (neighbours + 1,) and their levels
@@ -277,8 +277,7 @@ def compared(document: int, held: Held, room: Room, centre: Any) -> np.float32:
     steps = inner_product(held.features, first, after, room.sums)
     facts, last = held.facts, held.facts.shape[1] - 1
     return np.float32(step * steps) * facts[document, last - 2] - (
-        scale * facts[document, last]
-        + facts[document, last - 1] * (mean - scale * mean_square)
+        scale * facts[document, last] + facts[document, last - 1] * (mean - scale * mean_square)
     )
 
 

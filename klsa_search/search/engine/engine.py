@@ -36,7 +36,7 @@ class Engine:
     """
 
     def __init__(self, postings: Postings, bounds: Bounds) -> None:
-        self._postings, self._bounds = postings, bounds
+        self._postings, self.bounds = postings, bounds
         self._of_thread = threading.local()
 
     def best(self, terms: Sequence[int], k: int) -> Answer:
@@ -88,7 +88,7 @@ class Engine:
         """Memory of this thread, made anew when a query asks for more results than any before."""
         scratch: Scratch | None = getattr(self._of_thread, "scratch", None)
         if scratch is None or scratch.room < k:
-            scratch = self._of_thread.scratch = Scratch(self._postings, self._bounds, k)
+            scratch = self._of_thread.scratch = Scratch(self._postings, self.bounds, k)
         return scratch
 
     def _by_row(self, terms: Sequence[int], k: int) -> Answer:

@@ -38,9 +38,9 @@ from klsa_search.search.engine.candidates import (
     place_query,
 )
 from klsa_search.search.engine.memory import int64_at
-from klsa_search.selection import LOW, select_largest, sort_descending
 from klsa_search.search.engine.terms import State, distinct_terms, table_of
 from klsa_search.search.engine.topk import best_keys
+from klsa_search.selection import LOW, select_largest, sort_descending
 
 SUMS = 2.0**30
 AHEAD = 6  # candidates for which memory is asked for in advance
@@ -240,7 +240,7 @@ def _factors(
     angle: np.float32,
     centre: Any,
 ) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """What E, T, L and X are multiplied by: their shares over their lengths on the seeds."""
+    """Shares of E, T, L (in steps) and X over their lengths on the seeds."""
     if not mix.unit_length:
         return (
             np.float32(mix.expansion),
@@ -248,18 +248,18 @@ def _factors(
             np.float32(mix.latent) * angle,
             np.float32(mix.lexical) * top,
         )
-    e, t, l, x = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+    e, t, a, x = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     for slot in range(1, seeds + 1):
         document = int(room.documents[slot])
         e += max(compared(document, held, room, centre), np.float32(0)) ** 2
         if mix.coverage > 0:
             t += room.scores[slot] ** 2
-        l += np.float32(max(cosine(held.cards[document], room.place), 0)) ** 2
+        a += np.float32(max(cosine(held.cards[document], room.place), 0)) ** 2
         x += _power(room.lexical[slot], mix.lexical_sharpness) ** 2
     return (
         _over(mix.expansion, e),
         _over(mix.coverage, t),
-        _over(mix.latent, l),
+        _over(mix.latent, a),
         _over(mix.lexical, x),
     )
 
@@ -275,7 +275,7 @@ def _score(
     held: Held, room: Room, mix: Mix, terms: int, best: int, count: int, size: int, factors: Any
 ) -> None:
     """Give every candidate its first score."""
-    e, t, l, x = factors
+    e, t, a, x = factors
     scores, expanded, documents = room.scores, room.expanded, room.documents
     for slot in range(1, size + 1):
         scores[slot] = e * expanded[slot]
@@ -292,7 +292,7 @@ def _score(
         for slot in range(1, size + 1):
             prefetch(cards, documents[min(slot + AHEAD, size)] * cards.shape[1])
             steps = cosine(cards[documents[slot]], place)
-            scores[slot] += l * _cut(np.float32(steps), mix)
+            scores[slot] += a * _cut(np.float32(steps), mix)
 
 
 @compiled
@@ -378,7 +378,7 @@ def _cut(value: np.float32, mix: Mix) -> np.float32:
 
 @inlined
 def _power(base: np.float32, exponent: float) -> np.float32:
-    """base ** exponent; whole exponents, the usual ones, by squaring."""
+    """Base ** exponent; whole exponents, the usual ones, by squaring."""
     whole = int(exponent)
     if whole != exponent:
         return np.float32(base**exponent)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
-from klsa_search.expansion.cut import ENTRIES, CutExpansion
+from klsa_search.expansion.cut import CutExpansion
 from klsa_search.kernel.bounds import Bounds
 from klsa_search.kernel.postings import Postings
 from klsa_search.search.engine.candidates import Held, Room
@@ -25,7 +25,7 @@ RESULTS: Final = 2**18
 
 REFINED: Final = 64
 """Candidates that are scored by the whole formula, for up to 16 results."""
-MOST_REFINED: Final = 320
+MOST_REFINED: Final = 640
 
 
 class ExpandingEngine:
@@ -112,7 +112,7 @@ class ExpandingEngine:
         return held[2], held[3]
 
     def _room(self, wide: int, seeds: int) -> Room:
-        size = wide + min(self._postings.size, seeds * ENTRIES) + 1
+        size = wide + min(self._postings.size, seeds * self._held.rows.shape[1]) + 1
         scores = np.zeros(size, np.float32)
         return Room(
             slots=np.zeros(self._postings.size, np.int32),

@@ -70,7 +70,7 @@ def _rank(snapshot: Snapshot, query: QueryTerms, feedback: Feedback) -> Scores:
     best, scores = top_z(row, DOCUMENTS)
     if not len(best):
         return row
-    fed = enlarged(query, snapshot.forward[best], scores, feedback)
+    fed = enlarged(query, snapshot.counts_of(best), scores, feedback)
     return snapshot.bm25.query_row(fed.numbers, fed.counts)
 
 

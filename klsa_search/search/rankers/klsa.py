@@ -23,23 +23,17 @@ import numpy as np
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.expansion import coverage, top_z
+from klsa_search.expansion.coverage import BEST, POWER
+from klsa_search.search.engine import Mix
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.lexical import rank_bm25
 from klsa_search.search.snapshot import Snapshot
-
-COVERAGE_POWER = 3  # a seed counts by the cube of its coverage
-BEST = 300
-"""Documents of the query kernel whose terms count for coverage.
-
-100 rank as well as 300, and all of them a little worse: far down the list a term of the query is
-mostly an accident.
-"""
 
 
 def rank_klsa(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
-    """Score by Kernel LSA; α = 0 is BM25, to the bit.
+    """Score every document by Kernel LSA, exactly; α = 0 is BM25, to the bit.
 
     Cost O(z · N) for an expansion stored whole, else O(nnz + N · k); O(N · m) for the latent part
     and the edges of the nearest documents for coverage.
@@ -55,7 +49,7 @@ def rank_klsa(
         covered = coverage(
             snapshot.bm25, snapshot.neighbours, query.numbers, query.counts, snapshot.idf, best
         )
-        weights = weights * (covered[seeds] / covered[seeds].max()) ** COVERAGE_POWER
+        weights = weights * (covered[seeds] / covered[seeds].max()) ** POWER
         parts.append((parameters.coverage, covered))
     if parameters.latent and snapshot.latent is not None:
         parts.append((parameters.latent, snapshot.latent.cosines(query.numbers, query.counts)))
@@ -80,3 +74,23 @@ def _scaled(part: Scores, seeds: Positions, parameters: SearchSettings) -> Score
     # Not by BLAS, whose bits change with its threads.
     length = np.sqrt(np.einsum("n,n->", at_seeds, at_seeds, dtype=np.float64))
     return positive / np.float32(length) if length else positive
+
+
+def mix_of(snapshot: Snapshot, parameters: SearchSettings) -> Mix:
+    """The parameters as the engine of a cut D takes them."""
+    alpha = parameters.alpha
+    return Mix(
+        seeds=parameters.z,
+        best=max(BEST, parameters.z),
+        refined=0,
+        expansion=alpha * (1 - parameters.coverage - parameters.latent),
+        coverage=alpha * parameters.coverage,
+        latent=alpha * parameters.latent,
+        lexical=1 - alpha,
+        sharpness=parameters.sharpness,
+        lexical_sharpness=parameters.lexical_sharpness,
+        coverage_power=float(POWER),
+        unit_length=parameters.unit_length,
+        slope=snapshot.slope,
+        mean_square=snapshot.mean_square,
+    )
