@@ -76,7 +76,9 @@ def nearest_rows(
         kernel.features.indices,
         kernel.features.data.astype(np.float32, copy=False),
     )
-    postings = cut_postings(kernel.features, effort.cut)
+    lengths = np.sqrt(kernel.diagonal)
+    inverse = np.divide(1.0, lengths, out=np.zeros(N), where=lengths > 0)
+    postings = cut_postings(kernel.features, np.sqrt(inverse).astype(np.float32), effort.cut)
     centring = (
         kernel.scales.astype(np.float32),
         kernel.towards_mean.astype(np.float32),

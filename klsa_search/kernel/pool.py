@@ -1,6 +1,8 @@
 """The pool of a document: those whose K with it is worth computing.
 
-Partial sums over postings that hold, of each feature, its strongest documents only.
+Partial sums over postings that hold, of each feature, its strongest documents only. A posting is
+scaled by (K(x,x))^-¼: without it long documents crowd the postings, and documents that are the mean
+crowd the pool.
 """
 
 from __future__ import annotations
@@ -18,8 +20,10 @@ CutPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np
 """Where each feature's postings begin, their documents in ascending order, their values."""
 
 
-def cut_postings(features: sparse.csr_array, cut: int) -> CutPostings:
-    """Postings of each feature, cut to its strongest.
+def cut_postings(
+    features: sparse.csr_array, scales: npt.NDArray[np.float32], cut: int
+) -> CutPostings:
+    """Postings of each feature, times the documents' scales, cut to its strongest.
 
     None for a feature of a single document. Cost O(nnz); memory 8 bytes for each of them while it
     works, and 8 for each posting that stays.
@@ -31,16 +35,16 @@ def cut_postings(features: sparse.csr_array, cut: int) -> CutPostings:
     documents = np.empty(starts[-1], np.int32)
     values = np.empty(starts[-1], np.float32)
     _cut(
-        by_feature.indptr, by_feature.indices, by_feature.data.astype(np.float32, copy=False),
-        starts, documents, values,
+        by_feature.indptr, by_feature.indices, by_feature.data, scales,
+        starts, documents, values, np.empty(sizes.max(initial=0), np.float32),
     )  # fmt: skip
     return starts, documents, values
 
 
 @compiled
 def _cut(
-    whole: Any, documents: Any, weights: Any,
-    starts: Any, kept_documents: Any, kept_values: Any,
+    whole: Any, documents: Any, weights: Any, scales: Any,
+    starts: Any, kept_documents: Any, kept_values: Any, scaled: Any,
 ) -> None:  # fmt: skip
     """Of equal values the first documents stay."""
     for feature in range(len(starts) - 1):
@@ -49,7 +53,8 @@ def _cut(
         kept = starts[feature + 1] - at
         if kept == 0:
             continue
-        scaled = weights[begin : begin + size]
+        for i in range(size):
+            scaled[i] = weights[begin + i] * scales[documents[begin + i]]
         level = np.float32(-1)
         level_room = 0
         if kept < size:

@@ -268,10 +268,10 @@ class Index:
             raise QueryError(error.message, field=error.field) from None
         self._refuse_beyond_cut(chosen)
         for name, built in (
-            ("coverage", self._snapshot.cut or self._snapshot.neighbours),
-            ("latent", self._snapshot.latent_terms.shape[1]),
+            ("coverage", self._snapshot.cut is not None or self._snapshot.neighbours is not None),
+            ("latent", self._snapshot.latent_terms is not None),
         ):
-            if getattr(chosen, name) and (built is None or built == 0):
+            if getattr(chosen, name) and not built:
                 raise QueryError(
                     f"{name} = {getattr(chosen, name)}: index {self.name} was built without it; "
                     f"ask for {name} = 0, or build it again with --{name} above 0",

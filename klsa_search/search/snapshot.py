@@ -36,7 +36,7 @@ class Snapshot:
     expansion        D of the index's own spectral function, if it is stored whole
     expansion_key    what D was made with: spectral function, γ and head
     cut              D cut to the strongest entries of its rows, if it is
-    latent_terms     (V, m) the latent space from the terms' side, m = 0 if it was not built
+    latent_terms     (V, m) the latent space from the terms' side, if it was built
     neighbour_count  documents that count as near
     analysed         counts of the terms of some documents, from their text: (n, V) sparse
     """
@@ -51,7 +51,7 @@ class Snapshot:
     expansion: Matrix | None
     expansion_key: tuple[str, float, int]
     cut: CutExpansion | None
-    latent_terms: Matrix
+    latent_terms: Matrix | None
     neighbour_count: int
     analysed: Callable[[Positions], sparse.csr_array]
 
@@ -74,7 +74,7 @@ class Snapshot:
     @cached_property
     def expanding(self) -> ExpandingEngine | None:
         """The engine of the default ranking where D is cut."""
-        if self.cut is None:
+        if self.cut is None or self.latent_terms is None:
             return None
         return ExpandingEngine(
             self.bm25, self.engine.bounds, self.idf, self.cut, self.latent_terms,
@@ -93,15 +93,14 @@ class Snapshot:
     @cached_property
     def latent(self) -> LatentSpace | None:
         """The latent space, if it was built."""
-        dimensions = self.latent_terms.shape[1]
-        if not dimensions:
+        if self.latent_terms is None:
             return None
-        return LatentSpace(
+        documents = (
             open_array(self.generation, "latent_documents")
             if self.cut is None
-            else self.cut.latent(dimensions),
-            self.latent_terms,
+            else self.cut.latent(self.latent_terms.shape[1])
         )
+        return LatentSpace(documents, self.latent_terms)
 
     @cached_property
     def tfidf(self) -> Postings:
@@ -192,7 +191,7 @@ def open_snapshot(
         open_array(generation, "postings_bm25"),
         size,
     )
-    return Snapshot(
+    snapshot = Snapshot(
         generation=generation,
         vocabulary=vocabulary,
         bm25=bm25,
@@ -200,17 +199,22 @@ def open_snapshot(
         idf=open_array(generation, "idf"),
         eigenvalues=open_array(generation, "eigenvalues"),
         eigenvectors=eigenvectors,
-        expansion=open_array(generation, "expansion")
-        if has_array(generation, "expansion")
-        else None,
+        expansion=_optional(generation, "expansion"),
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         cut=cut,
-        latent_terms=open_array(generation, "latent_terms")
-        if has_array(generation, "latent_terms")
-        else np.zeros((len(vocabulary), 0), np.float32),
+        latent_terms=_optional(generation, "latent_terms"),
         neighbour_count=settings.neighbours,
         analysed=analysed,
     )
+    if cut is None:
+        # Mapped now, so that who holds an index that is deleted goes on getting answers.
+        for name in ("neighbours", "latent", "tfidf", "lsi", "lsi_eigenvalues"):
+            getattr(snapshot, name)
+    return snapshot
+
+
+def _optional(generation: Path, name: str) -> Matrix | None:
+    return open_array(generation, name) if has_array(generation, name) else None
 
 
 def _lengths(basis: Basis, eigenvalues: Eigenvalues) -> Scores:

@@ -13,7 +13,8 @@ from tests.worlds import counts_of, random_documents
 
 
 @pytest.mark.parametrize("asked", [1, 3, 16, 17, 40])
-def test_coverage_is_its_definition(asked):
+@pytest.mark.parametrize("best", [np.arange(60), np.array([41, 3, 17, 8]), np.arange(0)])
+def test_coverage_is_its_definition(asked, best):
     counts = counts_of(*random_documents(60, 40))
     impacts = bm25.query_impacts(counts, k1=1.2, b=0.75)
     idf = bm25.inverse_document_frequencies(counts).astype(np.float32)
@@ -22,9 +23,10 @@ def test_coverage_is_its_definition(asked):
     terms = np.arange(40)[-asked:]
     query = np.arange(1, asked + 1, dtype=np.float32)
 
-    sat = impacts.toarray()[:, terms] / idf[terms]
+    counting = np.isin(np.arange(60), best)[:, None]
+    sat = counting * impacts.toarray()[:, terms] / idf[terms]
     y = sat + NEIGHBOURHOOD * W.toarray() @ sat
     expected = (y / (y + HALF)) @ (query * idf[terms])
-    found = coverage(Postings.of(impacts), W, terms, query, idf)
+    found = coverage(Postings.of(impacts), W, terms, query, idf, best)
     assert found.dtype == np.float32
     assert found == pytest.approx(expected, rel=1e-5)

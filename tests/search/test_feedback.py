@@ -103,7 +103,7 @@ def test_a_model_of_weight_0_is_bm25_to_the_bit(index, ranker):
     row = snapshot.bm25.query_row(query.numbers, query.counts)
     best = np.argsort(-row, kind="stable")[:DOCUMENTS]
     method = replace(METHODS[ranker], original=1.0, model=0.0)
-    same = enlarged(query, snapshot.forward[best], row[best], method)
+    same = enlarged(query, snapshot.counts_of(best), row[best], method)
     assert len(same.numbers) > len(query.numbers)
     assert np.array_equal(snapshot.bm25.query_row(same.numbers, same.counts), row)
 

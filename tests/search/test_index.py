@@ -51,6 +51,7 @@ def test_the_answer_names_its_parameters(index):
         "coverage": 0.4,
         "latent": 0.2,
         "lexical_sharpness": 8.0,
+        "exact": False,
         "dimensions": 1,
     }
     results = index.search("supersonic", ranker="lsi")
