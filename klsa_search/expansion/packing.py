@@ -93,4 +93,5 @@ def unpack_table(table: _Packed) -> sparse.csr_array:
 
 
 def _levels(values: npt.NDArray[np.floating], steps: _Steps) -> _Packed:
-    return np.maximum(np.rint(values / steps), 1).astype(np.uint32)
+    levels: _Packed = np.maximum(np.rint(values / steps), 1).astype(np.uint32)
+    return levels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,12 +13,12 @@ from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
 from klsa_search.collection.model import Document
 from klsa_search.config import SearchSettings
-from klsa_search.errors import QueryError, SettingsError
+from klsa_search.errors import QueryError
 from klsa_search.expansion import top_z
-from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.engine import ExpandingEngine
-from klsa_search.search.query import UNKNOWN, QueryTerms, TermNumbers
+from klsa_search.search.parameters import Parameters, whole_number
+from klsa_search.search.query import QueryTerms, TermNumbers, counts_of_texts
 from klsa_search.search.rankers import RANKERS, USES
 from klsa_search.search.rankers.klsa import mix_of
 from klsa_search.search.results import Hit, Results
@@ -26,9 +26,6 @@ from klsa_search.search.snapshot import open_snapshot
 from klsa_search.search.snippet import snippet
 from klsa_search.store import DocumentReader, read_manifest
 from klsa_search.store.generations import check_sizes
-
-_REMEMBERED: Final = 1000
-"""Sets of parameters that were checked before."""
 
 
 class Index:
@@ -49,10 +46,10 @@ class Index:
         self._defaults = SearchSettings(
             **{name: getattr(self.settings, name) for name in SearchSettings.model_fields}
         )
-        self._checked: dict[tuple[Any, ...], SearchSettings] = {}
-        self._snapshot = open_snapshot(generation, self.settings, self._counts)
+        self._snapshot = open_snapshot(generation, self.settings, self._analysed)
         self._numbers = TermNumbers(self.analyzer, self._snapshot.vocabulary)
         self._documents = DocumentReader(generation)
+        self._parameters = Parameters(self.name, self._defaults, self._snapshot)
 
     def __len__(self) -> int:
         """N, the number of documents."""
@@ -70,8 +67,8 @@ class Index:
         parameters  fields of `SearchSettings`: `ranker`, `alpha`, `z`, `spectral`, ...
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
-        chosen = self._parameters(parameters)
-        return self._scores(query, chosen, self._dimensions(dimensions, chosen))
+        chosen = self._parameters.checked(parameters)
+        return self._scores(query, chosen, self._parameters.dimensions(dimensions, chosen))
 
     def rank(
         self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
@@ -80,9 +77,9 @@ class Index:
 
         Only documents with a score above 0; ties by document order. See `scores`.
         """
-        k = _whole("k", k)
-        chosen = self._parameters(parameters)
-        return self._best(query, k, chosen, self._dimensions(dimensions, chosen))
+        k = whole_number("k", k)
+        chosen = self._parameters.checked(parameters)
+        return self._best(query, k, chosen, self._parameters.dimensions(dimensions, chosen))
 
     def rank_many(
         self,
@@ -97,9 +94,9 @@ class Index:
 
         With the ranker bm25 the threads work at the same time, in code that needs no GIL.
         """
-        k = _whole("k", k)
-        chosen = self._parameters(parameters)
-        used = self._dimensions(dimensions, chosen)
+        k = whole_number("k", k)
+        chosen = self._parameters.checked(parameters)
+        used = self._parameters.dimensions(dimensions, chosen)
 
         def work(some: Sequence[str]) -> list[tuple[Positions, Scores]]:
             if chosen.ranker == "bm25":
@@ -114,15 +111,15 @@ class Index:
                 ]
             return [self._best(query, k, chosen, used) for query in some]
 
-        return in_parallel(work, queries, _whole("threads", threads))
+        return in_parallel(work, queries, whole_number("threads", threads))
 
     def search(
         self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
     ) -> Results:
         """Return the k best documents with titles, snippets and metadata. See `rank`."""
-        k = _whole("k", k)
-        chosen = self._parameters(parameters)
-        used = self._dimensions(dimensions, chosen)
+        k = whole_number("k", k)
+        chosen = self._parameters.checked(parameters)
+        used = self._parameters.dimensions(dimensions, chosen)
         if chosen.ranker == "bm25" or self._by_candidates(chosen):
             positions, values = self._best(query, k, chosen, used)
             # Every impact is above 0, so a document that holds a term is a match.
@@ -169,7 +166,7 @@ class Index:
         def work(some: Sequence[str]) -> list[Results]:
             return [self.search(query, k, dimensions=dimensions, **parameters) for query in some]
 
-        return in_parallel(work, queries, _whole("threads", threads))
+        return in_parallel(work, queries, whole_number("threads", threads))
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Return the document of that id as it was indexed; DocumentNotFound."""
@@ -220,107 +217,9 @@ class Index:
         assert engine is not None
         return engine
 
-    def _counts(self, positions: Positions) -> sparse.csr_array:
+    def _analysed(self, positions: Positions) -> sparse.csr_array:
         """f(t,d) of some documents, from their text: (n, V)."""
-        numbers = self._snapshot.vocabulary.numbers
-        counted = [
-            QueryTerms.of(
-                numbers.get(term, UNKNOWN)
-                for text in (document.title, document.text)
-                for term in self.analyzer.terms(text)
-            )
-            for document in self._documents.at(positions)
-        ]
-        starts = np.concatenate(([0], np.cumsum([len(one.numbers) for one in counted])))
-        return sparse.csr_array(
-            (
-                np.concatenate([one.counts for one in counted]),
-                np.concatenate([one.numbers for one in counted]),
-                starts,
-            ),
-            shape=(len(counted), len(numbers)),
-        )
-
-    def _parameters(self, given: dict[str, Any]) -> SearchSettings:
-        """Check the parameters of a search, or remember that they were: that takes 50 µs."""
-        if not given:
-            return self._defaults
-        # 1, 1.0 and True are equal and not all of them allowed: the type belongs to the key.
-        key = tuple((name, type(value), value) for name, value in given.items())
-        try:
-            return self._checked[key]
-        except (KeyError, TypeError):  # new, or not even hashable
-            chosen = self._check(given)
-        if len(self._checked) >= _REMEMBERED:
-            self._checked.clear()
-        self._checked[key] = chosen
-        return chosen
-
-    def _check(self, given: dict[str, Any]) -> SearchSettings:
-        changes = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in given.items()
-            if value is not None
-        }
-        try:
-            chosen = SearchSettings.checked({**self._defaults.model_dump(), **changes})
-        except SettingsError as error:
-            raise QueryError(error.message, field=error.field) from None
-        self._refuse_beyond_cut(chosen)
-        for name, built in (
-            ("coverage", self._snapshot.cut is not None or self._snapshot.neighbours is not None),
-            ("latent", self._snapshot.latent_terms is not None),
-        ):
-            if getattr(chosen, name) and not built:
-                raise QueryError(
-                    f"{name} = {getattr(chosen, name)}: index {self.name} was built without it; "
-                    f"ask for {name} = 0, or build it again with --{name} above 0",
-                    field=name,
-                )
-        return chosen
-
-    def _refuse_beyond_cut(self, chosen: SearchSettings) -> None:
-        """Refuse what a cut D cannot answer."""
-        if self._snapshot.cut is None:
-            return
-        field = None
-        if chosen.ranker.startswith("lsi"):
-            field = "ranker"
-        elif not multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
-            field = "head" if chosen.head else "spectral"
-        if field is not None:
-            raise QueryError(
-                f"{field} = {getattr(chosen, field)}: index {self.name} keeps D cut, for the "
-                "ranker klsa with spectral = gvsm and head = 0 alone; build it again with "
-                "--expansion factors",
-                field=field,
-            )
-
-    def _dimensions(self, wanted: int | None, parameters: SearchSettings) -> int:
-        if self._snapshot.cut is not None:
-            if wanted is None:
-                return 0
-            raise QueryError(
-                f"dimensions = {wanted}: index {self.name} keeps D cut, which has all of them; "
-                "build it again with --expansion factors to choose",
-                field="dimensions",
-            )
-        of_lsi = parameters.ranker.startswith("lsi")
-        basis = self._snapshot.lsi if of_lsi else self._snapshot.eigenvectors
-        built = int(basis.shape[1])
-        if wanted is None:
-            return built
-        if not _whole("dimensions", wanted) <= max(built, 1):
-            raise QueryError(
-                f"dimensions = {wanted}: index {self.name} was built with {built}; "
-                "ask for fewer, or build it again with more",
-                field="dimensions",
-            )
-        return wanted
-
-
-def _whole(name: str, value: object) -> int:
-    """Take any kind of whole number of at least 1, Python's or NumPy's."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
-        return int(value)
-    raise QueryError(f"{name} = {value!r}: a whole number of at least 1 is needed", field=name)
+        vocabulary = self._snapshot.vocabulary
+        documents = self._documents.at(positions)
+        texts = ((document.title, document.text) for document in documents)
+        return counts_of_texts(texts, self.analyzer, vocabulary)

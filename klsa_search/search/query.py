@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from klsa_search.analysis import Analyzer
 from klsa_search.features import Vocabulary
@@ -72,3 +73,24 @@ class QueryTerms:
             np.array([number for number, _ in counted], dtype=np.int64),
             np.array([count for _, count in counted], dtype=np.float32),
         )
+
+
+def counts_of_texts(
+    texts: Iterable[Sequence[str]], analyzer: Analyzer, vocabulary: Vocabulary
+) -> sparse.csr_array:
+    """f(t,d) of documents given as their parts, such as title and text: (n, V) sparse float32.
+
+    Cost: the analysis of the texts.
+    """
+    counted = [
+        QueryTerms.of(
+            vocabulary.numbers.get(term, UNKNOWN) for part in parts for term in analyzer.terms(part)
+        )
+        for parts in texts
+    ]
+    starts = np.cumsum([0, *(len(one.numbers) for one in counted)])
+    numbers = np.concatenate([np.zeros(0, np.int64), *(one.numbers for one in counted)])
+    counts = np.concatenate([np.zeros(0, np.float32), *(one.counts for one in counted)])
+    return sparse.csr_array(
+        (counts, numbers, starts), shape=(len(counted), len(vocabulary.numbers))
+    )

@@ -23,6 +23,7 @@ from klsa_search.errors import (
 from klsa_search.progress import PHASES
 from klsa_search.search.rankers import RANKERS
 from klsa_search.store import verify
+from klsa_search.store.manifest import FORMAT_VERSION
 from tests.conftest import ROOT
 from tests.worlds import random_documents
 
@@ -214,7 +215,9 @@ def test_damage_is_noticed(tmp_path):
 def test_another_format_is_refused_with_the_next_step(tmp_path):
     index = build(RECORDS, name="a", home=tmp_path)
     path = index.path / "manifest.json"
-    path.write_text(path.read_text().replace('"format_version": 2', '"format_version": 99'))
+    path.write_text(
+        path.read_text().replace(f'"format_version": {FORMAT_VERSION}', '"format_version": 99')
+    )
     with pytest.raises(FormatUnsupported, match=r"holds format 99, this version reads 2: rebuild"):
         open_index(tmp_path / "a")
     path.write_text("{")

@@ -14,21 +14,15 @@ is no candidate, or if step 4 thinks far too little of it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import compiled, inlined
-from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine import state as s
 from klsa_search.search.engine.candidates import (
-    Held,
-    Room,
-    add_features,
-    borrowed_held,
-    borrowed_room,
     clear_features,
     compared,
     cosine,
@@ -38,32 +32,21 @@ from klsa_search.search.engine.candidates import (
     place_query,
 )
 from klsa_search.search.engine.memory import int64_at
+from klsa_search.search.engine.room import Held, Room, borrowed_held, borrowed_room
+from klsa_search.search.engine.seeds import (
+    Mix,
+    add_rows,
+    add_seed_features,
+    factors_of,
+    power,
+    weigh_seeds,
+)
 from klsa_search.search.engine.terms import State, distinct_terms, table_of
 from klsa_search.search.engine.topk import best_keys
 from klsa_search.selection import LOW, select_largest, sort_descending
 
-SUMS = 2.0**30
 AHEAD = 6  # candidates for which memory is asked for in advance
 LINE = 16  # entries of a cache line
-NEGLIGIBLE = 0.002  # share of the first seed's weight below which a seed adds nothing
-
-
-class Mix(NamedTuple):
-    """The parameters of a search, as the compiled code takes them."""
-
-    seeds: int  # z
-    best: int
-    refined: int
-    expansion: float  # shares of the parts, α in them
-    coverage: float
-    latent: float
-    lexical: float
-    sharpness: float
-    lexical_sharpness: float
-    coverage_power: float
-    unit_length: bool
-    slope: float  # of D over K
-    mean_square: float
 
 
 @compiled
@@ -90,12 +73,12 @@ def search_expanded(
     top = _enter(state, room, count, best, seeds)
     look_up_impacts(table, terms, held, room, best)
     angle = place_query(table, terms, held, room)
-    weights = _weights(held, room, mix, terms, best, seeds, top)
-    size = _add_rows(held, room, mix, seeds, count, weights)
-    centre = _add_features(held, room, mix, seeds, weights)
-    factors = _factors(held, room, mix, seeds, top, angle, centre)
+    weights = weigh_seeds(held, room, mix, terms, best, seeds, top)
+    size = add_rows(held, room, mix, seeds, count, weights)
+    centre = add_seed_features(held, room, mix, seeds, weights)
+    factors = factors_of(held, room, mix, seeds, top, angle, centre)
     _score(held, room, mix, terms, best, count, size, factors)
-    refined = min(size, max(mix.refined, 0))
+    refined = min(size, mix.refined)
     _refine(held, room, mix, terms, best, size, refined, factors, centre)
     found = _answer(room, size, refined, k, documents, scores)
     for slot in range(1, size + 1):
@@ -157,120 +140,6 @@ def _enter(state: State, room: Room, count: int, best: int, seeds: int) -> np.fl
 
 
 @compiled
-def _weights(
-    held: Held, room: Room, mix: Mix, terms: int, best: int, seeds: int, top: np.float32
-) -> npt.NDArray[np.float32]:
-    """Weights of the seeds: k_q, sharpened, times the power of their coverage."""
-    weights = np.empty(seeds, np.float32)
-    largest = np.float32(0)
-    for i in range(seeds):
-        weights[i] = top * _power(room.lexical[i + 1], mix.sharpness)
-        if mix.coverage > 0:
-            document = int(room.documents[i + 1])
-            room.scores[i + 1] = covered(
-                held.rows[document], i + 1, terms, best + 1, room.slots, room
-            )
-            largest = max(largest, room.scores[i + 1])
-    if mix.coverage > 0:
-        for i in range(seeds):
-            weights[i] *= _power(room.scores[i + 1] / largest, mix.coverage_power)
-    return weights
-
-
-@compiled
-def _add_rows(
-    held: Held, room: Room, mix: Mix, seeds: int, size: int, weights: npt.NDArray[np.float32]
-) -> int:
-    """Add up the rows of the seeds; returns the last slot. A negligible weight becomes 0."""
-    least = np.float32(NEGLIGIBLE) * weights[0]
-    for i in range(seeds):
-        if weights[i] < least:
-            weights[i] = 0
-            continue
-        seed = int(room.documents[i + 1])
-        weight = np.float32(mix.slope) * weights[i]
-        room.expanded[i + 1] += weight * held.scales[seed, 1]
-        step = weight * held.scales[seed, 0]
-        for entry in held.rows[seed]:
-            if entry == 0:
-                break
-            document = entry >> np.uint32(8)
-            slot = room.slots[document]
-            if slot == 0:
-                size += 1
-                slot = size
-                room.slots[document] = slot
-                room.documents[slot] = document
-                room.expanded[slot] = 0
-            room.expanded[np.uint32(slot)] += step * np.float32(entry & np.uint32(LEVELS))
-    return size
-
-
-@compiled
-def _add_features(
-    held: Held, room: Room, mix: Mix, seeds: int, weights: npt.NDArray[np.float32]
-) -> tuple[np.float32, np.float32, np.float32, float]:
-    """Add up the features of the seeds, in steps that keep the sums within 2^30.
-
-    Returns what centring takes off: Σ weight · S, Σ weight · SΦμ and ‖μ‖²; and one step.
-    """
-    scale, mean, largest = np.float32(0), np.float32(0), 0.0
-    last = held.facts.shape[1] - 1
-    for i in range(seeds):
-        seed = int(room.documents[i + 1])
-        weight = np.float32(mix.slope) * weights[i]
-        scale += weight * held.facts[seed, last - 1]
-        mean += weight * held.facts[seed, last]
-        largest += weight * held.facts[seed, last - 2] * LEVELS
-    steps = np.float32(SUMS / largest) if largest > 0 else np.float32(0)
-    for i in range(seeds):
-        if weights[i] > 0:
-            weight = np.float32(mix.slope) * weights[i] * steps
-            add_features(int(room.documents[i + 1]), weight, held, room)
-    return scale, mean, np.float32(mix.mean_square), 1.0 / steps if steps > 0 else 0.0
-
-
-@compiled
-def _factors(
-    held: Held,
-    room: Room,
-    mix: Mix,
-    seeds: int,
-    top: np.float32,
-    angle: np.float32,
-    centre: Any,
-) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """Shares of E, T, L (in steps) and X over their lengths on the seeds."""
-    if not mix.unit_length:
-        return (
-            np.float32(mix.expansion),
-            np.float32(mix.coverage),
-            np.float32(mix.latent) * angle,
-            np.float32(mix.lexical) * top,
-        )
-    e, t, a, x = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-    for slot in range(1, seeds + 1):
-        document = int(room.documents[slot])
-        e += max(compared(document, held, room, centre), np.float32(0)) ** 2
-        if mix.coverage > 0:
-            t += room.scores[slot] ** 2
-        a += np.float32(max(cosine(held.cards[document], room.place), 0)) ** 2
-        x += _power(room.lexical[slot], mix.lexical_sharpness) ** 2
-    return (
-        _over(mix.expansion, e),
-        _over(mix.coverage, t),
-        _over(mix.latent, a),
-        _over(mix.lexical, x),
-    )
-
-
-@inlined
-def _over(share: float, square: np.float32) -> np.float32:
-    """Share over length; a part that is 0 on every seed counts as it is."""
-    return np.float32(share / np.sqrt(square)) if square > 0 else np.float32(share)
-
-
-@compiled
 def _score(
     held: Held, room: Room, mix: Mix, terms: int, best: int, count: int, size: int, factors: Any
 ) -> None:
@@ -286,7 +155,7 @@ def _score(
             scores[slot] += t * alone[slot]
     lexical = room.lexical
     for slot in range(1, count + 1):
-        scores[slot] += x * _power(lexical[slot], mix.lexical_sharpness)
+        scores[slot] += x * power(lexical[slot], mix.lexical_sharpness)
     if mix.latent > 0:
         cards, place = held.cards, room.place
         for slot in range(1, size + 1):
@@ -374,18 +243,3 @@ def sortable(bits: np.int32) -> np.int64:
 @inlined
 def _cut(value: np.float32, mix: Mix) -> np.float32:
     return max(value, np.float32(0)) if mix.unit_length else value
-
-
-@inlined
-def _power(base: np.float32, exponent: float) -> np.float32:
-    """Base ** exponent; whole exponents, the usual ones, by squaring."""
-    whole = int(exponent)
-    if whole != exponent:
-        return np.float32(base**exponent)
-    result, square = np.float32(1), base
-    while whole > 0:
-        if whole & 1:
-            result *= square
-        square *= square
-        whole >>= 1
-    return result

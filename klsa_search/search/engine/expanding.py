@@ -14,8 +14,9 @@ from klsa_search.arrays import Positions, Scores
 from klsa_search.expansion.cut import CutExpansion
 from klsa_search.kernel.bounds import Bounds
 from klsa_search.kernel.postings import Postings
-from klsa_search.search.engine.candidates import Held, Room
-from klsa_search.search.engine.expanded import Mix, search_expanded, search_expanded_many
+from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
+from klsa_search.search.engine.room import Held, Room
+from klsa_search.search.engine.seeds import Mix
 from klsa_search.search.engine.state import MAX_TERMS, K, Scratch
 
 Answer = tuple[Positions, Scores]

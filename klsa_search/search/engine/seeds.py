@@ -1,0 +1,164 @@
+"""The seeds of the default ranking: their weights, what their rows add up to, and the lengths."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.compiled import compiled, inlined
+from klsa_search.expansion.packing import LEVELS
+from klsa_search.search.engine.candidates import add_features, compared, cosine, covered
+from klsa_search.search.engine.room import Held, Room
+
+SUMS = 2.0**30  # what the sums of features stay within
+NEGLIGIBLE = 0.002  # share of the first seed's weight below which a seed adds nothing
+
+
+class Mix(NamedTuple):
+    """The parameters of a search, as the compiled code takes them."""
+
+    seeds: int  # z
+    best: int
+    refined: int
+    expansion: float  # shares of the parts, α in them
+    coverage: float
+    latent: float
+    lexical: float
+    sharpness: float
+    lexical_sharpness: float
+    coverage_power: float
+    unit_length: bool
+    slope: float  # of D over K
+    mean_square: float
+
+
+@compiled
+def weigh_seeds(
+    held: Held, room: Room, mix: Mix, terms: int, best: int, seeds: int, top: np.float32
+) -> npt.NDArray[np.float32]:
+    """Weights of the seeds: k_q, sharpened, times the power of their coverage."""
+    weights = np.empty(seeds, np.float32)
+    largest = np.float32(0)
+    for i in range(seeds):
+        weights[i] = top * power(room.lexical[i + 1], mix.sharpness)
+        if mix.coverage > 0:
+            document = int(room.documents[i + 1])
+            room.scores[i + 1] = covered(
+                held.rows[document], i + 1, terms, best + 1, room.slots, room
+            )
+            largest = max(largest, room.scores[i + 1])
+    if mix.coverage > 0:
+        for i in range(seeds):
+            weights[i] *= power(room.scores[i + 1] / largest, mix.coverage_power)
+    return weights
+
+
+@compiled
+def add_rows(
+    held: Held, room: Room, mix: Mix, seeds: int, size: int, weights: npt.NDArray[np.float32]
+) -> int:
+    """Add up the rows of the seeds; returns the last slot. A negligible weight becomes 0."""
+    least = np.float32(NEGLIGIBLE) * weights[0]
+    for i in range(seeds):
+        if weights[i] < least:
+            weights[i] = 0
+            continue
+        seed = int(room.documents[i + 1])
+        weight = np.float32(mix.slope) * weights[i]
+        room.expanded[i + 1] += weight * held.scales[seed, 1]
+        step = weight * held.scales[seed, 0]
+        for entry in held.rows[seed]:
+            if entry == 0:
+                break
+            document = entry >> np.uint32(8)
+            slot = room.slots[document]
+            if slot == 0:
+                size += 1
+                slot = size
+                room.slots[document] = slot
+                room.documents[slot] = document
+                room.expanded[slot] = 0
+            room.expanded[np.uint32(slot)] += step * np.float32(entry & np.uint32(LEVELS))
+    return size
+
+
+@compiled
+def add_seed_features(
+    held: Held, room: Room, mix: Mix, seeds: int, weights: npt.NDArray[np.float32]
+) -> tuple[np.float32, np.float32, np.float32, float]:
+    """Add up the features of the seeds, in steps that keep the sums within 2^30.
+
+    Returns what centring takes off: Σ weight · S, Σ weight · SΦμ and ‖μ‖²; and one step.
+    """
+    scale, mean, largest = np.float32(0), np.float32(0), 0.0
+    last = held.facts.shape[1] - 1
+    for i in range(seeds):
+        seed = int(room.documents[i + 1])
+        weight = np.float32(mix.slope) * weights[i]
+        scale += weight * held.facts[seed, last - 1]
+        mean += weight * held.facts[seed, last]
+        largest += weight * held.facts[seed, last - 2] * LEVELS
+    steps = np.float32(SUMS / largest) if largest > 0 else np.float32(0)
+    for i in range(seeds):
+        if weights[i] > 0:
+            weight = np.float32(mix.slope) * weights[i] * steps
+            add_features(int(room.documents[i + 1]), weight, held, room)
+    step = float(1.0 / steps) if steps > 0 else 0.0
+    return scale, mean, np.float32(mix.mean_square), step
+
+
+@compiled
+def factors_of(
+    held: Held,
+    room: Room,
+    mix: Mix,
+    seeds: int,
+    top: np.float32,
+    angle: np.float32,
+    centre: Any,
+) -> tuple[np.float32, np.float32, np.float32, np.float32]:
+    """Shares of E, T, L (in steps) and X over their lengths on the seeds."""
+    if not mix.unit_length:
+        return (
+            np.float32(mix.expansion),
+            np.float32(mix.coverage),
+            np.float32(mix.latent) * angle,
+            np.float32(mix.lexical) * top,
+        )
+    e, t, a, x = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+    for slot in range(1, seeds + 1):
+        document = int(room.documents[slot])
+        e += np.float32(max(float(compared(document, held, room, centre)), 0.0)) ** 2
+        if mix.coverage > 0:
+            t += room.scores[slot] ** 2
+        a += np.float32(max(int(cosine(held.cards[document], room.place)), 0)) ** 2
+        x += power(room.lexical[slot], mix.lexical_sharpness) ** 2
+    return (
+        _over(mix.expansion, e),
+        _over(mix.coverage, t),
+        _over(mix.latent, a),
+        _over(mix.lexical, x),
+    )
+
+
+@inlined
+def _over(share: float, square: np.float32) -> np.float32:
+    """Share over length; a part that is 0 on every seed counts as it is."""
+    return np.float32(share / np.sqrt(square)) if square > 0 else np.float32(share)
+
+
+@inlined
+def power(base: np.float32, exponent: float) -> np.float32:
+    """Base ** exponent; whole exponents, the usual ones, by squaring."""
+    whole = int(exponent)
+    if whole != exponent:
+        return np.float32(base**exponent)
+    result, square = np.float32(1), base
+    while whole > 0:
+        if whole & 1:
+            result *= square
+        square *= square
+        whole >>= 1
+    return result

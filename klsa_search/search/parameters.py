@@ -1,0 +1,108 @@
+"""The parameters of a search: checked against what the index holds."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from klsa_search.config import SearchSettings
+from klsa_search.errors import QueryError, SettingsError
+from klsa_search.expansion.cut import multiple_of_kernel
+from klsa_search.search.snapshot import Snapshot
+
+_REMEMBERED: Final = 1000
+"""Sets of parameters that were checked before."""
+
+
+class Parameters:
+    """Checks the parameters of each call; those it does not name are the index's own."""
+
+    def __init__(self, name: str, defaults: SearchSettings, snapshot: Snapshot) -> None:
+        self._name, self._defaults, self._snapshot = name, defaults, snapshot
+        self._checked: dict[tuple[Any, ...], SearchSettings] = {}
+
+    def checked(self, given: dict[str, Any]) -> SearchSettings:
+        """Check the parameters of a search, or remember that they were: that takes 50 µs."""
+        if not given:
+            return self._defaults
+        # 1, 1.0 and True are equal and not all of them allowed: the type belongs to the key.
+        key = tuple((name, type(value), value) for name, value in given.items())
+        try:
+            return self._checked[key]
+        except (KeyError, TypeError):  # new, or not even hashable
+            chosen = self._check(given)
+        if len(self._checked) >= _REMEMBERED:
+            self._checked.clear()
+        self._checked[key] = chosen
+        return chosen
+
+    def _check(self, given: dict[str, Any]) -> SearchSettings:
+        changes = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in given.items()
+            if value is not None
+        }
+        try:
+            chosen = SearchSettings.checked({**self._defaults.model_dump(), **changes})
+        except SettingsError as error:
+            raise QueryError(error.message, field=error.field) from None
+        self._refuse_beyond_cut(chosen)
+        for name, built in (
+            ("coverage", self._snapshot.cut is not None or self._snapshot.neighbours is not None),
+            ("latent", self._snapshot.latent_terms is not None),
+        ):
+            if getattr(chosen, name) and not built:
+                raise QueryError(
+                    f"{name} = {getattr(chosen, name)}: index {self._name} was built without it; "
+                    f"ask for {name} = 0, or build it again with --{name} above 0",
+                    field=name,
+                )
+        return chosen
+
+    def _refuse_beyond_cut(self, chosen: SearchSettings) -> None:
+        """Refuse what a cut D cannot answer."""
+        if self._snapshot.cut is None:
+            return
+        field = None
+        if chosen.ranker.startswith("lsi"):
+            field = "ranker"
+        elif not multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
+            field = "head" if chosen.head else "spectral"
+        if field is not None:
+            raise QueryError(
+                f"{field} = {getattr(chosen, field)}: index {self._name} keeps D cut, for the "
+                "ranker klsa with spectral = gvsm and head = 0 alone; build it again with "
+                "--expansion factors",
+                field=field,
+            )
+
+    def dimensions(self, wanted: int | None, parameters: SearchSettings) -> int:
+        """Eigenvectors to use: all that were built, or fewer; QueryError beyond. 0 for a cut D."""
+        if self._snapshot.cut is not None:
+            if wanted is None:
+                return 0
+            raise QueryError(
+                f"dimensions = {wanted}: index {self._name} keeps D cut, which has all of them; "
+                "build it again with --expansion factors to choose",
+                field="dimensions",
+            )
+        of_lsi = parameters.ranker.startswith("lsi")
+        basis = self._snapshot.lsi if of_lsi else self._snapshot.eigenvectors
+        built = int(basis.shape[1])
+        if wanted is None:
+            return built
+        if not whole_number("dimensions", wanted) <= max(built, 1):
+            raise QueryError(
+                f"dimensions = {wanted}: index {self._name} was built with {built}; "
+                "ask for fewer, or build it again with more",
+                field="dimensions",
+            )
+        return wanted
+
+
+def whole_number(name: str, value: object) -> int:
+    """Take any kind of whole number of at least 1, Python's or NumPy's."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
+        return int(value)
+    raise QueryError(f"{name} = {value!r}: a whole number of at least 1 is needed", field=name)
