@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.expansion.latent import LatentSpace
 from klsa_search.expansion.packing import (
     NUMBERS,
     pack_rows,
@@ -30,7 +31,7 @@ from klsa_search.expansion.packing import (
 from klsa_search.kernel import DocumentKernel
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 
-ENTRIES = 64
+ENTRIES = 48
 """Entries kept of a row, the document's own beside them."""
 
 LATENT_LEVELS = 127
@@ -48,6 +49,8 @@ class CutExpansion:
     mean      (F,) float32, μ, numbered likewise
     cards     (N, w) int8: coordinates in the latent space in steps of 1/127, then three float32:
               the step of the features, S and SΦμ; w a multiple of 16
+    terms     (V, v) int8: what a term adds to a query's coordinates, in steps of its own, and that
+              step as float32; v a multiple of 4
     """
 
     rows: npt.NDArray[np.uint32]
@@ -56,19 +59,19 @@ class CutExpansion:
     features: npt.NDArray[np.uint32]
     mean: npt.NDArray[np.float32]
     cards: npt.NDArray[np.int8]
+    terms: npt.NDArray[np.int8]
 
     @classmethod
     def of(
         cls,
         kernel: DocumentKernel,
         strongest: sparse.csr_array,
-        latent: npt.NDArray[np.float32],
+        latent: LatentSpace,
         entries: int = ENTRIES,
     ) -> CutExpansion:
         """Cut the rows of a kernel.
 
         strongest  (N, N) of each row of K its strongest positive entries
-        latent     (N, m) coordinates of length 1
         entries    kept of a row, the document's own beside them
         Features beyond the 2^24 most frequent are left out. Cost O(entries log entries).
         """
@@ -81,9 +84,9 @@ class CutExpansion:
         mean[ranks[kept]] = kernel.mean[kept]
         starts, features, steps = pack_rows(kernel.features, ranks)
         rows, row_steps = pack_table(strongest, entries)
-        m = latent.shape[1]
+        m = latent.documents.shape[1]
         cards = np.zeros((N, card_width(m)), np.int8)
-        cards[:, :m] = np.rint(latent * LATENT_LEVELS)
+        cards[:, :m] = np.rint(latent.documents * LATENT_LEVELS)
         facts = cards.view(np.float32)
         facts[:, -3], facts[:, -2], facts[:, -1] = steps, kernel.scales, kernel.towards_mean
         return cls(
@@ -93,6 +96,7 @@ class CutExpansion:
             features,
             mean,
             cards,
+            _terms(latent.terms),
         )
 
     @property
@@ -105,9 +109,12 @@ class CutExpansion:
         """‖μ‖²."""
         return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
 
-    def latent(self, dimensions: int) -> npt.NDArray[np.float32]:
-        """Coordinates of the documents: (N, m) float32, as they were rounded."""
-        return self.cards[:, :dimensions] * np.float32(1 / LATENT_LEVELS)
+    def latent(self, dimensions: int) -> LatentSpace:
+        """The latent space as it was rounded. Memory 4 (N + V) m bytes."""
+        return LatentSpace(
+            self.cards[:, :dimensions] * np.float32(1 / LATENT_LEVELS),
+            self.terms[:, :dimensions] * self.terms.view(np.float32)[:, -1:],
+        )
 
     def kernel(self) -> DocumentKernel:
         """K, from the features as they were rounded. Cost and memory O(n)."""
@@ -120,6 +127,20 @@ class CutExpansion:
         sums = np.asarray(W.sum(axis=1)).ravel()
         W.data /= np.repeat(sums, np.diff(W.indptr))
         return W
+
+
+def _terms(terms: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
+    V, m = terms.shape
+    packed = np.zeros((V, term_width(m)), np.int8)
+    steps = np.abs(terms).max(axis=1, initial=0) / np.float32(LATENT_LEVELS)
+    np.rint(terms / np.where(steps > 0, steps, 1)[:, None], out=packed[:, :m], casting="unsafe")
+    packed.view(np.float32)[:, -1] = steps
+    return packed
+
+
+def term_width(dimensions: int) -> int:
+    """Bytes of a term's place in the latent space."""
+    return -(-(dimensions + 4) // 4) * 4
 
 
 def card_width(dimensions: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from klsa_search import progress
 from klsa_search.config import Settings
-from klsa_search.expansion.cut import ENTRIES, card_width
+from klsa_search.expansion.cut import ENTRIES, card_width, term_width
 from klsa_search.indexing.layout import layout
 from klsa_search.indexing.shape import Shape
 
@@ -78,7 +78,7 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
             "postings": 8 * shape.non_zeros,
             "expansion": (4 * entries + 8) * documents,
             "features": 4 * shape.features + 8 * documents,
-            "latent": card_width(latent) * documents + 4 * latent * terms,
+            "latent": card_width(latent) * documents + term_width(latent) * terms,
         }
     return disk | {
         "postings": 12 * shape.non_zeros,

@@ -104,13 +104,6 @@ def _write_cut(
     entries = max(ENTRIES, settings.neighbours)
     strongest = nearest_rows(kernel, entries + 1, progress=report)
     report(EXPANSION, 0, None)
-    cut = CutExpansion.of(kernel, strongest, latent.documents, entries)
-    write_arrays(
-        generation,
-        {
-            "eigenvalues": spectrum.eigenvalues,
-            "latent_terms": latent.terms,
-            **cut_arrays(cut),
-        },
-    )
+    cut = CutExpansion.of(kernel, strongest, latent, entries)
+    write_arrays(generation, {"eigenvalues": spectrum.eigenvalues, **cut_arrays(cut)})
     return spectrum

@@ -50,7 +50,7 @@ class Parameters:
         self._refuse_beyond_cut(chosen)
         for name, built in (
             ("coverage", self._snapshot.cut is not None or self._snapshot.neighbours is not None),
-            ("latent", self._snapshot.latent_terms is not None),
+            ("latent", self._snapshot.cut is not None or self._snapshot.latent is not None),
         ):
             if getattr(chosen, name) and not built:
                 raise QueryError(

@@ -36,7 +36,6 @@ class Snapshot:
     expansion        D of the index's own spectral function, if it is stored whole
     expansion_key    what D was made with: spectral function, γ and head
     cut              D cut to the strongest entries of its rows, if it is
-    latent_terms     (V, m) the latent space from the terms' side, if it was built
     neighbour_count  documents that count as near
     analysed         counts of the terms of some documents, from their text: (n, V) sparse
     """
@@ -51,7 +50,6 @@ class Snapshot:
     expansion: Matrix | None
     expansion_key: tuple[str, float, int]
     cut: CutExpansion | None
-    latent_terms: Matrix | None
     neighbour_count: int
     analysed: Callable[[Positions], sparse.csr_array]
 
@@ -74,10 +72,10 @@ class Snapshot:
     @cached_property
     def expanding(self) -> ExpandingEngine | None:
         """The engine of the default ranking where D is cut."""
-        if self.cut is None or self.latent_terms is None:
+        if self.cut is None:
             return None
         return ExpandingEngine(
-            self.bm25, self.engine.bounds, self.idf, self.cut, self.latent_terms,
+            self.bm25, self.engine.bounds, self.idf, self.cut, len(self.eigenvalues),
             self.neighbour_count,
         )  # fmt: skip
 
@@ -93,14 +91,14 @@ class Snapshot:
     @cached_property
     def latent(self) -> LatentSpace | None:
         """The latent space, if it was built."""
-        if self.latent_terms is None:
+        if self.cut is not None:
+            return self.cut.latent(len(self.eigenvalues))
+        if not has_array(self.generation, "latent_terms"):
             return None
-        documents = (
-            open_array(self.generation, "latent_documents")
-            if self.cut is None
-            else self.cut.latent(self.latent_terms.shape[1])
+        return LatentSpace(
+            open_array(self.generation, "latent_documents"),
+            open_array(self.generation, "latent_terms"),
         )
-        return LatentSpace(documents, self.latent_terms)
 
     @cached_property
     def tfidf(self) -> Postings:
@@ -202,7 +200,6 @@ def open_snapshot(
         expansion=_optional(generation, "expansion"),
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         cut=cut,
-        latent_terms=_optional(generation, "latent_terms"),
         neighbour_count=settings.neighbours,
         analysed=analysed,
     )

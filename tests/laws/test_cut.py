@@ -45,7 +45,7 @@ def built(documents, home, name, **options):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """One collection, with D whole and with D cut to 64 of 80 entries."""
+    """One collection, with D whole and with D cut to 48 of 80 entries."""
     home = tmp_path_factory.mktemp("cut")
     documents = random_documents(80, 40)
     whole = built(documents, home, "whole")

@@ -111,12 +111,13 @@ def cover_alone(terms: int, best: int, impacts: _Floats, room: Room, alone: _Flo
 @compiled
 def place_query(table: Table, terms: int, held: Held, room: Room) -> np.float32:
     """Put the query into the latent space, in whole steps; returns one step of a cosine."""
-    dimensions = held.latent_terms.shape[1]
-    place, latent_terms = np.zeros(dimensions, np.float32), held.latent_terms
+    dimensions = room.dimensions
+    place, coordinates, steps = np.zeros(dimensions, np.float32), held.terms, held.term_steps
     for j in range(terms):
-        times, term = np.float32(table[s.TIMES, j]), table[s.TERM, j]
+        term = table[s.TERM, j]
+        step = np.float32(table[s.TIMES, j]) * steps[term, steps.shape[1] - 1]
         for i in range(dimensions):
-            place[i] += times * latent_terms[term, i]
+            place[i] += step * np.float32(coordinates[term, i])
     largest = np.float32(0)
     for i in range(dimensions):
         largest = max(largest, abs(place[i]))

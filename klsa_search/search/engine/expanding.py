@@ -42,14 +42,16 @@ class ExpandingEngine:
         bounds: Bounds,
         idf: npt.NDArray[np.float32],
         expansion: CutExpansion,
-        latent_terms: npt.NDArray[np.float32],
+        dimensions: int,
         neighbours: int,
     ) -> None:
         self._postings, self._bounds, self._neighbours = postings, bounds, neighbours
+        self._dimensions = dimensions
         self._held = Held(
             postings.starts, postings.documents, postings.weights, idf,
             expansion.rows, expansion.scales, expansion.starts, expansion.features,
-            expansion.cards, expansion.cards.view(np.float32), latent_terms,
+            expansion.cards, expansion.cards.view(np.float32),
+            expansion.terms, expansion.terms.view(np.float32),
         )  # fmt: skip
         self._features = len(expansion.mean)
         self._of_thread = threading.local()
@@ -132,6 +134,7 @@ class ExpandingEngine:
             half=np.ones(MAX_TERMS, np.float32),
             sums=np.zeros(self._features, np.int32),
             place=np.zeros(self._held.cards.shape[1], np.int16),
+            dimensions=self._dimensions,
         )
 
 

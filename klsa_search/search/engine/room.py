@@ -29,7 +29,8 @@ _Floats = npt.NDArray[np.float32]
 class Held(NamedTuple):
     """Arrays of the index; see `Postings`, `CutExpansion` and `LatentSpace`.
 
-    facts  the cards as float32; the last three columns are meant
+    facts       the cards as float32; the last three columns are meant
+    term_steps  the terms as float32; the last column is meant
     """
 
     starts: _Starts
@@ -42,7 +43,8 @@ class Held(NamedTuple):
     features: npt.NDArray[np.uint32]
     cards: npt.NDArray[np.int8]
     facts: _Floats
-    latent_terms: _Floats
+    terms: npt.NDArray[np.int8]
+    term_steps: _Floats
 
 
 class Room(NamedTuple):
@@ -64,6 +66,7 @@ class Room(NamedTuple):
     half       (terms,) where g is one half
     sums       (F,) weighted sum of the seeds' features, in steps; 0 throughout between queries
     place      (w,) int16, the query's place in the latent space, in steps
+    dimensions m, of the latent space
     """
 
     slots: _Ints
@@ -82,6 +85,7 @@ class Room(NamedTuple):
     half: _Floats
     sums: _Ints
     place: npt.NDArray[np.int16]
+    dimensions: int
 
 
 @inlined
@@ -98,8 +102,9 @@ def borrowed_held(held: Held) -> Held:
         uint32_at(held.features.ctypes.data, len(held.features)),
         int8_at(held.cards.ctypes.data, held.cards.size).reshape(held.cards.shape),
         float32_at(held.facts.ctypes.data, held.facts.size).reshape(held.facts.shape),
-        float32_at(held.latent_terms.ctypes.data, held.latent_terms.size).reshape(
-            held.latent_terms.shape
+        int8_at(held.terms.ctypes.data, held.terms.size).reshape(held.terms.shape),
+        float32_at(held.term_steps.ctypes.data, held.term_steps.size).reshape(
+            held.term_steps.shape
         ),
     )
 
@@ -124,4 +129,5 @@ def borrowed_room(room: Room) -> Room:
         float32_at(room.half.ctypes.data, len(room.half)),
         int32_at(room.sums.ctypes.data, len(room.sums)),
         int16_at(room.place.ctypes.data, len(room.place)),
+        room.dimensions,
     )
