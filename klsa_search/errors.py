@@ -10,6 +10,7 @@ KlsaError
 │   ├── IndexDamaged
 │   └── FormatUnsupported
 ├── QueryError            a search parameter outside its limits
+├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
 └── MissingExtra          a feature whose optional packages are not installed
 """
 
@@ -82,6 +83,12 @@ class QueryError(KlsaError):
     """A search parameter outside its limits."""
 
     code = "bad_query"
+
+
+class ArgumentError(KlsaError, ValueError):
+    """An argument of an estimator outside its limits; scikit-learn expects a ValueError."""
+
+    code = "bad_argument"
 
 
 class MissingExtra(KlsaError):

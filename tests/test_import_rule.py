@@ -22,6 +22,7 @@ FLOORS = {
     "kernel": 4,
     "spectrum": 5,
     "expansion": 6,
+    "estimators": 6,
     "store": 7,
     "search": 8,
     "indexing": 9,

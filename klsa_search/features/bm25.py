@@ -19,17 +19,17 @@ from klsa_search.features.counts import TermCounts
 
 def inverse_document_frequencies(counts: TermCounts) -> npt.NDArray[np.float64]:
     """w(t): (V,), always positive."""
-    return _idf(counts.matrix)
+    return idf(counts.matrix)
 
 
 def saturations(counts: TermCounts, *, k1: float, b: float) -> sparse.csr_array:
     """sat(t, d): (N, V) sparse float64, between 0 and k1 + 1. Cost O(nnz)."""
-    return _saturated(counts.matrix, counts.lengths, k1, b)
+    return saturated(counts.matrix, counts.lengths, average_length(counts.lengths), k1, b)
 
 
 def query_impacts(counts: TermCounts, *, k1: float, b: float) -> sparse.csr_array:
     """(N, V) sparse float64: w(t) · sat(t,d), what one query term gives a document [KLSA eq. 3]."""
-    return _weighted(saturations(counts, k1=k1, b=b), _idf(counts.matrix))
+    return _weighted(saturations(counts, k1=k1, b=b), idf(counts.matrix))
 
 
 def on_grid(impacts: sparse.csr_array) -> tuple[sparse.csr_array, float]:
@@ -54,24 +54,31 @@ def document_features(
     pairs      weight of the adjacent pairs of terms: above 0 they follow the V terms as further
                columns, saturated and weighted by their own document frequency
     """
-    terms = _weighted(saturations(counts, k1=k1, b=b), _idf(counts.matrix) ** idf_power)
+    terms = _weighted(saturations(counts, k1=k1, b=b), idf(counts.matrix) ** idf_power)
     if pairs == 0:
         return terms
-    side_by_side = _saturated(counts.pairs, counts.lengths, k1, b)
-    weighted = _weighted(side_by_side, pairs * _idf(counts.pairs) ** idf_power)
+    lengths = counts.lengths
+    side_by_side = saturated(counts.pairs, lengths, average_length(lengths), k1, b)
+    weighted = _weighted(side_by_side, pairs * idf(counts.pairs) ** idf_power)
     return sparse.csr_array(sparse.hstack((terms, weighted), format="csr"))
 
 
-def _idf(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
+def idf(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
+    """w(t) of counts (N, V) without stored zeros: (V,). Cost O(nnz)."""
     N, columns = matrix.shape
     frequencies = np.bincount(matrix.indices, minlength=columns)
     return np.asarray(np.log1p((N - frequencies + 0.5) / (frequencies + 0.5)))
 
 
-def _saturated(
-    matrix: sparse.csr_array, lengths: npt.NDArray[np.int64], k1: float, b: float
+def average_length(lengths: npt.NDArray[np.number]) -> float:
+    """dl_avg; 1 where every document is empty."""
+    return float(lengths.mean()) if lengths.any() else 1.0
+
+
+def saturated(
+    matrix: sparse.csr_array, lengths: npt.NDArray[np.number], average: float, k1: float, b: float
 ) -> sparse.csr_array:
-    average = lengths.mean() if lengths.any() else 1.0
+    """sat(t, d) of counts (N, V), lengths (N,) and the collection's average length."""
     norms = k1 * ((1 - b) + b * lengths / average)
     saturated = matrix.astype(np.float64)
     norm_of_entry = np.repeat(norms, np.diff(saturated.indptr))

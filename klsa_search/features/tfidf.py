@@ -11,14 +11,26 @@ from klsa_search.features.counts import TermCounts
 
 def inverse_document_frequencies(counts: TermCounts) -> npt.NDArray[np.float64]:
     """log(N / n_t): (V,); 0 for a term that stands in every document."""
-    return np.asarray(np.log(counts.matrix.shape[0] / counts.document_frequencies))
+    return idf(counts.matrix)
 
 
 def document_features(counts: TermCounts) -> sparse.csr_array:
     """(N, V) sparse float64: log(1 + f(t,d)) · log(N / n_t). Cost O(nnz)."""
-    matrix = counts.matrix.astype(np.float64)
-    matrix.data = np.log1p(matrix.data) * inverse_document_frequencies(counts)[matrix.indices]
-    return matrix
+    return weighted(counts.matrix, idf(counts.matrix))
+
+
+def idf(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
+    """log(N / n_t) of counts (N, V) without stored zeros: (V,); 0 where no document holds t."""
+    N, columns = matrix.shape
+    frequencies = np.bincount(matrix.indices, minlength=columns)
+    return np.asarray(np.log(max(N, 1) / np.where(frequencies > 0, frequencies, max(N, 1))))
+
+
+def weighted(matrix: sparse.csr_array, weights: npt.NDArray[np.float64]) -> sparse.csr_array:
+    """Counts (n, V) → log(1 + f(t,d)) · weight of t. Cost O(nnz)."""
+    features = matrix.astype(np.float64)
+    features.data = np.log1p(features.data) * weights[features.indices]
+    return features
 
 
 def query_impacts(counts: TermCounts) -> sparse.csr_array:

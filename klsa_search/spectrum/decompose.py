@@ -129,7 +129,7 @@ def _one_by_one(
     found = min(wanted, F - 1)
     eigenvalues, on_features = (
         _iterative(F, apply_on_features, found, seed)
-        if 2 * found < F
+        if 0 < 2 * found < F
         else _dense_on_features(kernel, wanted)
     )
     return eigenvalues, kernel.forward(on_features) / np.sqrt(eigenvalues)

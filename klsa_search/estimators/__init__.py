@@ -1,0 +1,43 @@
+"""Offer: the features and kernels as scikit-learn estimators (`klsa-search[estimators]`)."""
+
+from klsa_search.errors import MissingExtra
+from klsa_search.kernel.alignment import AlignmentCurve, alignment
+
+try:
+    from klsa_search.estimators.bm25_features import BM25Features
+    from klsa_search.estimators.exponential import ExponentialKernel
+    from klsa_search.estimators.gaussian import GaussianKernel
+    from klsa_search.estimators.gram_schmidt import GramSchmidtKernel
+    from klsa_search.estimators.gvsm import GVSMKernel
+    from klsa_search.estimators.kernel import Kernel
+    from klsa_search.estimators.latent_semantic import LatentSemanticKernel
+    from klsa_search.estimators.polynomial import PolynomialKernel
+    from klsa_search.estimators.semantic_smoothing import SemanticSmoothingKernel
+    from klsa_search.estimators.squashed import SquashedKernel
+    from klsa_search.estimators.term_network import TermNetwork
+    from klsa_search.estimators.tfidf_features import TfidfFeatures
+    from klsa_search.estimators.von_neumann import VonNeumannKernel
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] != "sklearn":
+        raise
+    raise MissingExtra(
+        "the estimators need scikit-learn: pip install 'klsa-search[estimators]'"
+    ) from error
+
+__all__ = [
+    "AlignmentCurve",
+    "BM25Features",
+    "ExponentialKernel",
+    "GVSMKernel",
+    "GaussianKernel",
+    "GramSchmidtKernel",
+    "Kernel",
+    "LatentSemanticKernel",
+    "PolynomialKernel",
+    "SemanticSmoothingKernel",
+    "SquashedKernel",
+    "TermNetwork",
+    "TfidfFeatures",
+    "VonNeumannKernel",
+    "alignment",
+]

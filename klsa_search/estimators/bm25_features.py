@@ -1,0 +1,45 @@
+"""BM25 weights: the features of the document kernel of the search engine [KLSA eq. 4]."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from klsa_search.estimators.limits import checked_number
+from klsa_search.estimators.weighting import Weighting
+from klsa_search.features import bm25
+
+
+class BM25Features(Weighting):
+    """φ(d)_t = w(t)^p · sat(t, d), saturated by repetition and by the length of the document.
+
+    k1         above 0: how far repetitions count
+    b          0 to 1: how far long documents are held back
+    idf_power  p, 0 or more; at .5 the inner product is the published document kernel
+
+    idf_             (V,) w(t)^p
+    average_length_  tokens of a training document on average
+    """
+
+    def __init__(self, *, k1: float = 2.0, b: float = 0.75, idf_power: float = 0.5) -> None:
+        self.k1 = k1
+        self.b = b
+        self.idf_power = idf_power
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn document frequencies and the average length from counts (N, V)."""
+        checked_number("k1", self.k1, 0, open_below=True)
+        checked_number("b", self.b, 0, 1)
+        power = checked_number("idf_power", self.idf_power, 0)
+        counts, _ = self._counts(X, reset=True)
+        self.idf_ = bm25.idf(counts) ** power
+        self.average_length_ = bm25.average_length(np.asarray(counts.sum(axis=1)).ravel())
+        return self
+
+    def _weigh(self, counts: sparse.csr_array) -> sparse.csr_array:
+        lengths = np.asarray(counts.sum(axis=1)).ravel()
+        features = bm25.saturated(counts, lengths, self.average_length_, self.k1, self.b)
+        features.data *= self.idf_[features.indices]
+        return features

@@ -1,0 +1,36 @@
+"""Gaussian kernel, in the space of any other."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.arrays import Matrix
+from klsa_search.estimators.kernel import Kernel, Points
+from klsa_search.estimators.limits import checked_number
+from klsa_search.estimators.pointwise import PointwiseKernel
+
+
+class GaussianKernel(PointwiseKernel):
+    """k̂ = exp(-‖x - z‖² / sigma²), the distance taken in the space of the base kernel.
+
+    sigma  above 0; distances well below it count as alike
+    base   a kernel estimator; None compares rows by their inner product
+    """
+
+    def __init__(self, sigma: float = 1.0, *, base: Kernel | None = None) -> None:
+        self.sigma = sigma
+        self.base = base
+
+    def _check(self) -> None:
+        checked_number("sigma", self.sigma, 0, open_below=True)
+
+    def _of(self, left: Points, right: Points) -> Matrix:
+        squares = self._lengths(left)[:, None] + self._lengths(right)
+        distances = np.maximum(squares - 2 * self._compare(left, right), 0)
+        if left is right:
+            np.fill_diagonal(distances, 0)  # rounding would leave a point apart from itself
+        return np.asarray(np.exp(-distances / self.sigma**2))
+
+    def _of_itself(self, points: Points) -> npt.NDArray[np.float64]:
+        return np.ones(points.shape[0])

@@ -1,0 +1,106 @@
+"""Gram-Schmidt kernel, plain and generalised [LSK 2002, table 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from klsa_search.arrays import Matrix
+from klsa_search.errors import ArgumentError
+from klsa_search.estimators.kernel import Kernel, Points, without_contrast
+from klsa_search.estimators.limits import checked_count, checked_number
+from klsa_search.kernel import DocumentKernel, gram_schmidt
+
+
+class GramSchmidtKernel(Kernel):
+    """The base kernel on the span of T training documents: what LSK does, without eigenvectors.
+
+    n_components  T, 1 to the rank of the base kernel; None takes all, which is the base kernel
+    bias          B above 0: before each pick the residual of a document of the last class of y
+                  (of two, in sorted order) is multiplied by it, so that fewer features describe a
+                  rare class; or a mapping from label to B, others 1. 1 looks at no labels
+    base          a kernel estimator; None compares rows by their inner product
+
+    factor_   R of K ≈ RRᵀ, with the residuals
+    pivots_   (T,) training rows picked, in order
+    points_   the pivots themselves: all that placing a point needs, O(T) kernel values and O(T²)
+
+    Cost of fit O(N · T²) and T rows of the kernel; memory O(N · T).
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        bias: float | Mapping[Any, float] = 1.0,
+        base: Kernel | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.bias = bias
+        self.base = base
+
+    def _learn(self, points: Points, y: Any) -> None:
+        N = points.shape[0]
+        side = min(points.shape) if self._linear else N
+        wanted = checked_count(
+            "n_components", self.n_components, side, "what this X can have at most"
+        )
+        if sparse.issparse(points) and self._linear:
+            kernel = DocumentKernel.of(points)
+            row, diagonal = lambda d: kernel.rows(np.array([d]))[0], kernel.diagonal
+        else:
+            row = lambda d: self._compare(points[[d]], points)[0]  # noqa: E731
+            diagonal = self._lengths(points)
+        self.factor_ = gram_schmidt(row, diagonal, wanted, self._biases(N, y))
+        self.pivots_ = self.factor_.pivots
+        rank = len(self.pivots_)
+        if rank == 0:
+            raise without_contrast(N)
+        if self.n_components is not None and rank < wanted:
+            raise ArgumentError(
+                f"n_components = {wanted} is above {rank}, the rank of the kernel of these {N} "
+                "rows: choose at most that, or None for all",
+                field="n_components",
+            )
+        self.points_ = points[self.pivots_]
+
+    def _biases(self, N: int, y: Any) -> npt.NDArray[np.float64] | None:
+        if not isinstance(self.bias, Mapping):
+            bias = checked_number("bias", self.bias, 0, open_below=True)
+            if bias == 1:
+                return None
+        if y is None:
+            raise ArgumentError(
+                f"y is None, but bias = {self.bias!r} weighs labels: give y to fit, or bias = 1",
+                field="y",
+            )
+        y = column_or_1d(y)
+        check_consistent_length(np.empty(N), y)
+        classes, numbers = np.unique(y, return_inverse=True)
+        if isinstance(self.bias, Mapping):
+            given = self.bias
+        elif len(classes) == 2:
+            given = {classes[1]: bias}
+        else:
+            raise ArgumentError(
+                f"bias = {bias:g} weighs one of 2 classes, but y holds {len(classes)}: "
+                "give a mapping from label to bias",
+                field="bias",
+            )
+        weights = [
+            checked_number(f"bias of {label!r}", given.get(label, 1.0), 0, open_below=True)
+            for label in classes.tolist()
+        ]
+        return np.array(weights)[numbers]
+
+    def _place(self, points: Points) -> Matrix:
+        return self.factor_.place(self._compare(points, self.points_))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.pivots_)

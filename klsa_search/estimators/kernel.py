@@ -1,0 +1,139 @@
+"""What every kernel estimator is: fitted to documents, it compares any points and places them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from klsa_search.arrays import Matrix
+from klsa_search.errors import ArgumentError
+
+Points: TypeAlias = Matrix | sparse.csr_array
+"""(n, F) points as rows, dense or sparse."""
+
+
+class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A kernel built on another one, `base`; None is the inner product of the rows of X.
+
+    A subclass says what it learns from the training points and where it places points; this class
+    checks input, carries it through the base, and makes Gram matrices. New points are placed from
+    what the base says of them and the training points, never by fitting again.
+
+    base_           the base, fitted; None where there is none
+    n_features_in_  columns of X
+    """
+
+    base: Kernel | None = None
+    has_coordinates: ClassVar[bool] = True
+    """Whether `kernel` is the inner product of the rows of `transform`."""
+
+    base_: Kernel | None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the kernel from training points.
+
+        X  (N, F) dense or sparse, finite
+        y  (N,) labels, for the kernels that look at them
+
+        ArgumentError, a ValueError, names the argument that is outside its limits.
+        """
+        X = self._checked(X, reset=True)
+        self.base_ = None if self.base is None else clone(self.base).fit(X, y)
+        self._learn(self._points(X), y)
+        return self
+
+    def transform(self, X: Any) -> Points:
+        """Place points: (n, F) → (n, T), with kernel(x, z) the inner product of two rows."""
+        check_is_fitted(self)
+        return self._place(self._points(self._checked(X)))
+
+    def kernel(self, X: Any, Y: Any = None) -> Matrix:
+        """Gram matrix: (n, F) and (m, F) → (n, m); of X with itself where Y is None.
+
+        Symmetric and positive semi-definite for X with itself: what
+        `SVC(kernel="precomputed")` takes.
+        """
+        places = self.transform(X)
+        return inner_products(places, places if Y is None else self.transform(Y))
+
+    def diagonal(self, X: Any) -> npt.NDArray[np.float64]:
+        """k(x, x) of each point: (n,)."""
+        return squared_lengths(self.transform(X))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        raise NotImplementedError
+
+    def _learn(self, points: Points, y: Any) -> None:
+        raise NotImplementedError
+
+    def _place(self, points: Points) -> Points:
+        raise NotImplementedError
+
+    def _checked(self, X: Any, *, reset: bool = False) -> Points:
+        checked = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
+        return sparse.csr_array(checked) if sparse.issparse(checked) else np.asarray(checked)
+
+    @property
+    def _linear(self) -> bool:
+        """Whether the base kernel is the inner product of `_points`."""
+        return self.base_ is None or self.base_.has_coordinates
+
+    def _points(self, X: Points) -> Points:
+        """What this kernel sees of X: coordinates where the base has some, else X itself."""
+        if self.base_ is None or not self.base_.has_coordinates:
+            return X
+        return self.base_.transform(X)
+
+    def _compare(self, left: Points, right: Points) -> Matrix:
+        """Base kernel of points: (n, m)."""
+        if self.base_ is None or self.base_.has_coordinates:
+            return inner_products(left, right)
+        return self.base_.kernel(left, right)
+
+    def _lengths(self, points: Points) -> npt.NDArray[np.float64]:
+        """Base kernel of each point with itself: (n,)."""
+        if self.base_ is None or self.base_.has_coordinates:
+            return squared_lengths(points)
+        return self.base_.diagonal(points)
+
+
+def inner_products(left: Points, right: Points) -> Matrix:
+    """(n, F) and (m, F) → (n, m) dense; on one thread, whose bits no machine changes."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        product: Any = left @ right.T
+    return np.asarray(product.toarray() if sparse.issparse(product) else product)
+
+
+def squared_lengths(points: Points) -> npt.NDArray[np.float64]:
+    """Squared length of each row: (n,)."""
+    if sparse.issparse(points):
+        return np.asarray((points * points).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("nf,nf->n", points, points))
+
+
+def without_contrast(N: int) -> ArgumentError:
+    """Make the error of training points between which the base kernel is 0 throughout."""
+    return ArgumentError(
+        f"X: the kernel of its {N} rows is 0 throughout, and a kernel needs at least one row "
+        "above 0: take empty documents out, or look at the features",
+        field="X",
+    )

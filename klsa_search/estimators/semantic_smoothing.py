@@ -1,0 +1,53 @@
+"""Semantic smoothing: terms matched through concepts given from outside [LSK 2002]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import check_array
+
+from klsa_search.errors import ArgumentError
+from klsa_search.estimators.kernel import Kernel, Points
+
+
+class SemanticSmoothingKernel(Kernel):
+    """k(x, z) = (Rx)ᵀ(Rz) = xᵀPz with P = RᵀR, never formed: any R makes a kernel.
+
+    concepts  R: (C, V) dense or sparse, how far each of V terms means each of C concepts; a
+              term-term matrix (V, V), such as TermNetwork makes, counts a term's neighbours as
+              its concepts. None: each term is its own, the inner product
+
+    concepts_  R, checked
+
+    Cost of fit none; of placing points one product with R.
+    """
+
+    def __init__(self, concepts: npt.ArrayLike | sparse.sparray | None = None) -> None:
+        self.concepts = concepts
+
+    def _learn(self, points: Points, y: Any) -> None:
+        V = points.shape[1]
+        if self.concepts is None:
+            self.concepts_ = sparse.eye_array(V, format="csr")
+            return
+        given = check_array(
+            self.concepts, accept_sparse="csr", dtype=np.float64, input_name="concepts"
+        )
+        if given.shape[1] != V:
+            raise ArgumentError(
+                f"concepts has {given.shape[1]} columns and X {V}: give one column a term, "
+                "in the order of X",
+                field="concepts",
+            )
+        self.concepts_ = sparse.csr_array(given) if sparse.issparse(given) else given
+
+    def _place(self, points: Points) -> Points:
+        placed = points @ self.concepts_.T
+        return sparse.csr_array(placed) if sparse.issparse(placed) else np.asarray(placed)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.concepts_.shape[0])

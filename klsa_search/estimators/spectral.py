@@ -1,0 +1,84 @@
+"""Kernels that are functions of a spectrum: K̂ = U λf(λ) Uᵀ between the training documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from klsa_search.arrays import Eigenvalues, Matrix
+from klsa_search.errors import ArgumentError, SettingsError
+from klsa_search.estimators.kernel import Kernel, Points, inner_products, without_contrast
+from klsa_search.estimators.limits import checked_count
+from klsa_search.kernel import DocumentKernel
+from klsa_search.spectrum import SpectralFunction, Spectrum, decompose, decompose_gram
+
+
+class SpectralKernel(Kernel):
+    """Base of the kernels K̂ = U λf(λ) Uᵀ; the stored eigenvalues are all there is of them.
+
+    A point x lies at Σ_n k(x, n) C_n, with C = U √(f(λ)/λ): for f = 1 the Λ^-½ Uᵀ t of
+    [LSK, "novel inputs"]. Over a linear base the sum is taken once, at fit, so that placing costs
+    O(nnz · k) whatever N is.
+
+    spectrum_         eigenvectors and eigenvalues of the base kernel
+    eigenvalues_      (k,) of the base kernel, largest first
+    components_       (k, F) ΦᵀC, transposed; over a linear base
+    dual_components_  (N, k) C; over any other base, with points_, the training points
+    """
+
+    n_components: int | None
+
+    def _function(self, relative: Eigenvalues, spectrum: Spectrum, y: Any) -> SpectralFunction:
+        """Choose f, of eigenvalues divided by the first."""
+        raise NotImplementedError
+
+    def _learn(self, points: Points, y: Any) -> None:
+        N = points.shape[0]
+        side = min(points.shape) if self._linear else N
+        wanted = checked_count(
+            "n_components", self.n_components, side, "what this X can have at most"
+        )
+        spectrum = self._spectrum(points, wanted)
+        rank = len(spectrum.eigenvalues)
+        if rank == 0:
+            raise without_contrast(N)
+        if self.n_components is not None and rank < wanted:
+            raise ArgumentError(
+                f"n_components = {wanted} is above {rank}, the rank of the kernel of these {N} "
+                "rows: choose at most that, or None for all",
+                field="n_components",
+            )
+        self.spectrum_ = spectrum
+        self.eigenvalues_ = spectrum.eigenvalues
+        relative = spectrum.eigenvalues / spectrum.eigenvalues[0]
+        values = self._function(relative, spectrum, y).of(relative)
+        dual = spectrum.eigenvectors * np.sqrt(values / spectrum.eigenvalues)
+        if self._linear:
+            with threadpool_limits(limits=1, user_api="blas"):
+                self.components_ = np.ascontiguousarray(np.asarray(points.T @ dual).T)
+        else:
+            self.dual_components_ = dual
+            self.points_ = points
+
+    def _spectrum(self, points: Points, wanted: int) -> Spectrum:
+        if not self._linear or wanted >= points.shape[0]:
+            return decompose_gram(self._compare(points, points), wanted)
+        kernel = DocumentKernel.of(sparse.csr_array(points))
+        try:
+            return decompose(kernel, wanted)
+        except SettingsError as error:
+            raise ArgumentError(
+                f"n_components = {wanted}: {error}", field="n_components"
+            ) from error
+
+    def _place(self, points: Points) -> Matrix:
+        if self._linear:
+            return inner_products(points, self.components_)
+        return inner_products(self._compare(points, self.points_), self.dual_components_.T)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.eigenvalues_)

@@ -1,0 +1,97 @@
+"""Terms in a network of meanings, near each other by inverse path length [LSK 2002]."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from klsa_search.errors import ArgumentError
+from klsa_search.estimators.wordnet import read_nouns
+
+
+class TermNetwork:
+    """Nodes joined by edges that are walked both ways, and the nodes each term can mean.
+
+    meanings  term → its nodes
+    edges     pairs of nodes
+    """
+
+    def __init__(
+        self,
+        meanings: Mapping[str, Iterable[Hashable]],
+        edges: Iterable[tuple[Hashable, Hashable]],
+    ) -> None:
+        self._meanings = {term: tuple(nodes) for term, nodes in meanings.items()}
+        self._neighbours: dict[Hashable, list[Hashable]] = {}
+        for one, other in edges:
+            self._neighbours.setdefault(one, []).append(other)
+            self._neighbours.setdefault(other, []).append(one)
+
+    @classmethod
+    def of_terms(cls, edges: Iterable[tuple[str, str]]) -> TermNetwork:
+        """Join terms directly: every term is its own node."""
+        pairs = list(edges)
+        return cls({term: (term,) for pair in pairs for term in pair}, pairs)
+
+    @classmethod
+    def wordnet(cls, folder: str | os.PathLike[str]) -> TermNetwork:
+        """Read the nouns of WordNet 2.x or 3.x and their hypernym tree.
+
+        folder  holds the database files data.noun and index.noun, as WordNet is distributed;
+                nothing is downloaded
+
+        ArgumentError where one is missing or is no such file. Terms are lower-case lemmas: use
+        them with features that are not stemmed.
+        """
+        return cls(*read_nouns(Path(folder)))
+
+    def proximities(self, terms: Sequence[str], *, longest: int = 3) -> sparse.csr_array:
+        """1 / (1 + length of the shortest path) of each pair of terms: (V, V) sparse, symmetric.
+
+        terms    V terms, in the order of the features
+        longest  edges of the longest path that counts, 0 or more: pairs further apart have 0, and
+                 it is they that keep the matrix sparse
+
+        1 for a term with itself, in the network or not, and for two that share a meaning. Cost
+        O(V · nodes within reach).
+        """
+        if longest < 0:
+            raise ArgumentError(
+                f"longest = {longest} is below 0: give the edges of the longest path",
+                field="longest",
+            )
+        terms_at: dict[Hashable, list[int]] = {}
+        for number, term in enumerate(terms):
+            for node in self._meanings.get(term, ()):
+                terms_at.setdefault(node, []).append(number)
+        starts, columns = [0], list[int]()
+        values: list[float] = []
+        for number, term in enumerate(terms):
+            lengths = {number: 0}
+            for node, length in self._within(self._meanings.get(term, ()), longest).items():
+                for other in terms_at.get(node, ()):
+                    lengths.setdefault(other, length)
+            columns.extend(sorted(lengths))
+            values.extend(1 / (1 + lengths[other]) for other in sorted(lengths))
+            starts.append(len(columns))
+        shape = (len(terms), len(terms))
+        return sparse.csr_array((np.array(values, dtype=np.float64), columns, starts), shape=shape)
+
+    def _within(self, nodes: Iterable[Hashable], longest: int) -> dict[Hashable, int]:
+        """Edges to every node within reach of `nodes`, nearest first."""
+        reached = dict.fromkeys(nodes, 0)
+        border = list(reached)
+        for length in range(1, longest + 1):
+            border = [
+                other
+                for other in dict.fromkeys(
+                    other for node in border for other in self._neighbours.get(node, ())
+                )
+                if other not in reached
+            ]
+            reached.update(dict.fromkeys(border, length))
+        return reached
