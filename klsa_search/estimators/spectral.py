@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +15,9 @@ from klsa_search.estimators.kernel import Kernel, Points, inner_products, withou
 from klsa_search.estimators.limits import checked_count
 from klsa_search.kernel import DocumentKernel
 from klsa_search.spectrum import SpectralFunction, Spectrum, decompose, decompose_gram
+
+EXACT: Final = 4000
+"""Rows and columns up to which float64 features are decomposed to rounding; as float32 beyond."""
 
 
 class SpectralKernel(Kernel):
@@ -67,6 +71,8 @@ class SpectralKernel(Kernel):
         if not self._linear or wanted >= points.shape[0]:
             return decompose_gram(self._compare(points, points), wanted)
         kernel = DocumentKernel.of(sparse.csr_array(points))
+        if min(points.shape) > EXACT:
+            kernel = replace(kernel, features=kernel.features.astype(np.float32))
         try:
             return decompose(kernel, wanted)
         except SettingsError as error:
