@@ -17,7 +17,10 @@ from klsa_search.kernel import DocumentKernel
 from klsa_search.spectrum import SpectralFunction, Spectrum, decompose, decompose_gram
 
 EXACT: Final = 4000
-"""Rows and columns up to which float64 features are decomposed to rounding; as float32 beyond."""
+"""Rows and columns up to which a spectrum is computed to rounding.
+
+Beyond, where less than a quarter of it is wanted, the features are handed over in float32.
+"""
 
 
 class SpectralKernel(Kernel):
@@ -71,7 +74,7 @@ class SpectralKernel(Kernel):
         if not self._linear or wanted >= points.shape[0]:
             return decompose_gram(self._compare(points, points), wanted)
         kernel = DocumentKernel.of(sparse.csr_array(points))
-        if min(points.shape) > EXACT:
+        if min(points.shape) > max(EXACT, 4 * wanted):
             kernel = replace(kernel, features=kernel.features.astype(np.float32))
         try:
             return decompose(kernel, wanted)

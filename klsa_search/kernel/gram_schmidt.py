@@ -78,5 +78,6 @@ def gram_schmidt(
             residuals -= feature**2
             residuals[pivot] = 0
             pivots.append(pivot)
-    features = np.ascontiguousarray(made[: len(pivots)].T)
-    return GramSchmidt(features, np.array(pivots, dtype=np.int64), np.maximum(residuals, 0))
+    if len(pivots) < len(made):
+        made = made[: len(pivots)].copy()  # lets go of the room that was not needed
+    return GramSchmidt(made.T, np.array(pivots, dtype=np.int64), np.maximum(residuals, 0))
