@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from klsa_search.arrays import Matrix
 from klsa_search.errors import ArgumentError
-from klsa_search.estimators.kernel import Kernel, Points, without_contrast
-from klsa_search.estimators.limits import checked_count, checked_number
+from klsa_search.estimators.kernel import Kernel, Points
+from klsa_search.estimators.limits import check_rank, checked_count, checked_number
 from klsa_search.kernel import DocumentKernel, gram_schmidt
 
 
@@ -58,15 +58,7 @@ class GramSchmidtKernel(Kernel):
             diagonal = self._lengths(points)
         self.factor_ = gram_schmidt(row, diagonal, wanted, self._biases(N, y))
         self.pivots_ = self.factor_.pivots
-        rank = len(self.pivots_)
-        if rank == 0:
-            raise without_contrast(N)
-        if self.n_components is not None and rank < wanted:
-            raise ArgumentError(
-                f"n_components = {wanted} is above {rank}, the rank of the kernel of these {N} "
-                "rows: choose at most that, or None for all",
-                field="n_components",
-            )
+        check_rank(self.n_components, len(self.pivots_), N)
         self.points_ = points[self.pivots_]
 
     def _biases(self, N: int, y: Any) -> npt.NDArray[np.float64] | None:

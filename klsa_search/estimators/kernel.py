@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from klsa_search.arrays import Matrix
-from klsa_search.errors import ArgumentError
 
 Points: TypeAlias = Matrix | sparse.csr_array
 """(n, F) points as rows, dense or sparse."""
@@ -107,7 +106,7 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator): 
         """Base kernel of points: (n, m)."""
         if self.base_ is None or self.base_.has_coordinates:
             return inner_products(left, right)
-        return self.base_.kernel(left, right)
+        return self.base_.kernel(left, None if right is left else right)
 
     def _lengths(self, points: Points) -> npt.NDArray[np.float64]:
         """Base kernel of each point with itself: (n,)."""
@@ -128,12 +127,3 @@ def squared_lengths(points: Points) -> npt.NDArray[np.float64]:
     if sparse.issparse(points):
         return np.asarray((points * points).sum(axis=1)).ravel()
     return np.asarray(np.einsum("nf,nf->n", points, points))
-
-
-def without_contrast(N: int) -> ArgumentError:
-    """Make the error of training points between which the base kernel is 0 throughout."""
-    return ArgumentError(
-        f"X: the kernel of its {N} rows is 0 throughout, and a kernel needs at least one row "
-        "above 0: take empty documents out, or look at the features",
-        field="X",
-    )

@@ -31,6 +31,22 @@ def checked_number(
     )
 
 
+def check_rank(n_components: int | None, rank: int, N: int) -> None:
+    """Meet the components asked for with those the kernel of N rows has; ArgumentError."""
+    if rank == 0:
+        raise ArgumentError(
+            f"X: the kernel of its {N} rows is 0 throughout, and a kernel needs at least one row "
+            "above 0: take empty documents out, or look at the features",
+            field="X",
+        )
+    if n_components is not None and rank < n_components:
+        raise ArgumentError(
+            f"n_components = {n_components} is above {rank}, the rank of the kernel of these {N} "
+            "rows: choose at most that, or None for all",
+            field="n_components",
+        )
+
+
 def checked_count(name: str, value: Any, most: int, of_what: str) -> int:
     """Return `value` as an int of 1 to `most`; None stands for `most`; ArgumentError beyond."""
     if value is None:

@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from klsa_search.arrays import Eigenvalues, Matrix
 from klsa_search.errors import ArgumentError, SettingsError
-from klsa_search.estimators.kernel import Kernel, Points, inner_products, without_contrast
-from klsa_search.estimators.limits import checked_count
+from klsa_search.estimators.kernel import Kernel, Points, inner_products
+from klsa_search.estimators.limits import check_rank, checked_count
 from klsa_search.kernel import DocumentKernel
 from klsa_search.spectrum import SpectralFunction, Spectrum, decompose, decompose_gram
 
@@ -48,16 +48,13 @@ class SpectralKernel(Kernel):
         wanted = checked_count(
             "n_components", self.n_components, side, "what this X can have at most"
         )
-        spectrum = self._spectrum(points, wanted)
-        rank = len(spectrum.eigenvalues)
-        if rank == 0:
-            raise without_contrast(N)
-        if self.n_components is not None and rank < wanted:
+        try:
+            spectrum = self._spectrum(points, wanted)
+        except SettingsError as error:  # of the solver: it did not converge
             raise ArgumentError(
-                f"n_components = {wanted} is above {rank}, the rank of the kernel of these {N} "
-                "rows: choose at most that, or None for all",
-                field="n_components",
-            )
+                f"n_components = {wanted}: {error}", field="n_components"
+            ) from error
+        check_rank(self.n_components, len(spectrum.eigenvalues), N)
         self.spectrum_ = spectrum
         self.eigenvalues_ = spectrum.eigenvalues
         relative = spectrum.eigenvalues / spectrum.eigenvalues[0]
@@ -76,12 +73,7 @@ class SpectralKernel(Kernel):
         kernel = DocumentKernel.of(sparse.csr_array(points))
         if min(points.shape) > max(EXACT, 4 * wanted):
             kernel = replace(kernel, features=kernel.features.astype(np.float32))
-        try:
-            return decompose(kernel, wanted)
-        except SettingsError as error:
-            raise ArgumentError(
-                f"n_components = {wanted}: {error}", field="n_components"
-            ) from error
+        return decompose(kernel, wanted)
 
     def _place(self, points: Points) -> Matrix:
         if self._linear:

@@ -9,8 +9,8 @@ from scipy import linalg
 from threadpoolctl import threadpool_limits
 
 from klsa_search.arrays import Matrix
-from klsa_search.estimators.kernel import Kernel, Points, without_contrast
-from klsa_search.estimators.limits import checked_number
+from klsa_search.estimators.kernel import Kernel, Points
+from klsa_search.estimators.limits import check_rank, checked_number
 from klsa_search.spectrum import decompose_gram
 
 _LEAST = 1e-10  # of λ_1: below it K + γI is not positive definite in float64
@@ -41,8 +41,7 @@ class SquashedKernel(Kernel):
         gamma = checked_number("gamma", self.gamma, _LEAST)
         K = self._compare(points, points)
         first = decompose_gram(K, 1).eigenvalues
-        if len(first) == 0:
-            raise without_contrast(len(K))
+        check_rank(None, len(first), len(K))
         self.eigenvalue_ = float(first[0])
         K[np.diag_indices_from(K)] += gamma * self.eigenvalue_
         with threadpool_limits(limits=1, user_api="blas"):

@@ -1,0 +1,24 @@
+"""The guide's examples run."""
+
+from __future__ import annotations
+
+import re
+
+from tests.conftest import ROOT
+from tests.worlds import topic_documents
+
+EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+def test_every_example_of_the_guide_runs():
+    guide = (ROOT / "docs" / "estimators.md").read_text(encoding="utf-8")
+    names = {
+        "texts": [f"{text} engine" for text in topic_documents()],
+        "labels": ["rare" if document < 12 else "common" for document in range(48)],
+    }
+    examples = EXAMPLE.findall(guide)
+    assert len(examples) == 7
+    for example in examples:
+        exec(example, names)
+    assert names["search"].best_score_ > 0.9
+    assert names["kernel"].pivots_[0] < 12
