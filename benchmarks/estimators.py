@@ -48,7 +48,8 @@ def latent_semantic(X: sparse.csr_array, components: int) -> float:
 
 
 def gram_schmidt(X: sparse.csr_array, components: int) -> float:
-    return float((GramSchmidtKernel(components).fit(X).factor_.features ** 2).sum())
+    features = GramSchmidtKernel(components).fit(X).factor_.features
+    return float(np.einsum("nt,nt->", features, features))
 
 
 def truncated_svd(X: sparse.csr_array, components: int) -> float:
