@@ -14,7 +14,8 @@ from klsa_search.arrays import Matrix
 from klsa_search.errors import ArgumentError
 from klsa_search.estimators.kernel import Kernel, Points
 from klsa_search.estimators.limits import check_rank, checked_count, checked_number
-from klsa_search.kernel import DocumentKernel, gram_schmidt
+from klsa_search.kernel import DocumentKernel
+from klsa_search.kernel.gram_schmidt import gram_schmidt
 
 
 class GramSchmidtKernel(Kernel):
