@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from klsa_search.arrays import Matrix
 from klsa_search.errors import ArgumentError
 from klsa_search.estimators.kernel import Kernel, Points
 from klsa_search.estimators.limits import check_rank, checked_count, checked_number
-from klsa_search.kernel import DocumentKernel
 from klsa_search.kernel.gram_schmidt import gram_schmidt
 
 
@@ -51,16 +50,20 @@ class GramSchmidtKernel(Kernel):
         wanted = checked_count(
             "n_components", self.n_components, side, "what this X can have at most"
         )
-        if sparse.issparse(points) and self._linear:
-            kernel = DocumentKernel.of(points)
-            row, diagonal = lambda d: kernel.rows(np.array([d]))[0], kernel.diagonal
-        else:
-            row = lambda d: self._compare(points[[d]], points)[0]  # noqa: E731
-            diagonal = self._lengths(points)
-        self.factor_ = gram_schmidt(row, diagonal, wanted, self._biases(N, y))
+        self.factor_ = gram_schmidt(
+            self._rows(points), self._lengths(points), wanted, self._biases(N, y)
+        )
         self.pivots_ = self.factor_.pivots
         check_rank(self.n_components, len(self.pivots_), N)
         self.points_ = points[self.pivots_]
+
+    def _rows(self, points: Points) -> Callable[[int], Matrix]:
+        """Return the function d → row d of the base kernel: (N,)."""
+        if not self._linear or not sparse.issparse(points):
+            return lambda d: self._compare(points[[d]], points)[0]
+        # By feature, once for all rows: a row then costs the entries of its own features.
+        by_feature = sparse.csr_array(points.T)
+        return lambda d: np.asarray((points[[d]] @ by_feature).toarray())[0]
 
     def _biases(self, N: int, y: Any) -> npt.NDArray[np.float64] | None:
         if not isinstance(self.bias, Mapping):
