@@ -237,3 +237,14 @@ def test_smoothing_counts_a_neighbour_as_itself():
         [1, 1, 0],
         [0, 0, 4],
     ]
+
+
+def test_features_in_single_precision_give_the_kernel_to_single_precision(monkeypatch):
+    """What large training sets are decomposed by; placing stays in double precision."""
+    exact = LatentSemanticKernel(5).fit(X)
+    monkeypatch.setattr("klsa_search.estimators.spectral.EXACT", 10)
+    single = LatentSemanticKernel(5).fit(X)
+    assert single.transform(NEW).dtype == np.float64
+    expected = exact.kernel(NEW, X)
+    assert single.kernel(NEW, X) == pytest.approx(expected, abs=1e-4 * expected.max())
+    assert not np.array_equal(single.kernel(NEW, X), expected)
