@@ -241,10 +241,11 @@ def test_smoothing_counts_a_neighbour_as_itself():
 
 def test_features_in_single_precision_give_the_kernel_to_single_precision(monkeypatch):
     """What large training sets are decomposed by; placing stays in double precision."""
-    exact = LatentSemanticKernel(5).fit(X)
+    tenths = X * 0.1  # whole numbers would be the same in both
+    exact = LatentSemanticKernel(5).fit(tenths)
     monkeypatch.setattr("klsa_search.estimators.spectral.EXACT", 10)
-    single = LatentSemanticKernel(5).fit(X)
+    single = LatentSemanticKernel(5).fit(tenths)
     assert single.transform(NEW).dtype == np.float64
-    expected = exact.kernel(NEW, X)
-    assert single.kernel(NEW, X) == pytest.approx(expected, abs=1e-4 * expected.max())
-    assert not np.array_equal(single.kernel(NEW, X), expected)
+    expected = exact.kernel(NEW, tenths)
+    assert single.kernel(NEW, tenths) == pytest.approx(expected, abs=1e-4 * expected.max())
+    assert not np.array_equal(single.kernel(NEW, tenths), expected)
