@@ -26,15 +26,24 @@ class Workshop:
         self._indexes: dict[tuple[str, str], Index] = {}
 
     def index(self, target: str, collection: Collection, preset: str) -> Index:
-        """Give the index of a preset; cran and cran-1837 have the same documents, so one index."""
+        """Give the index of a preset; cran and cran-1837 have the same documents, so one index.
+
+        One that would keep D cut is built again in its factors, where every ranker is at hand.
+        """
         from klsa_search.collection.known import folder_name
-        from klsa_search.indexing import build
+        from klsa_search.indexing import build, build_like
+        from klsa_search.indexing.layout import layout
 
         key = (folder_name(target), preset)
         if key not in self._indexes:
             name = f"{len(self._indexes)}-{preset}"
             index = build(collection, name=name, home=self._home, preset=preset)
             self._opened.callback(index.close)
+            if layout(len(index), index.settings) == "cut":
+                index = build_like(
+                    index, home=self._home, name=f"{name}-factors", expansion="factors"
+                )
+                self._opened.callback(index.close)
             self._indexes[key] = index
         return self._indexes[key]
 

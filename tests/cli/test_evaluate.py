@@ -26,6 +26,11 @@ def test_map_of_a_folder(shell, beir, tmp_path):
     assert sorted(path.name for path in runs.iterdir()) == sorted(f"cars.{s}.run" for s in SYSTEMS)
 
 
+def test_every_ranker_is_judged_where_an_index_would_keep_d_cut(shell, beir, monkeypatch):
+    monkeypatch.setattr("klsa_search.indexing.layout.WHOLE", 0)
+    assert shell("klsa-eval", "map", beir).code == 0
+
+
 def test_figure_and_its_points(shell, beir, tmp_path):
     out, points = tmp_path / "figure.svg", tmp_path / "points.json"
     done = shell("klsa-eval", "figure", beir, "--out", out, "--json", points)

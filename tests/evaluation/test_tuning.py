@@ -55,6 +55,13 @@ def test_judgements_that_want_expansion_get_it(index_of):
     assert tuning == tune(index, *asked())
 
 
+def test_an_index_that_keeps_d_cut_is_tuned_over_all_functions_of_the_spectrum(index_of):
+    tuning = tune(index_of(alpha=0.0, expansion="cut"), *asked())
+    assert tuning.sure
+    assert tuning.changes["alpha"] > 0
+    assert tune_by_halves(index_of(alpha=0.0, expansion="cut")).sure
+
+
 def test_where_nothing_can_be_gained_nothing_is_changed(index_of):
     # Every word of the first topic's documents finds what the default already ranks first.
     index = index_of()
@@ -74,7 +81,7 @@ def test_halves_find_out_that_expansion_helps(index_of):
 
 
 def test_halves_find_out_that_an_expansion_hurts(index_of):
-    tuning = tune_by_halves(index_of(topical(topics=8, each=20), **BROKEN))
+    tuning = tune_by_halves(index_of(topical(topics=8, each=10), **BROKEN))
     assert tuning.margin == 0.25
     assert tuning.sure
     assert list(tuning.changes) == ["alpha"]

@@ -135,7 +135,10 @@ def tune_by_halves(
         first = build(halves.first, name="first", home=Path(folder), **plain)
         judgements = judge_by_first_halves(halves, first)
         first.close()
-        second = build(halves.second, name="second", home=Path(folder), **settings)
+        # Scored in full, so D is of no use.
+        second = build(
+            halves.second, name="second", home=Path(folder), **{**settings, "expansion": "factors"}
+        )
         found = _tuned(
             second,
             alphas(index.settings),

@@ -14,6 +14,7 @@ from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.rankings import rank_all
 from klsa_search.evaluation.tuning.space import Candidate
 from klsa_search.indexing import build_like
+from klsa_search.indexing.layout import layout
 from klsa_search.progress import Progress
 from klsa_search.search import Index
 
@@ -32,10 +33,12 @@ def measure_candidates(
     """Measure each candidate by the first measure of the judge; a query without an answer holds 0.
 
     `progress` is told ("candidates", done, total). Cost: C runs over the queries, and a build in
-    a folder that goes away for each (k1, b) that is not the index's own, without D: a candidate
-    is searched in its factors. OSError if there is no room for it.
+    a folder that goes away for each (k1, b) that is not the index's own, and for its own where
+    the index keeps D cut, which knows one spectral function only. Such builds hold no D: a
+    candidate is searched in its factors. OSError if there is no room for them.
     """
     own = (index.settings.k1, index.settings.b)
+    cut = layout(len(index), index.settings) == "cut"
     judged = frozenset(judge.query_ids)
     asked = [query for query in queries if query.id in judged]
     table = np.zeros((len(judge.query_ids), len(candidates)))
@@ -45,7 +48,7 @@ def measure_candidates(
             k1, b = lengths
             searched = (
                 index
-                if lengths == own
+                if lengths == own and not cut
                 else build_like(
                     index, home=Path(home), name="candidate", k1=k1, b=b, expansion="factors"
                 )
