@@ -111,7 +111,7 @@ class SearchSettings(SettingsGroup):
         0.3, gt=0, le=100, description="its parameter, in units of the first eigenvalue"
     )
     head: int = Field(0, ge=0, description="leading eigenvectors left out of D")
-    unit_length: bool = Field(True, description="scale every part of the score to length 1")
+    unit_length: bool = Field(True, description="scale every part to length 1 over the seeds")
     coverage: float = Field(
         0.4, ge=0, le=1, description="share of the query's coverage by a document's neighbours"
     )

@@ -55,7 +55,7 @@ def draw_plateau(leave_one_out: dict[str, Any], path: Path) -> None:
                 held_out = 100 * chosen[name]["measures"][name]["gain"]
                 label = "chosen on the other three" if place == 0 else None
                 axes.plot(
-                    place, held_out, "s", color="#b23a2e", markersize=6, zorder=2, label=label
+                    place, held_out, "s", color="#b23a2e", markersize=9, zorder=2, label=label
                 )
         axes.set_xticks(range(len(TARGETS)), TARGETS)
         axes.set_ylabel("gain over BM25, %")

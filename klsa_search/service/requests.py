@@ -82,7 +82,9 @@ class SearchRequest(Asked):
     head: int | None = Field(
         None, ge=0, le=MAX_DIMENSIONS, description="leading eigenvectors left out"
     )
-    unit_length: bool | None = Field(None, description="scale every part of the score to length 1")
+    unit_length: bool | None = Field(
+        None, description="scale every part to length 1 over the seeds"
+    )
     coverage: float | None = Field(
         None, ge=0, le=1, allow_inf_nan=False, description="share of coverage by neighbours"
     )
