@@ -7,6 +7,7 @@ KlsaError
 ├── StoreError            an index directory that cannot be used
 │   ├── IndexNotFound
 │   ├── DocumentNotFound
+│   ├── TermNotFound
 │   ├── IndexDamaged
 │   └── FormatUnsupported
 ├── QueryError            a search parameter outside its limits
@@ -65,6 +66,12 @@ class DocumentNotFound(StoreError):
     """No document of that id in the index."""
 
     code = "document_not_found"
+
+
+class TermNotFound(StoreError):
+    """No term of that text in the index."""
+
+    code = "term_not_found"
 
 
 class IndexDamaged(StoreError):

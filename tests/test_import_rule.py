@@ -26,6 +26,7 @@ FLOORS = {
     "store": 7,
     "search": 8,
     "indexing": 9,
+    "mining": 9,
     "evaluation": 10,
     "service": 11,
     "cli": 11,

@@ -9,6 +9,7 @@ import click
 
 from klsa_search.cli.analyze import analyze
 from klsa_search.cli.frame import debug_option, explain, run
+from klsa_search.cli.mine import cluster, duplicates, related
 from klsa_search.cli.options import (
     chosen_settings,
     collections_homes,
@@ -45,7 +46,10 @@ def klsa_index() -> None:
 
 
 klsa_index.add_command(analyze)
+klsa_index.add_command(cluster)
+klsa_index.add_command(duplicates)
 klsa_index.add_command(plan)
+klsa_index.add_command(related)
 klsa_index.add_command(tune)
 
 

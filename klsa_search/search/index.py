@@ -22,7 +22,7 @@ from klsa_search.search.query import QueryTerms, TermNumbers, counts_of_texts
 from klsa_search.search.rankers import RANKERS, USES
 from klsa_search.search.rankers.klsa import mix_of
 from klsa_search.search.results import Hit, Results
-from klsa_search.search.snapshot import open_snapshot
+from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.search.snippet import snippet
 from klsa_search.store import DocumentReader, read_manifest
 from klsa_search.store.generations import check_sizes
@@ -175,6 +175,23 @@ class Index:
     def ids(self, positions: Iterable[int] | None = None) -> list[str]:
         """Ids of the documents at these positions, or of all, in document order."""
         return self._documents.all_ids() if positions is None else self._documents.ids(positions)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The arrays of the index: what a room above reads its documents and terms from."""
+        return self._snapshot
+
+    def positions(self, ids: Iterable[str]) -> list[int]:
+        """Positions of the documents of these ids, in their order; DocumentNotFound."""
+        return self._documents.positions(ids)
+
+    def documents(self, positions: Iterable[int]) -> list[Document]:
+        """Documents at these positions, in their order, as they were indexed."""
+        return self._documents.at(positions)
+
+    def parameters(self, **given: Any) -> SearchSettings:
+        """Fill up parameters of a search by the index's own; QueryError for what it refuses."""
+        return self._parameters.checked(given)
 
     def close(self) -> None:
         """Close the document store; the index is of no use afterwards."""

@@ -55,6 +55,54 @@ class SearchAnswer(Answer):
         )
 
 
+class SimilarAnswer(Answer):
+    """The documents most like one."""
+
+    id: str
+    index: str
+    generation: str
+    kernel: str
+    time_ms: float
+    hits: list[HitAnswer]
+
+
+class RelatedTermAnswer(Answer):
+    """One term near to that asked for."""
+
+    word: str = Field(description="as the documents write it")
+    term: str = Field(description="as it is indexed")
+    similarity: float = Field(description="cosine in the latent space, less for rare terms")
+    documents: int = Field(description="that hold it")
+
+
+class RelatedAnswer(Answer):
+    """The terms nearest to one."""
+
+    term: str
+    index: str
+    generation: str
+    time_ms: float
+    related: list[RelatedTermAnswer]
+
+
+class ClassifiedAnswer(Answer):
+    """The label of one document or text."""
+
+    id: str | None = Field(description="null for a text")
+    label: str
+    margin: float = Field(description="how far the label's score is above the second best")
+    scores: dict[str, float] = Field(description="of every label")
+
+
+class ClassifyAnswer(Answer):
+    """Labels with margins."""
+
+    index: str
+    generation: str
+    time_ms: float
+    classified: list[ClassifiedAnswer]
+
+
 class DocumentAnswer(Answer):
     """One document, whole."""
 

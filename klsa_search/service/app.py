@@ -7,7 +7,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from klsa_search.service import failures
+from klsa_search.service import failures, mining
 from klsa_search.service.body_limit import BodyLimit
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.request_id import RequestId
@@ -37,5 +37,6 @@ def create_app(catalog: Catalog) -> FastAPI:
     app.add_middleware(BodyLimit, limit=MAX_BODY)
     app.add_middleware(RequestId)
     app.include_router(router)
+    app.include_router(mining.router)
     failures.install(app)
     return app

@@ -12,7 +12,14 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from klsa_search.errors import DocumentNotFound, IndexNotFound, KlsaError, QueryError, StoreError
+from klsa_search.errors import (
+    DocumentNotFound,
+    IndexNotFound,
+    KlsaError,
+    QueryError,
+    StoreError,
+    TermNotFound,
+)
 from klsa_search.service.request_id import HEADER, request_id
 
 _log = logging.getLogger(__name__)
@@ -21,6 +28,7 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
     # The first that fits decides, so that the finer kinds come first.
     (IndexNotFound, 404),
     (DocumentNotFound, 404),
+    (TermNotFound, 404),
     (QueryError, 422),
     (StoreError, 503),
     (KlsaError, 500),
@@ -28,7 +36,7 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
 
 _MEANINGS = {
     400: "the body is not JSON",
-    404: "there is no such index or document",
+    404: "there is no such index, document or term",
     413: "the body is too long",
     422: "a parameter is missing, unknown or outside its limits",
     500: "a slip of the service itself",
@@ -101,7 +109,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     if kind == "json_invalid":
         reason = f"{context['error']} at character {place[-1]}"
         return _answer(400, "bad_json", f"the body is not JSON ({reason}): correct it there")
-    if kind == "unknown_parameter":
+    if "field" in context:
         return _answer(422, QueryError.code, first["msg"], str(context["field"]))
     if len(place) < 2:
         message = "the body must be a JSON object, sent with Content-Type: application/json"

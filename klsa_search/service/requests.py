@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from klsa_search.config import RankerName, SpectralName
 
+KernelName = Literal["latent", "document"] | SpectralName
+
 MAX_HITS = 10_000
 MAX_QUERY = 10_000
 MAX_SEEDS = 1_000_000
 MAX_DIMENSIONS = 100_000
 MAX_NAME = 100
+MAX_LABELLED = 10_000
+MAX_ASKED = 1_000
 
 
 def _encodable(text: str) -> str:
@@ -107,3 +111,52 @@ class SearchBody(SearchRequest):
     """The same as a JSON object, where a number is a number: "10" and true are not."""
 
     model_config = ConfigDict(strict=True)
+
+
+class SimilarRequest(Asked):
+    """The parameters of GET /indexes/{name}/documents/{id}/similar."""
+
+    k: int = Field(10, ge=1, le=MAX_HITS, description="documents wanted")
+    kernel: KernelName = Field(
+        "latent",
+        description="latent for the same subject, document for shared words, or a function of the "
+        "eigenvalues",
+    )
+    gamma: float | None = Field(
+        None, gt=0, le=100, allow_inf_nan=False, description="parameter of that function"
+    )
+
+
+class RelatedRequest(Asked):
+    """The parameters of GET /indexes/{name}/terms/{term}/related."""
+
+    k: int = Field(10, ge=1, le=MAX_HITS, description="terms wanted")
+
+
+class ClassifyBody(Asked):
+    """The body of POST /indexes/{name}/classify."""
+
+    model_config = ConfigDict(strict=True)
+
+    labels: dict[Text, Text] = Field(
+        max_length=MAX_LABELLED, description="labels of some documents by id, at least two kinds"
+    )
+    ids: list[Text] | None = Field(
+        None, max_length=MAX_HITS, description="documents to label, answered in this order"
+    )
+    texts: list[Annotated[Text, Field(max_length=MAX_QUERY)]] | None = Field(
+        None, max_length=MAX_ASKED, description="texts to label, answered in this order"
+    )
+    k: int = Field(
+        100, ge=1, le=MAX_HITS, description="without ids and texts, the surest of all the rest"
+    )
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        if self.ids is not None and self.texts is not None:
+            raise PydanticCustomError(
+                "two_questions",
+                "texts: ids are given as well; ask for one of them at a time",
+                {"field": "texts"},
+            )
+        return self

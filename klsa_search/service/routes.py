@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Query, Request, Response
-from starlette.convertors import PathConvertor, register_url_convertor
+from fastapi import APIRouter, Body, Query, Request, Response
 
 from klsa_search.errors import IndexNotFound
 from klsa_search.service.answers import (
@@ -26,24 +25,9 @@ from klsa_search.service.answers import (
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.failures import documented
 from klsa_search.service.requests import DocumentRequest, SearchBody, SearchRequest
+from klsa_search.service.serving import Served
 
-
-class _Whole(PathConvertor):
-    """All that is left of a path, slashes and line ends too: the id of a document is opaque."""
-
-    regex = r"[\s\S]*"
-
-
-register_url_convertor("whole", _Whole())
 router = APIRouter()
-
-
-async def _served(request: Request) -> Catalog:
-    catalog: Catalog = request.app.state.catalog
-    return catalog
-
-
-Served = Annotated[Catalog, Depends(_served)]
 
 
 @router.get("/", summary="What this is")

@@ -103,8 +103,20 @@ class DocumentReader:
         """Document of that id; DocumentNotFound."""
         rows = self._fetch("select id, title, text, metadata from documents where id = ?", [id])
         if not rows:
-            raise DocumentNotFound(f"there is no document {id!r} in the index", field="id")
+            raise _not_found(id)
         return _document(rows[0])
+
+    def positions(self, ids: Iterable[str]) -> list[int]:
+        """Positions of the documents of these ids, in their order; DocumentNotFound for the first
+        that is not there.
+        """
+        return [self._position(each) for each in ids]
+
+    def _position(self, id: str) -> int:  # noqa: A002 - the field's own name
+        rows = self._fetch("select position from documents where id = ?", [id])
+        if not rows:
+            raise _not_found(id)
+        return int(rows[0][0])
 
     def close(self) -> None:
         """Close the connection; the reader is of no use afterwards."""
@@ -128,6 +140,10 @@ class DocumentReader:
             raise IndexDamaged(
                 f"{self._path} cannot be read ({error}): rebuild the index with klsa-index build"
             ) from error
+
+
+def _not_found(id: str) -> DocumentNotFound:  # noqa: A002 - the field's own name
+    return DocumentNotFound(f"there is no document {id!r} in the index", field="id")
 
 
 def _written(metadata: Mapping[str, Any]) -> str:

@@ -15,6 +15,9 @@ ROUTES = {
     ("/documents/{id}", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes", "get"): {"200", "500", "503"},
     ("/indexes/{name}", "get"): {"200", "404", "422", "500", "503"},
+    ("/indexes/{name}/documents/{id}/similar", "get"): {"200", "404", "422", "500", "503"},
+    ("/indexes/{name}/terms/{term}/related", "get"): {"200", "404", "422", "500", "503"},
+    ("/indexes/{name}/classify", "post"): {"200", "400", "404", "413", "422", "500", "503"},
     ("/health", "get"): {"200", "503"},
 }
 

@@ -1,0 +1,23 @@
+"""Mine: what an index knows beside the answers to queries."""
+
+from klsa_search.mining.classification import Classified, classify, classify_texts
+from klsa_search.mining.clusters import Cluster, Clustering, cluster
+from klsa_search.mining.duplicates import Duplicate, DuplicateGroup, duplicates
+from klsa_search.mining.similar import KERNELS, similar
+from klsa_search.mining.thesaurus import RelatedTerm, related
+
+__all__ = [
+    "KERNELS",
+    "Classified",
+    "Cluster",
+    "Clustering",
+    "Duplicate",
+    "DuplicateGroup",
+    "RelatedTerm",
+    "classify",
+    "classify_texts",
+    "cluster",
+    "duplicates",
+    "related",
+    "similar",
+]

@@ -1,0 +1,32 @@
+"""What every way of asking refuses, in the same words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from klsa_search.errors import QueryError
+from klsa_search.expansion import LatentSpace
+from klsa_search.search import Index
+
+
+def share(name: str, value: object) -> float:
+    """Take a number above 0 and up to 1; QueryError for any other."""
+    number = isinstance(value, float | int | np.floating) and not isinstance(value, bool)
+    if number and 0 < value <= 1:  # type: ignore[operator]  # it is a number
+        return float(value)  # type: ignore[arg-type]
+    raise QueryError(f"{name} = {value!r}: a number above 0, up to 1, is needed", field=name)
+
+
+def latent_space(index: Index, *, field: str = "index", otherwise: str = "") -> LatentSpace:
+    """Give the latent space of an index; QueryError if it was built without.
+
+    field, otherwise  the argument at fault, and what may be asked for instead
+    """
+    space = index.snapshot.latent
+    if space is None:
+        raise QueryError(
+            f"index {index.name} was built without its latent part, which this is told from; "
+            f"{otherwise}build it again with --latent above 0",
+            field=field,
+        )
+    return space

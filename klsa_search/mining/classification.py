@@ -1,0 +1,169 @@
+"""Classify: a few labelled documents in, labels with margins for others out.
+
+Regularised least squares, one class against the others, on the unit coordinates of the latent
+space: the latent semantic kernel as a linear classifier [LSK §4]. The coordinates come from all
+documents, labelled or not, which is what a few labels gain by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from klsa_search.arrays import Matrix, Positions
+from klsa_search.errors import QueryError
+from klsa_search.mining.asking import latent_space
+from klsa_search.mining.placing import place_texts
+from klsa_search.search import Index
+from klsa_search.search.parameters import whole_number
+
+RIDGE: Final = 1.0
+"""Added to the squares of the coordinates, of which each labelled document has a sum of 1."""
+
+_BLOCK: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classified:
+    """The label of a document, or of a text.
+
+    id      of the document; None for a text
+    label   the best
+    margin  how far its score is above the second best
+    scores  of every label, about 1 where a document is like those with the label, 0 where it is
+            unlike; they add up to 1
+    """
+
+    id: str | None
+    label: str
+    margin: float
+    scores: Mapping[str, float]
+
+
+def classify(
+    index: Index,
+    labels: Mapping[str, str],
+    ids: Iterable[str] | None = None,
+    *,
+    k: int | None = None,
+) -> tuple[Classified, ...]:
+    """Label documents by others that are labelled.
+
+    labels  label of each of some documents by id; at least two labels
+    ids     documents to label, answered in this order; by default all that have no label,
+            surest first, equal margins in document order
+    k       of the default, the surest so many
+    Cost O(n · m² + m³) for n labelled documents and m latent dimensions, O(m) for each label and
+    document answered. DocumentNotFound; QueryError.
+    """
+    most = None if k is None else whole_number("k", k)
+    learnt = _Classifier.of(index, labels)
+    coordinates = latent_space(index).documents
+    if ids is not None:
+        wanted = list(ids)
+        places = np.asarray(coordinates)[index.positions(wanted)]
+        return _answers(wanted, learnt.names, learnt.scores(places))
+    rest = np.setdiff1d(np.arange(len(coordinates)), learnt.positions)
+    scores = np.concatenate(
+        [np.zeros((0, len(learnt.names)))]
+        + [
+            learnt.scores(coordinates[rest[begin : begin + _BLOCK]])
+            for begin in range(0, len(rest), _BLOCK)
+        ]
+    )
+    surest = np.argsort(-_margins(scores), kind="stable")[:most]
+    return _answers(index.ids(rest[surest]), learnt.names, scores[surest])
+
+
+def classify_texts(
+    index: Index, labels: Mapping[str, str], texts: Iterable[str]
+) -> tuple[Classified, ...]:
+    """Label texts that are not in the index by documents that are, in their order. See `classify`.
+
+    A text without a known term is scored by how the labels are shared among those documents. Cost:
+    that of `classify`, and analysing the texts.
+    """
+    given = list(texts)
+    for text in given:
+        if not isinstance(text, str):
+            raise QueryError(f"texts holds {text!r}: texts are needed", field="texts")
+    learnt = _Classifier.of(index, labels)
+    return _answers([None] * len(given), learnt.names, learnt.scores(place_texts(index, given)))
+
+
+@dataclass(frozen=True)
+class _Classifier:
+    """Scores x ↦ (x - mean) · weights + shares, one column for each name.
+
+    positions  of the labelled documents
+    mean       (m,) their middle
+    weights    (m, c)
+    shares     (c,) share of each label among them
+    """
+
+    names: tuple[str, ...]
+    positions: Positions
+    mean: Matrix
+    weights: Matrix
+    shares: Matrix
+
+    @classmethod
+    def of(cls, index: Index, labels: Mapping[str, str]) -> _Classifier:
+        """Learn from labelled documents; QueryError for fewer than two labels."""
+        names = _names(labels)
+        positions = np.array(index.positions(labels))
+        places = np.asarray(latent_space(index).documents)[positions].astype(np.float64)
+        wanted = np.array([[float(label == name) for name in names] for label in labels.values()])
+        mean, shares = places.mean(axis=0), wanted.mean(axis=0)
+        places, wanted = places - mean, wanted - shares
+        # No BLAS here, whose bits change with its threads.
+        squares = np.einsum("nm,nl->ml", places, places) + RIDGE * np.eye(len(mean))
+        with threadpool_limits(limits=1, user_api="blas"):
+            weights = np.linalg.solve(squares, np.einsum("nm,nc->mc", places, wanted))
+        return cls(names, positions, mean, weights, shares)
+
+    def scores(self, places: Matrix) -> Matrix:
+        """(n, m) → (n, c); what lies nowhere has the shares of the labels."""
+        exact = np.asarray(places, np.float64)
+        scores = np.einsum("nm,mc->nc", exact - self.mean, self.weights) + self.shares
+        return np.where(exact.any(axis=1, keepdims=True), scores, self.shares)
+
+
+def _names(labels: Mapping[str, str]) -> tuple[str, ...]:
+    for label in labels.values():
+        if not isinstance(label, str):
+            raise QueryError(f"labels holds {label!r}: a label is a text", field="labels")
+    names = tuple(sorted(set(labels.values())))
+    if len(names) < 2:
+        held = f"there is only {names[0]!r}" if names else "there is none"
+        raise QueryError(
+            f"labels: at least two different ones are needed, and {held}; "
+            "label a document of another kind",
+            field="labels",
+        )
+    return names
+
+
+def _margins(scores: Matrix) -> Matrix:
+    ordered = np.sort(scores, axis=1)
+    return np.asarray(ordered[:, -1] - ordered[:, -2])
+
+
+def _answers(
+    ids: Sequence[str | None], names: Sequence[str], scores: Matrix
+) -> tuple[Classified, ...]:
+    best = scores.argmax(axis=1) if len(scores) else np.zeros(0, np.int64)
+    margins = _margins(scores)
+    return tuple(
+        Classified(
+            id=id,
+            label=names[best[place]],
+            margin=float(margins[place]),
+            scores=dict(zip(names, scores[place].tolist(), strict=True)),
+        )
+        for place, id in enumerate(ids)  # noqa: A001 - the field's own name
+    )

@@ -1,0 +1,100 @@
+"""Near-duplicates: documents whose normalised kernel is close to 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from klsa_search.kernel import DocumentKernel, nearest_rows
+from klsa_search.kernel.sums import scaled_rows
+from klsa_search.mining.asking import share
+from klsa_search.mining.titles import title_of
+from klsa_search.progress import Progress
+from klsa_search.search import Index
+
+THRESHOLD: Final = 0.9
+_NEAREST: Final = 64
+_ROUNDING: Final = 1e-5  # of float32, in a sum over the features of two documents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicate:
+    """A document of a group, and how near it is to the group's first: 1 for a copy.
+
+    `title` is the beginning of the text where it has none.
+    """
+
+    id: str
+    title: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateGroup:
+    """Documents that say the same, in document order; the first stands for the others."""
+
+    documents: tuple[Duplicate, ...]
+
+
+def duplicates(
+    index: Index, threshold: float = THRESHOLD, *, progress: Progress | None = None
+) -> tuple[DuplicateGroup, ...]:
+    """Group the documents that nearly repeat another, in document order.
+
+    threshold  least normalised kernel K(d,e) / √(K(d,d) K(e,e)) between a document and the first of
+               its group; it compares words, and adjacent words if the index has pairs, not order
+               beyond
+    progress   called as "neighbours" with the documents done, and all
+    Each document joins the earliest document before it that is near enough and in no group as
+    another's repetition. One without terms is no duplicate. What the 64 nearest of a document by
+    `nearest_rows` do not hold is missed.
+
+    Cost: as `nearest_rows` has it, linear in N, over all processors; memory of the features twice.
+    QueryError.
+    """
+    least = share("threshold", threshold)
+    near = nearest_rows(_normalised(index.snapshot.kernel), _NEAREST, progress=progress)
+    pairs = sparse.csr_array(near.maximum(near.T))
+    leaders = _leaders(pairs, least - _ROUNDING)
+    led = np.flatnonzero(leaders >= 0)
+    members: dict[int, list[tuple[int, float]]] = {}
+    for document, leader in zip(led.tolist(), leaders[led].tolist(), strict=True):
+        similarity = min(float(pairs[leader, document]), 1.0)
+        members.setdefault(leader, [(leader, 1.0)]).append((document, similarity))
+    return tuple(_group(index, found) for _, found in sorted(members.items()))
+
+
+def _normalised(kernel: DocumentKernel) -> DocumentKernel:
+    """The kernel whose diagonal is 1, or 0 for a document that is like no other."""
+    lengths = np.sqrt(kernel.diagonal)
+    factors = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    features = scaled_rows(kernel.features, factors, np.float32)
+    return DocumentKernel(features, kernel.scales * factors, kernel.mean)
+
+
+def _leaders(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:
+    """First of the group that each document joins, -1 for none: (N,)."""
+    leaders = np.full(pairs.shape[0], -1, np.int64)
+    near = pairs.data >= least
+    rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
+    earlier = near & (pairs.indices < rows)
+    for document, other in zip(
+        rows[earlier].tolist(), pairs.indices[earlier].tolist(), strict=True
+    ):
+        if leaders[document] < 0 and leaders[other] < 0:
+            leaders[document] = other
+    return leaders
+
+
+def _group(index: Index, found: list[tuple[int, float]]) -> DuplicateGroup:
+    documents = index.documents([position for position, _ in found])
+    return DuplicateGroup(
+        documents=tuple(
+            Duplicate(id=document.id, title=title_of(index, document), similarity=similarity)
+            for document, (_, similarity) in zip(documents, found, strict=True)
+        )
+    )

@@ -1,0 +1,35 @@
+"""Placing: where a text that is not in the index lies in its latent space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from klsa_search.arrays import Matrix
+from klsa_search.mining.asking import latent_space
+from klsa_search.search import Index
+from klsa_search.search.query import counts_of_texts
+
+
+def place_texts(index: Index, texts: Sequence[str]) -> Matrix:
+    """Coordinates of texts: (n, m) float64, each of length 1, or 0 without a known term.
+
+    φ(x) V, with the term features of the document kernel, w(t)^p · sat(t,x) [KLSA eq. 4]. What a
+    document of the index also has, its pairs of words and its distance from the mean, is left out.
+    Cost: analysing the texts, and O(m) a term.
+    """
+    terms = latent_space(index).terms
+    settings, counted = index.settings, index.manifest.counts
+    counts = counts_of_texts(([text] for text in texts), index.analyzer, index.snapshot.vocabulary)
+    average = counted.tokens / max(counted.documents, 1) or 1.0
+    lengths = np.array([len(index.analyzer.terms(text)) for text in texts]) / average
+    norms = settings.kernel_k1 * ((1 - settings.b) + settings.b * lengths)
+    counts.data = (
+        (settings.kernel_k1 + 1)
+        * counts.data
+        / (np.repeat(norms, np.diff(counts.indptr)) + counts.data)
+    )
+    places = np.asarray(counts @ terms.astype(np.float64))
+    sizes = np.sqrt(np.einsum("nm,nm->n", places, places))[:, None]
+    return np.asarray(np.divide(places, sizes, out=places, where=sizes > 0))

@@ -1,0 +1,124 @@
+"""More like this: the documents nearest to one, by a kernel of the index."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from klsa_search.arrays import Positions, Scores
+from klsa_search.errors import QueryError
+from klsa_search.expansion import top_z
+from klsa_search.mining.asking import latent_space
+from klsa_search.mining.entries import kernel_diagonal, kernel_entries
+from klsa_search.search import Hit, Index
+from klsa_search.search.parameters import whole_number
+from klsa_search.search.snippet import snippet
+from klsa_search.spectrum import SPECTRAL_FUNCTIONS
+
+DOCUMENT: Final = "document"
+LATENT: Final = "latent"
+KERNELS: Final = (LATENT, DOCUMENT, *SPECTRAL_FUNCTIONS)
+"""The cosine in the latent space, K itself, or D of a function of the spectrum."""
+
+
+def similar(
+    index: Index,
+    id: str,  # noqa: A002 - the field's own name
+    k: int = 10,
+    *,
+    kernel: str = LATENT,
+    gamma: float | None = None,
+) -> tuple[Hit, ...]:
+    """Find the k documents most like one, best first; the document itself is left out.
+
+    kernel  "latent" is the cosine on the first eigenvectors: who is about the same; "document" the
+            index's own K: who shares words; or a function of the spectrum, such as
+            "squashing", for D made with it, which goes from one to the other
+    gamma   parameter of that function; the index's own by default
+    The score is D(d,e) / D(d,d): 1 for a copy, about how much they have in common.
+    Only scores above 0 count; ties go by document order; a document without terms is like no
+    other. Snippets show what the two share.
+
+    Cost: O(N · m) in the latent space; by K one product with the features, O(nnz); by D one row,
+    O(N · k) and that product where it is not stored. Where D is cut, K costs the stored row of the
+    document and the features of those in it, whatever N is, and k is limited by its length.
+    DocumentNotFound; QueryError.
+    """
+    k = whole_number("k", k)
+    (position,) = index.positions([id])
+    if kernel not in KERNELS:
+        raise QueryError(
+            f"kernel = {kernel!r}: there is none of that name; there are: {', '.join(KERNELS)}",
+            field="kernel",
+        )
+    _refuse_beyond_cut(index, k, kernel)
+    row, own = _row(index, position, kernel, gamma)
+    row[position] = 0
+    positions, values = top_z(row, k)
+    return _hits(index, position, positions, values / own if own else values)
+
+
+def _refuse_beyond_cut(index: Index, k: int, kernel: str) -> None:
+    """Refuse what a cut D cannot answer."""
+    cut = index.snapshot.cut
+    if cut is None or kernel == LATENT:
+        return
+    instead = "or build it again with --expansion factors"
+    if kernel not in (DOCUMENT, "gvsm"):
+        raise QueryError(
+            f"kernel = {kernel}: index {index.name} keeps D cut, which knows "
+            f"{DOCUMENT}, {LATENT} and gvsm alone; ask for one of these, {instead}",
+            field="kernel",
+        )
+    kept = cut.rows.shape[1]
+    if k > kept:
+        raise QueryError(
+            f"k = {k}: index {index.name} keeps the {kept} nearest of each document; "
+            f"ask for fewer, {instead}",
+            field="k",
+        )
+
+
+def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple[Scores, float]:
+    """Row of the kernel, and its entry for the document itself."""
+    snapshot = index.snapshot
+    one, itself = np.array([position]), np.ones(1, np.float32)
+    if kernel == LATENT:
+        space = latent_space(index, field="kernel", otherwise=f"ask for {DOCUMENT}, or ")
+        documents = np.asarray(space.documents)
+        row = np.einsum("nm,m->n", documents, documents[position])
+        return row, float(row[position])
+    if kernel != DOCUMENT:
+        parameters = index.parameters(ranker="klsa", spectral=kernel, gamma=gamma, head=0)
+        if snapshot.cut is None:
+            dimensions = snapshot.eigenvectors.shape[1]
+            row = snapshot.expansion_of(parameters, dimensions).expand(one, itself)
+            return row, float(row[position])
+    row = np.zeros(len(snapshot))
+    if snapshot.cut is not None:
+        held = snapshot.cut.rows[position]
+        others = (held[held > 0] >> np.uint32(8)).astype(np.int64)
+        row[others] = kernel_entries(snapshot, np.repeat(one, len(others)), others)
+        return row, float(kernel_diagonal(snapshot)[position])
+    row[position] = 1
+    row = snapshot.kernel.apply(row)
+    return row, float(row[position])
+
+
+def _hits(index: Index, position: int, positions: Positions, values: Scores) -> tuple[Hit, ...]:
+    document, *others = index.documents([position, *positions.tolist()])
+    numbers, idf = index.snapshot.vocabulary.numbers, index.snapshot.idf
+    terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}
+    weights = {term: float(idf[numbers[term]]) for term in terms if term in numbers}
+    return tuple(
+        Hit(
+            rank=rank,
+            id=other.id,
+            score=float(value),
+            title=other.title,
+            snippet=snippet(other.text, terms, index.analyzer, weights=weights),
+            metadata=other.metadata,
+        )
+        for rank, (other, value) in enumerate(zip(others, values, strict=True), start=1)
+    )

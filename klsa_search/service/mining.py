@@ -1,0 +1,97 @@
+"""The routes of what an index knows beside answers to queries. No arithmetic."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query
+
+from klsa_search.mining import classify, classify_texts, related, similar
+from klsa_search.service.answers import (
+    ClassifiedAnswer,
+    ClassifyAnswer,
+    HitAnswer,
+    RelatedAnswer,
+    RelatedTermAnswer,
+    SimilarAnswer,
+)
+from klsa_search.service.failures import documented
+from klsa_search.service.requests import ClassifyBody, RelatedRequest, SimilarRequest
+from klsa_search.service.serving import Served
+
+router = APIRouter()
+
+
+@router.get(
+    "/indexes/{name}/documents/{id:whole}/similar",
+    summary="More like this",
+    responses=documented(404, 422, 500, 503),
+)
+def similar_documents(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    asked: Annotated[SimilarRequest, Query()],
+    catalog: Served,
+) -> SimilarAnswer:
+    """The documents most like one, best first; scores are relative to the document's own."""
+    with catalog.use(name) as index:
+        begin = time.perf_counter()
+        hits = similar(index, id, asked.k, kernel=asked.kernel, gamma=asked.gamma)
+        return SimilarAnswer(
+            id=id,
+            index=index.name,
+            generation=index.generation,
+            kernel=asked.kernel,
+            time_ms=_elapsed(begin),
+            hits=[HitAnswer.model_validate(hit) for hit in hits],
+        )
+
+
+@router.get(
+    "/indexes/{name}/terms/{term:whole}/related",
+    summary="Related terms",
+    responses=documented(404, 422, 500, 503),
+)
+def related_terms(
+    name: str, term: str, asked: Annotated[RelatedRequest, Query()], catalog: Served
+) -> RelatedAnswer:
+    """The collection's own thesaurus: the terms nearest to a word, or to several together."""
+    with catalog.use(name) as index:
+        begin = time.perf_counter()
+        found = related(index, term, asked.k)
+        return RelatedAnswer(
+            term=term,
+            index=index.name,
+            generation=index.generation,
+            time_ms=_elapsed(begin),
+            related=[RelatedTermAnswer.model_validate(one) for one in found],
+        )
+
+
+@router.post(
+    "/indexes/{name}/classify",
+    summary="Classify by examples",
+    responses=documented(400, 404, 413, 422, 500, 503),
+)
+def classify_documents(
+    name: str, asked: Annotated[ClassifyBody, Body()], catalog: Served
+) -> ClassifyAnswer:
+    """Label given documents, given texts or all the rest by a few documents that are labelled."""
+    with catalog.use(name) as index:
+        begin = time.perf_counter()
+        if asked.texts is not None:
+            found = classify_texts(index, asked.labels, asked.texts)
+        else:
+            most = asked.k if asked.ids is None else None
+            found = classify(index, asked.labels, asked.ids, k=most)
+        return ClassifyAnswer(
+            index=index.name,
+            generation=index.generation,
+            time_ms=_elapsed(begin),
+            classified=[ClassifiedAnswer.model_validate(one) for one in found],
+        )
+
+
+def _elapsed(begin: float) -> float:
+    return round(1000 * (time.perf_counter() - begin), 3)

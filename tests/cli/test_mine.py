@@ -1,0 +1,69 @@
+import pytest
+
+
+@pytest.fixture
+def built(shell, cars):
+    shell("klsa-index", "build", cars, "--name", "cars")
+    return shell
+
+
+def test_related_shows_words_as_they_are_written(built):
+    done = built("klsa-index", "related", "cars", "engines", "-k", 3)
+    assert done.code == 0
+    header, first, *_ = done.out.splitlines()
+    assert header.split() == ["word", "similarity", "documents"]
+    assert first.split()[0] == "coolant"
+    facts = built("klsa-index", "related", "cars", "engine", "-k", 1, "--json").json
+    assert list(facts[0]) == ["word", "term", "similarity", "documents"]
+    assert (facts[0]["term"], facts[0]["documents"]) == ("coolant", 2)
+
+
+def test_an_unknown_term_is_explained(built):
+    done = built("klsa-index", "related", "cars", "zebra")
+    assert (done.code, done.out) == (1, "")
+    assert "term = 'zebra': no document holds it in index cars; " in done.err
+
+
+def test_duplicates(built, cars):
+    done = built("klsa-index", "duplicates", "cars")
+    assert (done.code, done.out) == (0, "no document repeats another\n")
+    cars.write_text(cars.read_text() + cars.read_text().splitlines()[0].replace('"heat"', '"more"'))
+    built("klsa-index", "build", cars, "--name", "cars")
+    header, first, second = built("klsa-index", "duplicates", "cars").out.splitlines()
+    assert header.split() == ["group", "similarity", "id", "title"]
+    assert first.split() == ["1", "1.000", "heat", "Heat"]
+    assert second.split() == ["1", "1.000", "more", "Heat"]
+    ((one, other),) = built("klsa-index", "duplicates", "cars", "--json").json
+    assert list(one) == ["id", "title", "similarity"]
+    assert (one["id"], other["id"]) == ("heat", "more")
+
+
+def test_cluster(built):
+    done = built("klsa-index", "cluster", "cars", "-k", 2)
+    assert done.code == 0
+    header, *rows = done.out.splitlines()
+    assert header.split() == ["documents", "words", "central", "title"]
+    assert [row.split()[0] for row in rows] == ["2", "2"]
+    facts = built("klsa-index", "cluster", "cars", "-k", 2, "--json").json
+    assert {tuple(sorted(one["central"])) for one in facts["clusters"]} == {
+        ("cold", "heat"),
+        ("road", "tyre"),
+    }
+    assert facts["unplaced"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["cluster", "cars"], 2),  # 20 clusters of 4 documents
+        (["cluster", "cars", "-k", "0"], 2),
+        (["duplicates", "cars", "--threshold", "0"], 2),
+        (["duplicates", "cars", "--threshold", "nan"], 2),
+        (["related", "cars"], 2),
+        (["related", "nope", "engine"], 1),
+    ],
+)
+def test_wrong_usage(built, arguments, code):
+    done = built("klsa-index", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert done.err

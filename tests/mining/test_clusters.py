@@ -1,0 +1,48 @@
+import pytest
+
+from klsa_search import build
+from klsa_search.errors import QueryError
+from klsa_search.mining import cluster
+
+from .conftest import topic_of
+
+
+def test_topics_come_out_under_their_own_words(index):
+    clustering = cluster(index, 4, words=3)
+    assert [one.size for one in clustering.clusters] == [13, 12, 12, 12]
+    assert clustering.unplaced == ("d49",)
+    for one in clustering.clusters:
+        (topic,) = {topic_of(identifier) for identifier in one.central}
+        assert len(one.central) == one.size
+        assert {word[0] for word in one.words} == {"abcd"[topic]}
+        assert one.titles[0] == f"title {one.central[0][1:]}"
+    assert len(clustering) == 4
+
+
+def test_the_same_clusters_every_time(index):
+    assert cluster(index, 6) == cluster(index, 6)
+
+
+def test_one_cluster_holds_all(index):
+    (one,) = cluster(index, 1).clusters
+    assert one.size == 49
+
+
+def test_as_many_clusters_as_places(tmp_path):
+    texts = ["apple tree"] * 3 + ["steel bridge"] * 3
+    source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    index = build(source, name="two", home=tmp_path)
+    clusters = cluster(index, 4).clusters
+    assert sum(one.size for one in clusters) == 6
+    for one in clusters:
+        assert len({index.document(identifier).text for identifier in one.central}) == 1
+    index.close()
+
+
+def test_bad_input_is_named(index, without_latent):
+    for field, arguments in (("k", {"k": 0}), ("k", {"k": 50}), ("words", {"words": 0})):
+        with pytest.raises(QueryError) as refused:
+            cluster(index, **arguments)
+        assert refused.value.field == field
+    with pytest.raises(QueryError, match="--latent above 0"):
+        cluster(without_latent)

@@ -1,0 +1,61 @@
+import pytest
+
+from klsa_search import build
+from klsa_search.errors import QueryError
+from klsa_search.mining import duplicates
+
+
+def test_the_copy_is_found_and_nothing_else(index):
+    (group,) = duplicates(index)
+    assert [(one.id, one.title) for one in group.documents] == [
+        ("d5", "title 5"),
+        ("d48", "title 5"),
+    ]
+    first, second = group.documents
+    assert first.similarity == 1
+    assert second.similarity == pytest.approx(1, abs=1e-3)
+
+
+def test_every_member_is_near_the_first_of_its_group(index):
+    groups = duplicates(index, 0.4)
+    seen = [one.id for group in groups for one in group.documents]
+    assert len(seen) == len(set(seen))
+    assert "d49" not in seen
+    for group in groups:
+        assert len(group.documents) > 1
+        assert min(one.similarity for one in group.documents) >= 0.4 - 1e-4
+        positions = index.positions([one.id for one in group.documents])
+        assert positions == sorted(positions)
+
+
+def test_a_hundred_copies_are_one_group(tmp_path):
+    copied = "one note of a bird in the wood"
+    texts = [copied] * 100 + [f"word{n} and other{n} of the wood" for n in range(50)]
+    source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    index = build(source, name="copies", home=tmp_path)
+    (group,) = duplicates(index, 1.0)
+    assert [one.id for one in group.documents] == [str(n) for n in range(100)]
+    assert {round(one.similarity, 4) for one in group.documents} == {1.0}
+    index.close()
+
+
+def test_progress_tells_all_documents(index):
+    calls = []
+    duplicates(index, progress=lambda *call: calls.append(call))
+    assert calls[-1] == ("neighbours", 50, 50)
+
+
+@pytest.mark.parametrize("threshold", [0, -1, 1.5, float("nan"), "0.9", True, None])
+def test_a_threshold_outside_its_limits_is_named(index, threshold):
+    with pytest.raises(QueryError, match="threshold") as refused:
+        duplicates(index, threshold)
+    assert refused.value.field == "threshold"
+
+
+def test_a_document_without_a_title_is_called_by_its_beginning(tmp_path):
+    texts = ["a bird in the wood", "a bird in the wood", "bread and yeast", "steel and stone"]
+    source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    index = build(source, name="untitled", home=tmp_path)
+    (group,) = duplicates(index)
+    assert [one.title for one in group.documents] == ["a bird in the wood"] * 2
+    index.close()

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from klsa_search.errors import DocumentNotFound, QueryError
+from klsa_search.mining import KERNELS, similar
+from klsa_search.mining.entries import kernel_diagonal, kernel_entries
+
+from .conftest import topic_of
+
+
+@pytest.mark.parametrize("kernel", ["document", "gvsm", "latent"])
+def test_a_copy_comes_first_and_its_topic_next(index, kernel):
+    hits = similar(index, "d5", 5, kernel=kernel)
+    assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5]
+    assert all(topic_of(hit.id) == 0 for hit in hits)
+    copy = next(hit for hit in hits if hit.id == "d48")
+    assert copy.score == pytest.approx(1, abs=0.02)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert "d5" not in {hit.id for hit in hits}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_whole_and_factors_give_the_same_by_every_kernel(layouts, kernel):
+    whole, factors = (
+        similar(layouts[name], "d20", 6, kernel=kernel) for name in layouts if name != "cut"
+    )
+    assert [hit.score for hit in whole] == pytest.approx([hit.score for hit in factors], rel=1e-3)
+
+
+def test_a_cut_row_is_the_row_up_to_its_rounding(layouts):
+    exact = {hit.id: hit.score for hit in similar(layouts["factors"], "d20", 48, kernel="document")}
+    for hit in similar(layouts["cut"], "d20", 48, kernel="document"):
+        assert hit.score == pytest.approx(exact[hit.id], abs=0.01)
+
+
+def test_entries_are_those_of_the_kernel(index):
+    kernel = index.snapshot.kernel.explicit()
+    left, right = np.array([3, 20, 20, 5]), np.array([4, 40, 20, 48])
+    found = kernel_entries(index.snapshot, left, right)
+    assert found == pytest.approx(kernel[left, right], rel=0.02, abs=0.01)
+    assert kernel_diagonal(index.snapshot) == pytest.approx(np.diagonal(kernel), rel=0.02)
+
+
+@pytest.mark.parametrize("kernel", ["document", "latent"])
+def test_an_empty_document_is_like_no_other(index, kernel):
+    assert similar(index, "d49", kernel=kernel) == ()
+
+
+def test_a_snippet_shows_what_is_shared(index):
+    (hit,) = similar(index, "d5", 1)
+    assert set(hit.snippet.split()) & set(index.document("d5").text.split())
+
+
+def test_bad_input_is_named(index, layouts, without_latent):
+    with pytest.raises(DocumentNotFound, match="no document 'nope'"):
+        similar(index, "nope")
+    for field, arguments in (
+        ("k", {"k": 0}),
+        ("k", {"k": True}),
+        ("kernel", {"kernel": "cosine"}),
+    ):
+        with pytest.raises(QueryError) as refused:
+            similar(index, "d1", **arguments)
+        assert refused.value.field == field
+    with pytest.raises(QueryError, match="gamma"):
+        similar(layouts["whole"], "d1", kernel="von-neumann", gamma=1.0)
+    with pytest.raises(QueryError, match=r"latent part.*ask for document") as refused:
+        similar(without_latent, "d1")
+    assert refused.value.field == "kernel"
+    assert similar(without_latent, "d5", 1, kernel="document")[0].id == "d48"
+    for field, arguments in (
+        ("kernel", {"kernel": "truncation"}),
+        ("k", {"k": 65, "kernel": "document"}),
+    ):
+        with pytest.raises(QueryError, match="--expansion factors") as refused:
+            similar(layouts["cut"], "d1", **arguments)
+        assert refused.value.field == field

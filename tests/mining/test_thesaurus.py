@@ -1,0 +1,55 @@
+import pytest
+
+from klsa_search import build
+from klsa_search.errors import QueryError, TermNotFound
+from klsa_search.mining import related
+
+
+def test_words_of_a_topic_are_near_each_other(index):
+    found = related(index, "a1", 6)
+    assert all(one.word[0] == "a" for one in found)
+    assert "a1" not in {one.word for one in found}
+    assert all(0 < one.similarity <= 1 and one.documents >= 2 for one in found)
+    similarities = [one.similarity for one in found]
+    assert similarities == sorted(similarities, reverse=True)
+
+
+def test_several_words_are_asked_for_together(index):
+    assert {one.word[0] for one in related(index, "b1 b4 unheard-of", 5)} == {"b"}
+
+
+def test_layouts_agree(layouts):
+    answers = [[one.word for one in related(layouts[name], "c3", 5)] for name in layouts]
+    assert answers[0] == answers[1]
+
+
+def test_words_are_those_of_the_documents(tmp_path):
+    texts = [
+        "Engines overheating: the coolants boil. NATO engines.",
+        "Overheating engines need coolants, says NATO.",
+        "Coolants of overheating engines, NATO.",
+        "Bread and yeast.",
+        "Yeast, dough and bread.",
+    ]
+    source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    index = build(source, name="words", home=tmp_path, latent_dimensions=2)
+    found = {one.term: one.word for one in related(index, "engine", 20)}
+    assert found["overh"] == "overheating"
+    assert found["coolant"] == "coolants"
+    assert found["nato"] == "NATO"
+    index.close()
+
+
+def test_bad_input_is_named(index, without_latent):
+    with pytest.raises(TermNotFound, match="no document holds it") as refused:
+        related(index, "zebra")
+    assert refused.value.field == "term"
+    for text in ("", "the of", "?!"):
+        with pytest.raises(TermNotFound, match="nothing is left"):
+            related(index, text)
+    with pytest.raises(QueryError, match="a text is needed"):
+        related(index, 7)
+    with pytest.raises(QueryError, match="k = 0"):
+        related(index, "a1", 0)
+    with pytest.raises(QueryError, match="--latent above 0"):
+        related(without_latent, "a1")
