@@ -21,17 +21,19 @@ import numpy as np
 
 from benchmarks.corpora_generator import documents
 from benchmarks.corpora_model import fit
-from benchmarks.corpora_reuters import reuters_folder, stories
+from benchmarks.corpora_reuters import reuters_folder
+from klsa_search.collection import read_reuters
 
 
 def write_reuters(out: Path, folder: Path) -> None:
     with _opened(out) as file:
-        for story in stories(folder):
-            file.write(json.dumps(story._asdict()) + "\n")
+        for story in read_reuters(folder):
+            line = {"id": story.id, "title": story.title, "text": story.text}
+            file.write(json.dumps(line) + "\n")
 
 
 def write_generated(count: int, out: Path, folder: Path, seed: int) -> None:
-    model = fit((story.text for story in stories(folder)), seed)
+    model = fit((story.text for story in read_reuters(folder)), seed)
     with _opened(out) as file:
         for number, text in enumerate(documents(model, count, seed), start=1):
             # The generator's alphabet has nothing that JSON escapes.
@@ -39,7 +41,7 @@ def write_generated(count: int, out: Path, folder: Path, seed: int) -> None:
 
 
 def write_queries(out: Path, folder: Path, count: int, seed: int) -> None:
-    titles = sorted({story.title for story in stories(folder)} - {""})
+    titles = sorted({story.title for story in read_reuters(folder)} - {""})
     chosen = np.random.default_rng(seed).choice(len(titles), count, replace=False)
     with _opened(out) as file:
         for number, title in enumerate(np.array(titles, dtype=object)[chosen], start=1):

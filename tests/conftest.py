@@ -38,3 +38,13 @@ def collections_home() -> Path:
             f"the SMART collections are not at {home}; name their folder in KLSA_COLLECTIONS"
         )
     return home
+
+
+@pytest.fixture(scope="session")
+def datasets_home() -> Path:
+    """Folder with ionosphere and reuters21578, where there is one."""
+    named = os.environ.get("KLSA_DATASETS")
+    home = Path(named) if named else ROOT.parent / "shared" / "datasets"
+    if not (home / "ionosphere").is_dir():
+        pytest.skip(f"the data sets are not at {home}; name their folder in KLSA_DATASETS")
+    return home

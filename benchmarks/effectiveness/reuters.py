@@ -5,18 +5,16 @@ The split is ModApte's: 9,603 stories to train, 3,299 to test.
 
 from __future__ import annotations
 
-import gzip
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.corpora_reuters import reuters_folder, stories
+from benchmarks.corpora_reuters import reuters_folder
 from benchmarks.effectiveness.known_item import title_to_text
 from benchmarks.effectiveness.measuring import Task
-from klsa_search.collection import Document
+from klsa_search.collection import Document, read_reuters
 from klsa_search.collection.model import Judgement, Query
 
 # Codes that are no words; the others are searched for as they are written.
@@ -46,13 +44,6 @@ NAMES = {
 FEWEST = 5
 """Stories a topic needs to become a query."""
 
-_LABELS = re.compile(
-    r'<REUTERS TOPICS="YES" LEWISSPLIT="(TRAIN|TEST)"[^>]*NEWID="(\d+)"[^>]*>(.*?)</REUTERS>',
-    re.DOTALL,
-)
-_TOPICS = re.compile(r"<TOPICS>(.*?)</TOPICS>", re.DOTALL)
-_TOPIC = re.compile(r"<D>(.*?)</D>")
-
 
 class Labelled(NamedTuple):
     document: Document
@@ -74,17 +65,10 @@ def tasks() -> dict[str, Callable[[], Task]]:
 
 def labelled(folder: Path) -> list[Labelled]:
     """The 12,902 stories of the ModApte split, in the order of the files."""
-    labels = {}
-    for path in sorted(folder.glob("reut2-*.sgm.gz")):
-        with gzip.open(path, "rt", encoding="latin-1", newline="\n") as file:
-            for part, number, story in _LABELS.findall(file.read()):
-                found = _TOPICS.search(story)
-                topics = _TOPIC.findall(found[1]) if found else []
-                labels[number] = (part, tuple(sorted(topics)))
     return [
-        Labelled(Document(id=s.id, title=s.title, text=s.text), *labels[s.id])
-        for s in stories(folder)
-        if s.id in labels
+        Labelled(Document(id=s.id, title=s.title, text=s.text), s.part, s.topics)
+        for s in read_reuters(folder)
+        if s.part is not None
     ]
 
 
@@ -111,19 +95,19 @@ def _titles(labelled: list[Labelled]) -> Task:
     """Titles of 200 test stories → the training stories with just the same topics, 3 to 300."""
     same: dict[tuple[str, ...], list[str]] = {}
     for story in labelled:
-        if story.part == "TRAIN" and story.topics:
+        if story.part == "train" and story.topics:
             same.setdefault(story.topics, []).append(story.document.id)
     held_out = [
         story
         for story in labelled
-        if story.part == "TEST"
+        if story.part == "test"
         and 3 <= len(same.get(story.topics, ())) <= 300
         and len(story.document.title.split()) >= 3
     ]
     chosen = np.sort(np.random.default_rng(0).choice(len(held_out), 200, replace=False)).tolist()
     return Task(
         "reuters-titles",
-        [story.document for story in labelled if story.part == "TRAIN"],
+        [story.document for story in labelled if story.part == "train"],
         [Query(id=held_out[i].document.id, text=held_out[i].document.title) for i in chosen],
         [
             Judgement(query_id=held_out[i].document.id, document_id=document, grade=1, gain=1)
