@@ -1,0 +1,64 @@
+import json
+import sys
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def ionosphere(tmp_path):
+    """A folder with a file like Ionosphere: one number tells the class."""
+    generator = np.random.default_rng(2)
+    values = generator.normal(size=(40, 34)) * 0.1
+    values[:, 0] += np.where(np.arange(40) % 2, 2, -2)
+    lines = [",".join(map(str, row)) + f",{'bg'[i % 2]}" for i, row in enumerate(values)]
+    folder = tmp_path / "data" / "ionosphere"
+    folder.mkdir(parents=True)
+    (folder / "ionosphere.csv").write_text("header\n" + "\n".join(lines) + "\n")
+    return folder.parent
+
+
+def test_table_chart_and_figures(shell, ionosphere, tmp_path):
+    out = tmp_path / "new" / "out"
+    done = shell(
+        "klsa-eval", "reproduce", "ionosphere", "--splits", "2", "--data", ionosphere, "--out", out
+    )
+    assert (done.code, done.err) == (0, "")
+    first, _, header, *_ = done.out.splitlines()
+    assert first == ("ionosphere: LSK, table 1 and figure 1; mean (standard deviation) of 2 splits")
+    assert header.split() == ["task", "kernel", "measure", "published", "measured"]
+    assert "0.049 (0.036)" in done.out
+    assert "- Kernel: (k + 1)^degree" in done.out
+    value = json.loads((out / "ionosphere.json").read_text())
+    assert value["splits"] == 2
+    assert (out / "ionosphere.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["ionosphere", "reuters"])
+def test_a_missing_data_set_says_where_it_was_looked_for(shell, name, tmp_path, monkeypatch):
+    monkeypatch.setenv("KLSA_DATASETS", str(tmp_path / "named"))
+    done = shell("klsa-eval", "reproduce", name)
+    assert done.code == 1
+    assert str(tmp_path / "named") in done.err
+    assert "shared/datasets" in done.err
+
+
+@pytest.mark.parametrize("name", ["medline", "diffusion"])
+def test_a_missing_collection_says_how_to_get_it(shell, name, tmp_path):
+    done = shell("klsa-eval", "reproduce", name, "--data", tmp_path)
+    assert done.code == 1
+    assert "klsa-eval fetch med" in done.err
+
+
+def test_wrong_usage(shell):
+    assert shell("klsa-eval", "reproduce", "iris").code == 2
+    assert shell("klsa-eval", "reproduce", "ionosphere", "--splits", "0").code == 2
+
+
+def test_without_scikit_learn_the_extra_is_named(shell, ionosphere, monkeypatch):
+    for name in [n for n in sys.modules if n.startswith("klsa_search.evaluation.reproduce")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    done = shell("klsa-eval", "reproduce", "ionosphere", "--data", ionosphere)
+    assert done.code == 1
+    assert "klsa-search[estimators]" in done.err
