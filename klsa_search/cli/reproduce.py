@@ -41,6 +41,9 @@ def reproduce(name: str, splits: int | None, out: Path | None, data: Path | None
     kernels on medline, chosen by alignment. Takes minutes; fewer --splits take less.
     """
     if out is not None:
+        from klsa_search.evaluation.drawing import require_matplotlib
+
+        require_matplotlib()
         out.mkdir(parents=True, exist_ok=True)
     with progress_bar() as bar:
         done = _reproduced(name, data, splits, bar)
@@ -62,23 +65,28 @@ def _reproduced(
         read_ionosphere,
         read_reuters,
     )
-    from klsa_search.evaluation import reproduce as of
+    from klsa_search.evaluation.reproduce import (
+        reproduce_diffusion,
+        reproduce_ionosphere,
+        reproduce_medline,
+        reproduce_reuters,
+    )
 
     asked: dict[str, Any] = {} if splits is None else {"splits": splits}
     if name == "ionosphere":
         points = read_ionosphere(find_dataset("ionosphere", datasets_homes(data)))
-        return of.reproduce_ionosphere(points, progress=progress, **asked)
+        return reproduce_ionosphere(points, progress=progress, **asked)
     if name == "reuters":
         stories = read_reuters(find_dataset("reuters21578", datasets_homes(data)))
-        return of.reproduce_reuters(stories, progress=progress, **asked)
+        return reproduce_reuters(stories, progress=progress, **asked)
     collection = open_collection("med", data=collections_homes(data))
     if name == "medline":
-        return of.reproduce_medline(collection, progress=progress, **asked)
-    return of.reproduce_diffusion(collection, progress=progress, **asked)
+        return reproduce_medline(collection, progress=progress, **asked)
+    return reproduce_diffusion(collection, progress=progress, **asked)
 
 
 def _write(done: Reproduction) -> None:
-    click.echo(f"{done.name}: {done.source}; mean (standard deviation) of {done.splits} splits")
+    click.echo(f"{done.name}: {done.source}; mean (standard deviation), splits: {done.splits}")
     click.echo()
     columns = [Column("task"), Column("kernel"), Column("measure")]
     columns += [Column("published", right=True), Column("measured", right=True)]

@@ -28,6 +28,16 @@ _STYLE: Any = {
 _METADATA = {"png": {"Software": None}, "svg": {"Creator": None, "Date": None}}
 
 
+def require_matplotlib() -> None:
+    """Raise MissingExtra where nothing can be drawn: before the work, not after it."""
+    try:
+        import matplotlib  # noqa: F401 - whether it can be imported is the question
+    except ImportError:
+        raise MissingExtra(
+            "figures need matplotlib, which is not installed: pip install 'klsa-search[figures]'"
+        ) from None
+
+
 @contextmanager
 def drawn(path: Path, width: float, height: float) -> Iterator[Any]:
     """Give an empty figure of this size in inches; when the block ends, it is written to `path`.
@@ -40,13 +50,10 @@ def drawn(path: Path, width: float, height: float) -> Iterator[Any]:
         raise SettingsError(
             f"{path}: a figure is a .png or an .svg: end its name in one of the two", field="path"
         )
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra(
-            "figures need matplotlib, which is not installed: pip install 'klsa-search[figures]'"
-        ) from None
+    require_matplotlib()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     with rc_context(_STYLE):
         figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
         yield figure

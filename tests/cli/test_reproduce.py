@@ -9,8 +9,8 @@ import pytest
 def ionosphere(tmp_path):
     """A folder with a file like Ionosphere: one number tells the class."""
     generator = np.random.default_rng(2)
-    values = generator.normal(size=(40, 34)) * 0.1
-    values[:, 0] += np.where(np.arange(40) % 2, 2, -2)
+    values = generator.normal(size=(24, 34)) * 0.1
+    values[:, 0] += np.where(np.arange(24) % 2, 2, -2)
     lines = [",".join(map(str, row)) + f",{'bg'[i % 2]}" for i, row in enumerate(values)]
     folder = tmp_path / "data" / "ionosphere"
     folder.mkdir(parents=True)
@@ -21,16 +21,16 @@ def ionosphere(tmp_path):
 def test_table_chart_and_figures(shell, ionosphere, tmp_path):
     out = tmp_path / "new" / "out"
     done = shell(
-        "klsa-eval", "reproduce", "ionosphere", "--splits", "2", "--data", ionosphere, "--out", out
+        "klsa-eval", "reproduce", "ionosphere", "--splits", "1", "--data", ionosphere, "--out", out
     )
     assert (done.code, done.err) == (0, "")
     first, _, header, *_ = done.out.splitlines()
-    assert first == ("ionosphere: LSK, table 1 and figure 1; mean (standard deviation) of 2 splits")
+    assert first == ("ionosphere: LSK, table 1 and figure 1; mean (standard deviation), splits: 1")
     assert header.split() == ["task", "kernel", "measure", "published", "measured"]
     assert "0.049 (0.036)" in done.out
     assert "- Kernel: (k + 1)^degree" in done.out
     value = json.loads((out / "ionosphere.json").read_text())
-    assert value["splits"] == 2
+    assert value["splits"] == 1
     assert (out / "ionosphere.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -62,3 +62,13 @@ def test_without_scikit_learn_the_extra_is_named(shell, ionosphere, monkeypatch)
     done = shell("klsa-eval", "reproduce", "ionosphere", "--data", ionosphere)
     assert done.code == 1
     assert "klsa-search[estimators]" in done.err
+
+
+def test_without_matplotlib_nothing_is_begun(shell, ionosphere, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = shell(
+        "klsa-eval", "reproduce", "ionosphere", "--data", ionosphere, "--out", tmp_path / "out"
+    )
+    assert done.code == 1
+    assert "klsa-search[figures]" in done.err
+    assert not (tmp_path / "out").exists()

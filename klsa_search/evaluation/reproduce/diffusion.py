@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from klsa_search.arrays import Matrix, Positions
 from klsa_search.collection import Collection
 from klsa_search.estimators import (
-    ExponentialKernel,
-    Kernel,
     LatentSemanticKernel,
-    PolynomialKernel,
     TfidfFeatures,
-    VonNeumannKernel,
     alignment,
 )
+from klsa_search.estimators.kernel import inner_products
 from klsa_search.evaluation.reproduce.machine import (
     ERROR,
     F1,
@@ -30,6 +26,7 @@ from klsa_search.evaluation.reproduce.report import Chart, Line, Panel, Reproduc
 from klsa_search.evaluation.reproduce.splits import Labels, Split, stratified_splits
 from klsa_search.evaluation.reproduce.texts import TEXT_CHOICE, judged_documents
 from klsa_search.progress import Progress
+from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum
 
 SPLITS: Final = 10
 QUERY: Final = "20"
@@ -38,12 +35,12 @@ SHARES: Final = (80, 50, 20)
 FOLDS: Final = 10
 CAPACITIES: Final = (0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
 BAG: Final = "bag of words"
-KERNELS: Final[Mapping[str, tuple[Callable[[float], Kernel], tuple[float, ...]]]] = {
-    BAG: (lambda _: PolynomialKernel(1, offset=0), (0.0,)),
-    "von Neumann": (VonNeumannKernel, tuple((1 - np.logspace(0, -4, 33)).tolist())),
-    "exponential": (ExponentialKernel, (0.0, *np.geomspace(0.1, 20, 32).tolist())),
+KERNELS: Final[Mapping[str, tuple[str, tuple[float, ...]]]] = {
+    BAG: ("truncation", (0.0,)),  # of nothing: the whole spectrum is kept
+    "von Neumann": ("von-neumann", tuple((1 - np.logspace(0, -4, 33)).tolist())),
+    "exponential": ("exponential", (0.0, *np.geomspace(0.1, 20, 32).tolist())),
 }
-"""Name → the kernel of a γ, and the γ of the line search."""
+"""Name → its function of the spectrum, and the γ of the line search."""
 WEIGHTS: Final = {"as they are": False, "unit length": True}
 """Name → whether features are scaled to unit length."""
 
@@ -100,9 +97,9 @@ def reproduce_diffusion(
 ) -> Reproduction:
     """Measure alignment, F1, error and λ, with the γ that the alignment chose.
 
-    Cost: twice 67 Gram matrices of all N documents, of which 33 are held, 8 N² bytes each; for
-    every share and kernel 60 machines to choose C and one a split. CollectionError where nothing
-    is relevant to query 20.
+    Cost: twice a whole spectrum and 67 Gram matrices of all N documents, O(N³) each, of which 33
+    are held, 8 N² bytes each; for every share and kernel 60 machines to choose C, one a split.
+    CollectionError where nothing is relevant to query 20.
     """
     counts, judged = judged_documents(collection, [QUERY])
     labels = judged[QUERY]
@@ -111,8 +108,9 @@ def reproduce_diffusion(
     total, done = len(WEIGHTS) * len(KERNELS) * len(shares) * splits, 0
     for weights, unit_length in WEIGHTS.items():
         features = TfidfFeatures(unit_length=unit_length).fit_transform(counts)
-        for name, (kernel_of, gammas) in KERNELS.items():
-            family = _family(features, kernel_of, gammas)
+        spectrum = LatentSemanticKernel().fit(features).spectrum_
+        for name, (function, gammas) in KERNELS.items():
+            family = _family(spectrum, function, gammas)
             for share in shares:
                 parted = _splits(labels, share, splits)
                 found = [family.alignments(split, labels) for split in parted]
@@ -147,14 +145,14 @@ def _splits(labels: Labels, share: int, count: int) -> list[Split]:
     return stratified_splits(labels, train=train, test=test, count=count)
 
 
-def _family(
-    features: sparse.csr_array, kernel_of: Callable[[float], Kernel], gammas: tuple[float, ...]
-) -> _Family:
+def _family(spectrum: Spectrum, function: str, gammas: tuple[float, ...]) -> _Family:
+    vectors, values = spectrum.eigenvectors, spectrum.eigenvalues
     grams = []
     for gamma in gammas:
-        gram = kernel_of(gamma).fit(features).kernel(features)
+        factors = values * SPECTRAL_FUNCTIONS[function](gamma).of(values / values[0])
+        gram = inner_products(vectors * factors, vectors)
         grams.append(gram / gram.diagonal().mean())
-    return _Family(grams, float(LatentSemanticKernel(1).fit(features).eigenvalues_[0]))
+    return _Family(grams, float(values[0]))
 
 
 def _capacity(gram: Matrix, train: Positions, labels: Labels) -> float:

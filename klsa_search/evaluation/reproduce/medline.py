@@ -26,7 +26,7 @@ TRAINED: Final = {"23": 24, "20": 22}
 """Query → relevant documents to train; 15 more to test."""
 TESTED: Final = 15
 DEGREES: Final = (1, 2)
-DIMENSIONS: Final = (10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 600, 700, 800, 900)
+DIMENSIONS: Final = (10, 25, 50, 100, 200, 300, 400, 600, 800)
 CAPACITIES: Final = (1.0, 3.0, 10.0, 30.0, 100.0)
 PUBLISHED: Final = {
     1: {"LSK": Value(0.682, 0.092), "full": Value(0.622, 0.109)},

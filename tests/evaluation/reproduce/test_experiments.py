@@ -1,6 +1,8 @@
 """Each experiment with a fixed seed and few splits: that it runs, and the direction it shows."""
 
 import json
+from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -39,46 +41,63 @@ def best(found, method):
 def test_ionosphere_of_few_splits(datasets_home):
     points = read_ionosphere(find_dataset("ionosphere", [datasets_home]))
     told = []
-    done = reproduce_ionosphere(
-        points, splits=4, degrees=(2,), progress=lambda *news: told.append(news)
-    )
-    assert told[-1] == ("splits", 8, 8)
+    few = {"splits": 10, "degrees": (2,), "dimensions": (10, 40)}
+    done = reproduce_ionosphere(points, **few, progress=lambda *news: told.append(news))
+    assert told[-1] == ("splits", 20, 20)
     found = means(done, "degree 2, C = 1")
     assert best(found, "LSK") < found["full space, C = 1"]
     assert 0.013 <= best(found, "LSK") <= 0.085  # the published .049, within its deviation
-    again = reproduce_ionosphere(points, splits=4, degrees=(2,))
+    again = reproduce_ionosphere(points, **few)
     assert json.dumps(again.as_json()) == json.dumps(done.as_json())
 
 
-def test_medline_of_few_splits(collections_home):
+@pytest.fixture(scope="module")
+def some_of_med(collections_home):
+    """What is relevant to queries 20 and 23, and every fourth of the other documents of med."""
     med = open_collection("med", data=collections_home)
-    done = reproduce_medline(med, splits=2, degrees=(1,), dimensions=(25, 100, 600))
+    relevant = {j.document_id for j in med.judgements() if j.query_id in ("20", "23")}
+    documents = [
+        document
+        for number, document in enumerate(med.documents())
+        if document.id in relevant or number % 4 == 0
+    ]
+    return SimpleNamespace(name="med", documents=lambda: documents, judgements=med.judgements)
+
+
+def test_medline_of_some_documents(some_of_med):
+    done = reproduce_medline(some_of_med, splits=2, degrees=(1,), dimensions=(10, 50, 100, 200))
+    tasks = list(dict.fromkeys(row.task for row in done.rows))
+    assert tasks == [
+        f"query {query}, degree 1, {origin}"
+        for query in ("23", "20")
+        for origin in ("corpus", "training")
+    ]
     for query in ("20", "23"):
         found = means(done, f"query {query}, degree 1, corpus")
-        full = found["full space, C = 100"]
+        full = next(mean for name, mean in found.items() if name.startswith("full"))
         assert best(found, "LSK") > full
         assert best(found, "GSK") > full
 
 
-def test_reuters_of_few_stories(datasets_home):
+def test_reuters_of_some_stories(datasets_home):
     stories = read_reuters(find_dataset("reuters21578", [datasets_home]))
-    done = reproduce_reuters(stories, splits=1, sizes=(300, 200), dimensions=(20, 100))
+    done = reproduce_reuters(
+        islice(stories, 1500), splits=1, sizes=(300, 200), dimensions=(20, 100)
+    )
     found = means(done, "mean of 5")
-    assert found["full space"] > 0.5
-    assert best(found, "LSK") > found["full space"] - 0.05
+    assert found["full space"] > 0.4
+    assert best(found, "LSK") > found["full space"] - 0.1
     assert [row.task for row in done.rows[5::5]] == ["earn", "acq", "money-fx", "grain", "crude"]
 
 
-def test_diffusion_of_few_splits(collections_home):
-    med = open_collection("med", data=collections_home)
-    done = reproduce_diffusion(med, splits=2, shares=(20,))
+def test_diffusion_on_some_documents(some_of_med):
+    done = reproduce_diffusion(some_of_med, splits=2, shares=(20,))
     for weights in ("as they are", "unit length"):
         aligned = means(done, f"20 % to train, {weights}", "alignment")
-        f1 = means(done, f"20 % to train, {weights}", "F1")
         bag, neumann, exponential = aligned.values()
-        assert bag < 0.3 < 0.6 < min(neumann, exponential)
-        bag, neumann, exponential = f1.values()
-        assert exponential > neumann > bag
+        assert bag < min(neumann, exponential)
+        bag, _, exponential = means(done, f"20 % to train, {weights}", "F1").values()
+        assert exponential > bag
     assert [chart.name for chart in done.charts] == [
         "diffusion-von-neumann",
         "diffusion-exponential",
@@ -87,7 +106,7 @@ def test_diffusion_of_few_splits(collections_home):
 
 def test_too_few_stories():
     story = Story("1", "corn", "", ("grain",), "train")
-    with pytest.raises(CollectionError, match="1 stories .* 3000 are needed"):
+    with pytest.raises(CollectionError, match=r"1 stories .* 3000 are needed"):
         reproduce_reuters([story])
 
 
