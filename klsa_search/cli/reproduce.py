@@ -103,4 +103,7 @@ def _write(done: Reproduction) -> None:
 
 
 def _figure(value: Value | None) -> str:
-    return "" if value is None else f"{value.mean:.3f} ({value.sd:.3f})"
+    if value is None:
+        return ""
+    form = ".3f" if value.mean == 0 or value.mean >= 0.001 else ".1e"  # a λ can be small
+    return f"{value.mean:{form}} ({value.sd:{form}})"
