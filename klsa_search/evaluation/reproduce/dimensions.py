@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from klsa_search.arrays import Matrix
 from klsa_search.estimators import GramSchmidtKernel, Kernel, LatentSemanticKernel, PolynomialKernel
-from klsa_search.estimators.kernel import inner_products
 from klsa_search.evaluation.reproduce.machine import (
     Measure,
     best_capacity,
@@ -188,14 +188,13 @@ def _full_score(
 def _scores(
     space: _Space, trained: Labels, actual: Labels, protocol: Protocol, capacity: float
 ) -> dict[str, list[float]]:
-    scores: dict[str, list[float]] = {}
-    for method, (train, test) in space.places.items():
-        scores[method] = []
-        gram, rows, reached = np.zeros_like(space.gram), np.zeros_like(space.rows), 0
-        for dimension in protocol.dimensions:
-            known, new = train[:, reached:dimension], test[:, reached:dimension]
-            gram, rows = gram + inner_products(known, known), rows + inner_products(new, known)
-            reached = dimension
-            predicted = predict(gram, trained, rows, capacity)
-            scores[method].append(protocol.measure.of(actual, predicted))
+    scores: dict[str, list[float]] = {method: [] for method in space.places}
+    with threadpool_limits(limits=1, user_api="blas"):  # once: every change of it costs
+        for method, (train, test) in space.places.items():
+            gram, rows, reached = np.zeros_like(space.gram), np.zeros_like(space.rows), 0
+            for dimension in protocol.dimensions:
+                known, new = train[:, reached:dimension], test[:, reached:dimension]
+                gram, rows, reached = gram + known @ known.T, rows + new @ known.T, dimension
+                predicted = predict(gram, trained, rows, capacity)
+                scores[method].append(protocol.measure.of(actual, predicted))
     return scores
