@@ -18,8 +18,8 @@ import numpy as np
 from klsa_search import progress
 from klsa_search.collection import Collection, open_collection
 from klsa_search.config import Settings
-from klsa_search.expansion import expansion_matrix
-from klsa_search.expansion.cut import ENTRIES
+from klsa_search.expansion import LatentSpace, expansion_matrix
+from klsa_search.expansion.cut import ENTRIES, CutExpansion
 from klsa_search.features import TermCounts, bm25
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.estimate import (
@@ -43,6 +43,9 @@ _HASHED = 2**25  # bytes
 # What one process does takes longer when it is handed to others and back, and with a dictionary
 # that outgrows the caches: measured at 300,000 and 1,000,000 documents on two processors.
 _HANDED = 1.4
+# What is looked up here and there costs more when it outgrows the caches: a unit by this power of
+# the documents, from the sample's on. Measured at 21,578, 300,000 and 1,000,000 documents.
+_SCATTERED = 0.25
 
 
 @dataclass(frozen=True)
@@ -158,23 +161,41 @@ def _costs(
     kernel, weighing = _timed(lambda: _kernel(counts, settings))
     wanted = solved_dimensions(shape.documents, settings)
     spectrum, solving = _timed(lambda: decompose(kernel, wanted, seed=settings.seed))
+    scattered = max(shape.documents / len(kernel), 1.0) ** _SCATTERED
     content = bytes(_HASHED)
     _, hashing = _timed(lambda: hashlib.sha256(content).digest())
     costs = [
         PhaseCost(progress.DOCUMENTS, "documents", shape.documents, reading / sampled.documents),
         PhaseCost(progress.COUNTS, "tokens", shape.tokens, found.counting / sampled.tokens),
-        PhaseCost(progress.POSTINGS, "non-zeros", shape.non_zeros, weighing / counts.matrix.nnz),
+        PhaseCost(
+            progress.POSTINGS,
+            "non-zeros",
+            shape.non_zeros,
+            scattered * weighing / counts.matrix.nnz,
+        ),
         PhaseCost(progress.EIGENVECTORS, "features", shape.features, solving / kernel.features.nnz),
         PhaseCost(progress.FILES, "bytes", written, hashing / _HASHED),
     ]
     if kept == "cut":
         looked = np.unique(np.linspace(0, len(kernel) - 1, _LOOKED).astype(np.int64))
         nearest_rows(kernel, ENTRIES + 1, documents=looked[:1])  # compiles
-        _, looking = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=looked))
-        costs.insert(
-            -1,
-            PhaseCost(progress.NEIGHBOURS, "documents", shape.documents, looking / len(looked)),
-        )
+        strongest, looking = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=looked))
+        latent = LatentSpace.of(kernel, spectrum, wanted, np.ones(counts.matrix.shape[1]))
+        _, packing = _timed(lambda: CutExpansion.of(kernel, strongest, latent))
+        costs[-1:-1] = [
+            PhaseCost(
+                progress.NEIGHBOURS,
+                "documents",
+                shape.documents,
+                scattered * looking / len(looked),
+            ),
+            PhaseCost(
+                progress.EXPANSION,
+                "features",
+                shape.features,
+                scattered * packing / kernel.features.nnz,
+            ),
+        ]
     if kept == "whole":
         _, expanding = _timed(
             lambda: expansion_matrix(
