@@ -47,7 +47,7 @@ CHOICES: Final = (
     "training part of the first split, the largest of equals: vectors of fewer dimensions are "
     "shorter and need more.",
     "'best k' has the highest mean F1 on the test documents, which is what the source reports; "
-    "'chosen k' was chosen beforehand with C, without any test document.",
+    "'chosen k' was chosen as C was: on the first split, without the points it tests.",
 )
 
 

@@ -41,7 +41,7 @@ CHOICES: Final = (
     "within the training part of the first split, the largest of equals.",
     "Mean and deviation: F1 is averaged over the five topics of a split, mean and deviation are "
     "over splits. 'best k' is the best one for that average on the test stories, which is what the "
-    "source reports; 'chosen k' was chosen beforehand for each topic, without any test story.",
+    "source reports; 'chosen k' was chosen for each topic as its C was.",
 )
 
 
