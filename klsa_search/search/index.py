@@ -92,7 +92,8 @@ class Index:
     ) -> list[tuple[Positions, Scores]]:
         """Rank for each query, in their order: what `rank` gives, whatever the number of threads.
 
-        With the ranker bm25 the threads work at the same time, in code that needs no GIL.
+        With the ranker bm25, and by default where D is cut, the threads work at the same time, in
+        code that needs no GIL.
         """
         k = whole_number("k", k)
         chosen = self._parameters.checked(parameters)

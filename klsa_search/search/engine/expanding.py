@@ -59,15 +59,16 @@ class ExpandingEngine:
     def best(self, terms: Sequence[int], k: int, mix: Mix) -> Answer | None:
         """Positions and scores of the k best documents, best first, ties by document order.
 
-        Only scores above 0. None where the compiled search cannot take the query: see `Engine`.
+        Only scores above 0. None where the compiled search cannot take the query: see `Engine`;
+        and where there is no document.
         """
-        if len(terms) > MAX_TERMS:
+        k = min(k, self._postings.size)
+        if len(terms) > MAX_TERMS or not k:
             return None
-        scratch, room = self._memory(min(k, self._postings.size), mix)
+        scratch, room = self._memory(k, mix)
         struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, K * 8, k, len(terms), *terms)
-        most = len(scratch.documents)
         found = search_expanded(
-            scratch.state, self._held, room, _refining(mix, k), min(k, most),
+            scratch.state, self._held, room, _refining(mix, k), k,
             scratch.documents, scratch.scores,
         )  # fmt: skip
         if found < 0:
@@ -80,6 +81,8 @@ class ExpandingEngine:
         """Answer each query as `best` does, many in one call that runs without the GIL."""
         asked = list(queries)
         k = min(k, self._postings.size)
+        if not k:
+            return [None] * len(asked)
         at_once = max(1, RESULTS // k)
         parts = (asked[begin : begin + at_once] for begin in range(0, len(asked), at_once))
         return [answer for part in parts for answer in self._answers(part, k, mix)]
