@@ -8,7 +8,10 @@ Documents are walked in blocks, an accumulator that fits the first cache. In a b
   4. what could still pass is a candidate; the optional terms are looked up for the candidates,
      or added like the others where the candidates are many;
   5. what passes goes to a buffer of keys; a full one is cut back to k, which raises the threshold.
-The threshold begins at what k documents are known to reach by a single term.
+The threshold begins at what k documents are known to reach by a single term. For many results the
+first block tells better: in the only block there is, what k documents reach; in the first of many,
+what a few times its share of k do. That is a guess, and where fewer than k documents pass, it is
+taken back and the blocks are walked again.
 
 Impacts are whole steps of one grid and their sums stay below 2^24 steps, so float32 adds them
 without rounding: the order of the terms, what is passed over and the number of threads leave every
@@ -26,9 +29,10 @@ from klsa_search.compiled import compiled
 from klsa_search.search.engine import state as s
 from klsa_search.search.engine.blocks import add_terms, scan_block, walk
 from klsa_search.search.engine.memory import float32_at, int32_at, int64_at
-from klsa_search.search.engine.scan import LANES, count_above
+from klsa_search.search.engine.scan import LANES, bar_of, count_above
 from klsa_search.search.engine.terms import (
     State,
+    Table,
     distinct_terms,
     enter_block,
     known_to_be_reached,
@@ -42,6 +46,8 @@ EXACT = 1 << 24
 
 FEW = 64  # postings of a block below which they are walked again, not the block scanned
 LOOK_UP = 24  # what one look-up costs, in postings added
+MARGIN = 3  # a block's share of the k best is guessed to be no more than 3 times the mean
+SAMPLE = 16  # documents a guess is based on at least
 
 
 @compiled
@@ -110,19 +116,36 @@ def best_keys(state: State, k: int) -> int:
         bound += table[s.LARGEST, j]
     if bound >= EXACT:
         return -1
+    held, guessed = _gather(state, table, terms, k, MARGIN)
+    if held < k and guessed:
+        held, guessed = _gather(state, table, distinct_terms(state, table), k, 0)
+    if held > k:
+        select_largest(int64_at(state[s.KEYS], held), held, k)
+        held = k
+    return held
+
+
+@compiled
+def _gather(state: State, table: Table, terms: int, k: int, margin: int) -> tuple[int, bool]:
+    """Gather the keys of the k best and some more; returns how many, and whether on a guess.
+
+    margin  the first block guesses the threshold: what `margin` times its share of k reach. If
+            fewer than k are found by a guess it was too high. 0 is no guess.
+    """
     postings = int64_at(state[s.STARTS], state[s.TERMS] + 1)[state[s.TERMS]]
     documents = int32_at(state[s.POSTINGS_DOCUMENTS], postings)
     weights = float32_at(state[s.POSTINGS_WEIGHTS], postings)
     width = 1 << state[s.BLOCK_BITS]
     accumulator = float32_at(state[s.ACCUMULATOR], width)
     step = 1.0 / state[s.GRID]
-    held = 0
+    held, guessed = 0, False
     threshold = known_to_be_reached(state, table, terms, k)
     least = (threshold << 32) | LOW  # a key above it passes
     for block in range(state[s.BLOCKS]):
         first = block * width
         after = min(first + width, state[s.DOCUMENTS])
-        if enter_block(state, table, terms, block, after, documents) <= threshold:
+        bound = enter_block(state, table, terms, block, after, documents)
+        if bound <= threshold:
             continue
         optional, slack, spared = optional_terms(table, terms, threshold, k)
         added = add_terms(table, optional, terms, accumulator, documents, weights, first)
@@ -138,13 +161,30 @@ def best_keys(state: State, k: int) -> int:
             elif candidates == 0:
                 accumulator[:span] = 0
                 continue
+        if block == 0 and margin > 0 and optional == 0:
+            reached = _reached_by_share(state, span, threshold, bound, k, margin)
+            if reached > threshold:
+                guessed = state[s.BLOCKS] > 1  # in the only block there is, the k best are known
+                threshold, least = reached, (reached << 32) | LOW
         if added <= FEW and optional == 0:
             held, least = walk(state, table, terms, accumulator, documents, first, k, held, least)
         else:
             held, least = scan_block(state, table, optional, slack, first, span, k, held, least)
             accumulator[:span] = 0
         threshold = max(threshold, least >> 32)
-    if held > k:
-        select_largest(int64_at(state[s.KEYS], held), held, k)
-        held = k
-    return held
+    return held, guessed
+
+
+@compiled
+def _reached_by_share(
+    state: State, span: int, threshold: int, bound: int, k: int, margin: int
+) -> int:
+    """What a share of k of the first block's documents reach, in steps less one."""
+    blocks = state[s.BLOCKS]
+    wanted = k if blocks == 1 else max(margin * k // blocks, SAMPLE)
+    step = 1.0 / state[s.GRID]
+    low, high = np.float32(threshold * step), np.float32(bound * step)
+    address = state[s.ACCUMULATOR]
+    if count_above(address, span, low) < 2 * wanted + LANES:
+        return threshold
+    return int(bar_of(address, span, low, high, wanted, wanted + wanted // 8 + 4) * state[s.GRID])

@@ -75,6 +75,18 @@ def test_optional_terms_lose_nothing(k):
             assert same(engine.best(asked, k), by_row(postings, asked, k))
 
 
+@pytest.mark.parametrize("k", [100, 300, 1000])
+@pytest.mark.parametrize("rising", [False, True])
+def test_a_first_block_unlike_the_others_misleads_nobody(rising, k):
+    """The threshold guessed from the first of 32 blocks is far too high, or far too low."""
+    rng = np.random.default_rng(0)
+    impacts = rng.random((2048, 3)) + np.linspace(9, 0, 2048)[:, None] ** 2
+    weights, step = on_grid(sparse.csr_array(impacts[::-1] if rising else impacts))
+    postings = Postings.of(weights)
+    engine = Engine(postings, Bounds.of(postings, step, block_bits=6))
+    assert same(engine.best([0, 1, 2], k), by_row(postings, [0, 1, 2], k))
+
+
 @pytest.mark.parametrize("size", [40, 60, 5000])
 def test_ties_of_any_number_go_by_position(size):
     postings = Postings.of(sparse.csr_array(np.ones((size, 1))))
