@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError
 from klsa_search.expansion import top_z
 from klsa_search.search.batch import in_parallel
-from klsa_search.search.engine import ExpandingEngine
+from klsa_search.search.engine import ExpandingEngine, Mix
 from klsa_search.search.parameters import Parameters, whole_number
 from klsa_search.search.query import QueryTerms, TermNumbers, counts_of_texts
 from klsa_search.search.rankers import RANKERS, USES
@@ -102,10 +103,9 @@ class Index:
         def work(some: Sequence[str]) -> list[tuple[Positions, Scores]]:
             if chosen.ranker == "bm25":
                 return self._snapshot.engine.best_of_many(map(self._terms, some), k)
-            if self._by_candidates(chosen):
-                found = self._expanding.best_of_many(
-                    map(self._terms, some), k, mix_of(self._snapshot, chosen)
-                )
+            engine = self._candidates(chosen)
+            if engine is not None:
+                found = engine.best_of_many(map(self._terms, some), k, self._mix(chosen))
                 return [
                     answer or self._by_scores(query, k, chosen, used)
                     for query, answer in zip(some, found, strict=True)
@@ -121,7 +121,7 @@ class Index:
         k = whole_number("k", k)
         chosen = self._parameters.checked(parameters)
         used = self._parameters.dimensions(dimensions, chosen)
-        if chosen.ranker == "bm25" or self._by_candidates(chosen):
+        if chosen.ranker == "bm25" or self._candidates(chosen) is not None:
             positions, values = self._best(query, k, chosen, used)
             # Every impact is above 0, so a document that holds a term is a match.
             total = self._snapshot.bm25.matches(QueryTerms.of(self._terms(query)).numbers)
@@ -212,9 +212,9 @@ class Index:
     ) -> tuple[Positions, Scores]:
         if parameters.ranker == "bm25":
             return self._snapshot.engine.best(self._terms(query), k)
-        if self._by_candidates(parameters):
-            terms = self._terms(query)
-            answer = self._expanding.best(terms, k, mix_of(self._snapshot, parameters))
+        engine = self._candidates(parameters)
+        if engine is not None:
+            answer = engine.best(self._terms(query), k, self._mix(parameters))
             if answer is not None:
                 return answer
         return self._by_scores(query, k, parameters, dimensions)
@@ -224,16 +224,18 @@ class Index:
     ) -> tuple[Positions, Scores]:
         return top_z(self._scores(query, parameters, dimensions), k)
 
-    def _by_candidates(self, parameters: SearchSettings) -> bool:
-        """Whether the engine of a cut D answers."""
+    def _candidates(self, parameters: SearchSettings) -> ExpandingEngine | None:
+        """Return the engine of a cut D where it answers, else None."""
         asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not parameters.exact
-        return asked and self._snapshot.cut is not None
+        return self._snapshot.expanding if asked else None
 
-    @property
-    def _expanding(self) -> ExpandingEngine:
-        engine = self._snapshot.expanding
-        assert engine is not None
-        return engine
+    def _mix(self, parameters: SearchSettings) -> Mix:
+        own = parameters is self._defaults
+        return self._own_mix if own else mix_of(self._snapshot, parameters)
+
+    @cached_property
+    def _own_mix(self) -> Mix:
+        return mix_of(self._snapshot, self._defaults)
 
     def _analysed(self, positions: Positions) -> sparse.csr_array:
         """f(t,d) of some documents, from their text: (n, V)."""

@@ -65,8 +65,8 @@ def test_exact_scores_of_a_cut_d_are_those_of_d_whole(pair, query, change):
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("change", CHANGES)
-def test_fast_scores_are_the_exact_ones_for_what_is_refined(pair, query, change):
-    """Of 80 documents 64 and more are refined: those that are found have their exact score."""
+def test_fast_scores_are_the_exact_ones_for_what_is_looked_at(pair, query, change):
+    """Of 80 documents 32 and more are compared: those that are found have their exact score."""
     _, cut = pair
     exact = cut.scores(query, **change)
     positions, scores = cut.rank(query, 10, **change)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,8 @@ from klsa_search.expansion.cut import CutExpansion
 from klsa_search.kernel.bounds import Bounds
 from klsa_search.kernel.postings import Postings
 from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
-from klsa_search.search.engine.room import Held, Room
+from klsa_search.search.engine.room import Held, Room, directory
+from klsa_search.search.engine.scan import LANES
 from klsa_search.search.engine.seeds import Mix
 from klsa_search.search.engine.state import MAX_TERMS, K, Scratch
 
@@ -24,9 +25,10 @@ Answer = tuple[Positions, Scores]
 RESULTS: Final = 2**18
 """Results that one call of the compiled search makes room for."""
 
-REFINED: Final = 64
-"""Candidates that are scored by the whole formula, for up to 16 results."""
-MOST_REFINED: Final = 640
+COVERED: Final = (128, 1024)
+"""Candidates whose T is computed in full, at least and at most; 8 a result between."""
+COMPARED: Final = (32, 256)
+"""Candidates whose E is computed in full; 3 a result between."""
 
 
 class ExpandingEngine:
@@ -49,6 +51,7 @@ class ExpandingEngine:
         self._dimensions = dimensions
         self._held = Held(
             postings.starts, postings.documents, postings.weights, idf,
+            bounds.rows, bounds.block_starts,
             expansion.rows, expansion.scales, expansion.starts, expansion.features,
             expansion.cards, expansion.cards.view(np.float32),
             expansion.terms, expansion.terms.view(np.float32),
@@ -65,12 +68,9 @@ class ExpandingEngine:
         k = min(k, self._postings.size)
         if len(terms) > MAX_TERMS or not k:
             return None
-        scratch, room = self._memory(k, mix)
+        scratch, arrays = self._memory(k, mix)
         struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, K * 8, k, len(terms), *terms)
-        found = search_expanded(
-            scratch.state, self._held, room, _refining(mix, k), k,
-            scratch.documents, scratch.scores,
-        )  # fmt: skip
+        found = search_expanded(scratch.state, arrays, mix, _depths(k), *scratch.addresses)
         if found < 0:
             return None
         return scratch.documents[:found].copy(), scratch.scores[:found].copy()
@@ -93,9 +93,9 @@ class ExpandingEngine:
         documents = np.empty((len(queries), k), np.int32)
         scores = np.empty((len(queries), k), np.float32)
         counts = np.empty(len(queries), np.int64)
-        scratch, room = self._memory(k, mix)
+        scratch, arrays = self._memory(k, mix)
         search_expanded_many(
-            scratch.state, self._held, room, _refining(mix, k), flat, ends,
+            scratch.state, arrays, mix, _depths(k), flat, ends,
             documents, scores, counts,
         )  # fmt: skip
         return [
@@ -105,41 +105,55 @@ class ExpandingEngine:
             for number, found in enumerate(counts.tolist())
         ]
 
-    def _memory(self, k: int, mix: Mix) -> tuple[Scratch, Room]:
+    def _memory(self, k: int, mix: Mix) -> tuple[Scratch, npt.NDArray[np.int64]]:
         """Memory of this thread, made anew when more is asked for than ever before."""
         wide, seeds = max(k, mix.best), mix.seeds
-        held: tuple[int, int, Scratch, Room] | None = getattr(self._of_thread, "memory", None)
-        if held is None or held[0] < wide or held[1] < seeds:
+        held: _Memory | None = getattr(self._of_thread, "memory", None)
+        if held is None or held.wide < wide or held.seeds < seeds:
             if held is not None:
-                wide, seeds = max(wide, held[0]), max(seeds, held[1])
+                wide, seeds = max(wide, held.wide), max(seeds, held.seeds)
             scratch = Scratch(self._postings, self._bounds, wide)
-            held = (wide, seeds, scratch, self._room(wide, seeds))
+            room = self._room(wide, seeds)
+            held = _Memory(wide, seeds, scratch, room, directory(self._held, room))
             self._of_thread.memory = held
-        return held[2], held[3]
+        return held.scratch, held.directory
 
     def _room(self, wide: int, seeds: int) -> Room:
         size = wide + min(self._postings.size, seeds * self._held.rows.shape[1]) + 1
-        scores = np.zeros(size, np.float32)
+        scores = np.zeros(size + LANES, np.float32)
         return Room(
             slots=np.zeros(self._postings.size, np.int32),
             documents=np.zeros(size, np.int32),
             lexical=np.zeros(wide + 1, np.float32),
             expanded=np.zeros(size, np.float32),
+            covered=np.zeros(wide + 1, np.float32),
             scores=scores,
             bits=scores.view(np.int32),
+            chosen=np.zeros(size, np.int32),
             keys=np.zeros(size, np.int64),
             spare=np.zeros(size, np.int64),
             impacts=np.zeros(MAX_TERMS * (wide + 1), np.float32),
-            alone=np.zeros(wide + 1, np.float32),
             near=np.zeros(self._neighbours + 1, np.int32),
             shares=np.zeros(self._neighbours + 1, np.float32),
             worth=np.zeros(MAX_TERMS, np.float32),
             half=np.ones(MAX_TERMS, np.float32),
+            weights=np.zeros(seeds, np.float32),
             sums=np.zeros(self._features, np.int32),
             place=np.zeros(self._held.cards.shape[1], np.int16),
-            dimensions=self._dimensions,
+            fine=np.zeros(self._dimensions, np.float32),
         )
 
 
-def _refining(mix: Mix, k: int) -> Mix:
-    return mix._replace(refined=min(max(REFINED, 4 * k), MOST_REFINED))
+class _Memory(NamedTuple):
+    wide: int
+    seeds: int
+    scratch: Scratch
+    room: Room  # owns what the directory tells the addresses of
+    directory: npt.NDArray[np.int64]
+
+
+def _depths(k: int) -> tuple[int, int]:
+    return (
+        min(max(COVERED[0], 8 * k), COVERED[1]),
+        min(max(COMPARED[0], 3 * k), COMPARED[1]),
+    )

@@ -1,7 +1,8 @@
 """Arrays the default ranking works on: what the index has, and what a thread has for itself.
 
-Every document that is looked at has a slot, from 1: the best of the query kernel first, then what
-the rows of the seeds bring up.
+Every document that is looked at has a slot, from 1: the best of the query kernel first, seeds in
+front, then what the rows of the seeds bring up. Compiled code gets all arrays as one vector of
+addresses and sizes: to hand them over one by one takes 8 µs, a twentieth of a query.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _Floats = npt.NDArray[np.float32]
 
 
 class Held(NamedTuple):
-    """Arrays of the index; see `Postings`, `CutExpansion` and `LatentSpace`.
+    """Arrays of the index; see `Postings`, `Bounds`, `CutExpansion` and `LatentSpace`.
 
     facts       the cards as float32; the last three columns are meant
     term_steps  the terms as float32; the last column is meant
@@ -37,6 +38,8 @@ class Held(NamedTuple):
     documents: _Ints
     weights: _Floats
     idf: _Floats
+    block_rows: _Ints
+    block_starts: _Ints
     rows: npt.NDArray[np.uint32]
     scales: _Floats
     feature_starts: _Starts
@@ -48,86 +51,106 @@ class Held(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Memory of one thread for at most M candidates, B of them best.
+    """Memory of one thread for at most M candidates, B of them best, and z seeds.
 
     slots      (N,) the slot of a document, 0 for none; 0 throughout between queries
     documents  (M + 1,) the document of a slot
     lexical    (B + 1,) k_q over that of the first, for the documents of the query kernel
-    expanded   (M + 1,) E, as far as the rows tell
-    scores     (M + 1,)
+    expanded   (M + 1,) E: of the seeds exactly, of the others as far as the rows tell
+    covered    (B + 1,) T of the best: of the seeds exactly, of the others by what they hold alone
+    scores     (M + 65,) whole vectors are read
     bits       the same memory as whole numbers
-    keys       (M + 1,) to select and to sort
+    chosen     (M + 1,) slots that are looked at more closely
+    keys       (M + 1,) to sort
     spare      (M + 1,)
-    impacts    (terms · (B + 1),) what the best hold of each term; slot 0 holds nothing
-    alone      (B + 1,) T of the best by what they hold themselves
-    near       (neighbours + 1,) slots of the nearest that are among the best
+    impacts    (B + 1, lanes) what the best hold of each term; slot 0 holds nothing
+    near       (neighbours + 1,) where the nearest that are among the best begin in `impacts`
     shares     (neighbours + 1,) and their levels
-    worth      (terms,) f(t,q) · w(t)
-    half       (terms,) where g is one half
+    worth      (lanes,) f(t,q) · w(t), 0 beyond the last term
+    half       (lanes,) where g is one half, 1 beyond the last term
+    weights    (z,) of the seeds
     sums       (F,) weighted sum of the seeds' features, in steps; 0 throughout between queries
     place      (w,) int16, the query's place in the latent space, in steps
-    dimensions m, of the latent space
+    fine       (m,) the same before it is rounded
     """
 
     slots: _Ints
     documents: _Ints
     lexical: _Floats
     expanded: _Floats
+    covered: _Floats
     scores: _Floats
     bits: _Ints
+    chosen: _Ints
     keys: _Starts
     spare: _Starts
     impacts: _Floats
-    alone: _Floats
     near: _Ints
     shares: _Floats
     worth: _Floats
     half: _Floats
+    weights: _Floats
     sums: _Ints
     place: npt.NDArray[np.int16]
-    dimensions: int
+    fine: _Floats
+
+
+def directory(held: Held, room: Room) -> _Starts:
+    """Address, length and width of every array, in the order of the fields; they must stay."""
+    entries = [
+        (array.ctypes.data, len(array), array.shape[1] if array.ndim > 1 else 1)
+        for array in (*held, *room)
+    ]
+    return np.array(entries, np.int64).ravel()
+
+
+HELD_ENTRIES = len(Held._fields)
 
 
 @inlined
-def borrowed_held(held: Held) -> Held:
-    """The same arrays without owners: to count who uses an array costs more than to use it."""
+def held_in(directory: _Starts) -> Held:
+    """Arrays of the index, without owners: to count who uses an array costs more than to use it."""
+    at = directory.reshape(-1, 3)
     return Held(
-        int64_at(held.starts.ctypes.data, len(held.starts)),
-        int32_at(held.documents.ctypes.data, len(held.documents)),
-        float32_at(held.weights.ctypes.data, len(held.weights)),
-        float32_at(held.idf.ctypes.data, len(held.idf)),
-        uint32_at(held.rows.ctypes.data, held.rows.size).reshape(held.rows.shape),
-        float32_at(held.scales.ctypes.data, held.scales.size).reshape(held.scales.shape),
-        int64_at(held.feature_starts.ctypes.data, len(held.feature_starts)),
-        uint32_at(held.features.ctypes.data, len(held.features)),
-        int8_at(held.cards.ctypes.data, held.cards.size).reshape(held.cards.shape),
-        float32_at(held.facts.ctypes.data, held.facts.size).reshape(held.facts.shape),
-        int8_at(held.terms.ctypes.data, held.terms.size).reshape(held.terms.shape),
-        float32_at(held.term_steps.ctypes.data, held.term_steps.size).reshape(
-            held.term_steps.shape
-        ),
+        int64_at(at[0, 0], at[0, 1]),
+        int32_at(at[1, 0], at[1, 1]),
+        float32_at(at[2, 0], at[2, 1]),
+        float32_at(at[3, 0], at[3, 1]),
+        int32_at(at[4, 0], at[4, 1]),
+        int32_at(at[5, 0], at[5, 1] * at[5, 2]).reshape(at[5, 1], at[5, 2]),
+        uint32_at(at[6, 0], at[6, 1] * at[6, 2]).reshape(at[6, 1], at[6, 2]),
+        float32_at(at[7, 0], at[7, 1] * at[7, 2]).reshape(at[7, 1], at[7, 2]),
+        int64_at(at[8, 0], at[8, 1]),
+        uint32_at(at[9, 0], at[9, 1]),
+        int8_at(at[10, 0], at[10, 1] * at[10, 2]).reshape(at[10, 1], at[10, 2]),
+        float32_at(at[11, 0], at[11, 1] * at[11, 2]).reshape(at[11, 1], at[11, 2]),
+        int8_at(at[12, 0], at[12, 1] * at[12, 2]).reshape(at[12, 1], at[12, 2]),
+        float32_at(at[13, 0], at[13, 1] * at[13, 2]).reshape(at[13, 1], at[13, 2]),
     )
 
 
 @inlined
-def borrowed_room(room: Room) -> Room:
-    """See `borrowed_held`."""
+def room_in(directory: _Starts) -> Room:
+    """The thread's own memory; see `held_in`."""
+    at = directory.reshape(-1, 3)[HELD_ENTRIES:]
     return Room(
-        int32_at(room.slots.ctypes.data, len(room.slots)),
-        int32_at(room.documents.ctypes.data, len(room.documents)),
-        float32_at(room.lexical.ctypes.data, len(room.lexical)),
-        float32_at(room.expanded.ctypes.data, len(room.expanded)),
-        float32_at(room.scores.ctypes.data, len(room.scores)),
-        int32_at(room.bits.ctypes.data, len(room.bits)),
-        int64_at(room.keys.ctypes.data, len(room.keys)),
-        int64_at(room.spare.ctypes.data, len(room.spare)),
-        float32_at(room.impacts.ctypes.data, len(room.impacts)),
-        float32_at(room.alone.ctypes.data, len(room.alone)),
-        int32_at(room.near.ctypes.data, len(room.near)),
-        float32_at(room.shares.ctypes.data, len(room.shares)),
-        float32_at(room.worth.ctypes.data, len(room.worth)),
-        float32_at(room.half.ctypes.data, len(room.half)),
-        int32_at(room.sums.ctypes.data, len(room.sums)),
-        int16_at(room.place.ctypes.data, len(room.place)),
-        room.dimensions,
+        int32_at(at[0, 0], at[0, 1]),
+        int32_at(at[1, 0], at[1, 1]),
+        float32_at(at[2, 0], at[2, 1]),
+        float32_at(at[3, 0], at[3, 1]),
+        float32_at(at[4, 0], at[4, 1]),
+        float32_at(at[5, 0], at[5, 1]),
+        int32_at(at[6, 0], at[6, 1]),
+        int32_at(at[7, 0], at[7, 1]),
+        int64_at(at[8, 0], at[8, 1]),
+        int64_at(at[9, 0], at[9, 1]),
+        float32_at(at[10, 0], at[10, 1]),
+        int32_at(at[11, 0], at[11, 1]),
+        float32_at(at[12, 0], at[12, 1]),
+        float32_at(at[13, 0], at[13, 1]),
+        float32_at(at[14, 0], at[14, 1]),
+        float32_at(at[15, 0], at[15, 1]),
+        int32_at(at[16, 0], at[16, 1]),
+        int16_at(at[17, 0], at[17, 1]),
+        float32_at(at[18, 0], at[18, 1]),
     )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from klsa_search.compiled import compiled, inlined
 from klsa_search.expansion.packing import LEVELS
+from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.candidates import add_features, compared, cosine, covered
 from klsa_search.search.engine.room import Held, Room
 
+LINE = 16  # entries of a cache line
+LINES = 6  # lines of a document's features that are asked for in advance
 SUMS = 2.0**30  # what the sums of features stay within
 NEGLIGIBLE = 0.002  # share of the first seed's weight below which a seed adds nothing
 
@@ -21,7 +23,6 @@ class Mix(NamedTuple):
 
     seeds: int  # z
     best: int
-    refined: int
     expansion: float  # shares of the parts, α in them
     coverage: float
     latent: float
@@ -36,30 +37,29 @@ class Mix(NamedTuple):
 
 @compiled
 def weigh_seeds(
-    held: Held, room: Room, mix: Mix, terms: int, best: int, seeds: int, top: np.float32
-) -> npt.NDArray[np.float32]:
-    """Weights of the seeds: k_q, sharpened, times the power of their coverage."""
-    weights = np.empty(seeds, np.float32)
+    held: Held, room: Room, mix: Mix, lanes: int, best: int, seeds: int, top: np.float32
+) -> None:
+    """Weigh the seeds: k_q, sharpened, times the power of their coverage, which is kept."""
+    weights, covered_ = room.weights, room.covered
+    for i in range(seeds):
+        first = held.feature_starts[room.documents[i + 1]]
+        for line in range(LINES):
+            prefetch(held.features, first + line * LINE)
+        weights[i] = top * power(room.lexical[i + 1], mix.sharpness)
+    if mix.coverage == 0:
+        return
     largest = np.float32(0)
     for i in range(seeds):
-        weights[i] = top * power(room.lexical[i + 1], mix.sharpness)
-        if mix.coverage > 0:
-            document = int(room.documents[i + 1])
-            room.scores[i + 1] = covered(
-                held.rows[document], i + 1, terms, best + 1, room.slots, room
-            )
-            largest = max(largest, room.scores[i + 1])
-    if mix.coverage > 0:
-        for i in range(seeds):
-            weights[i] *= power(room.scores[i + 1] / largest, mix.coverage_power)
-    return weights
+        covered_[i + 1] = covered(held.rows[room.documents[i + 1]], i + 1, lanes, best, room)
+        largest = max(largest, covered_[i + 1])
+    for i in range(seeds):
+        weights[i] *= power(covered_[i + 1] / largest, mix.coverage_power)
 
 
 @compiled
-def add_rows(
-    held: Held, room: Room, mix: Mix, seeds: int, size: int, weights: npt.NDArray[np.float32]
-) -> int:
+def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
     """Add up the rows of the seeds; returns the last slot. A negligible weight becomes 0."""
+    weights = room.weights
     least = np.float32(NEGLIGIBLE) * weights[0]
     for i in range(seeds):
         if weights[i] < least:
@@ -75,6 +75,7 @@ def add_rows(
             document = entry >> np.uint32(8)
             slot = room.slots[document]
             if slot == 0:
+                prefetch(held.cards, np.int64(document) * held.cards.shape[1])
                 size += 1
                 slot = size
                 room.slots[document] = slot
@@ -86,12 +87,13 @@ def add_rows(
 
 @compiled
 def add_seed_features(
-    held: Held, room: Room, mix: Mix, seeds: int, weights: npt.NDArray[np.float32]
+    held: Held, room: Room, mix: Mix, seeds: int
 ) -> tuple[np.float32, np.float32, np.float32, float]:
     """Add up the features of the seeds, in steps that keep the sums within 2^30.
 
     Returns what centring takes off: Σ weight · S, Σ weight · SΦμ and ‖μ‖²; and one step.
     """
+    weights = room.weights
     scale, mean, largest = np.float32(0), np.float32(0), 0.0
     last = held.facts.shape[1] - 1
     for i in range(seeds):
@@ -119,7 +121,10 @@ def factors_of(
     angle: np.float32,
     centre: Any,
 ) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """Shares of E, T, L (in steps) and X over their lengths on the seeds."""
+    """Shares of E, T, L (in steps) and X over their lengths on the seeds, whose E is kept."""
+    for slot in range(1, seeds + 1):
+        exact = compared(int(room.documents[slot]), held, room, centre)
+        room.expanded[slot] = cut(exact, mix)
     if not mix.unit_length:
         return (
             np.float32(mix.expansion),
@@ -130,9 +135,8 @@ def factors_of(
     e, t, a, x = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     for slot in range(1, seeds + 1):
         document = int(room.documents[slot])
-        e += np.float32(max(float(compared(document, held, room, centre)), 0.0)) ** 2
-        if mix.coverage > 0:
-            t += room.scores[slot] ** 2
+        e += room.expanded[slot] ** 2
+        t += room.covered[slot] ** 2
         a += np.float32(max(int(cosine(held.cards[document], room.place)), 0)) ** 2
         x += power(room.lexical[slot], mix.lexical_sharpness) ** 2
     return (
@@ -141,6 +145,12 @@ def factors_of(
         _over(mix.latent, a),
         _over(mix.lexical, x),
     )
+
+
+@inlined
+def cut(value: np.float32, mix: Mix) -> np.float32:
+    """Cut a part at 0, where parts are."""
+    return max(value, np.float32(0)) if mix.unit_length else value
 
 
 @inlined

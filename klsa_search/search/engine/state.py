@@ -67,12 +67,14 @@ class Scratch:
     state      the vector
     documents  (room,) int32, positions found
     scores     (room,) float32
+    addresses  of these two
     """
 
     def __init__(self, postings: Postings, bounds: Bounds, room: int) -> None:
         self.room = room
         self.documents = np.zeros(room, np.int32)
         self.scores = np.zeros(room, np.float32)
+        self.addresses = self.documents.ctypes.data, self.scores.ctypes.data
         keys = buffer_size(room)
         state = np.zeros(QUERY + MAX_TERMS, np.int64)
         arrays: dict[int, npt.NDArray[Any]] = {

@@ -187,4 +187,4 @@ def _reached_by_share(
     address = state[s.ACCUMULATOR]
     if count_above(address, span, low) < 2 * wanted + LANES:
         return threshold
-    return int(bar_of(address, span, low, high, wanted, wanted + wanted // 8 + 4) * state[s.GRID])
+    return int(bar_of(address, span, low, high, wanted) * state[s.GRID])

@@ -82,7 +82,6 @@ def mix_of(snapshot: Snapshot, parameters: SearchSettings) -> Mix:
     return Mix(
         seeds=parameters.z,
         best=max(BEST, parameters.z),
-        refined=0,
         expansion=alpha * (1 - parameters.coverage - parameters.latent),
         coverage=alpha * parameters.coverage,
         latent=alpha * parameters.latent,

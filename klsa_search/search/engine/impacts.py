@@ -1,0 +1,102 @@
+"""What the best documents hold of each term of the query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+
+from klsa_search.compiled import compiled
+from klsa_search.expansion.coverage import HALF
+from klsa_search.search.engine import state as s
+from klsa_search.search.engine.memory import intrinsic
+from klsa_search.search.engine.room import Held, Room
+from klsa_search.search.engine.saturation import TOGETHER
+from klsa_search.search.engine.scan import find, set_bits
+from klsa_search.search.engine.terms import State, Table
+
+SCANNED = 8  # postings looked at for each that would be looked up
+WINDOW = 64  # postings that one comparison looks at
+
+
+@intrinsic
+def mask_below(context: Any, address: Any, bar: Any) -> Any:
+    """Bit i: whether the i-th of the 64 int32 at `address` is below `bar`."""
+
+    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        lanes = ir.VectorType(ir.IntType(32), WINDOW)
+        numbers = builder.load(builder.inttoptr(values[0], lanes.as_pointer()))
+        numbers.align = 4
+        undefined = ir.Constant(lanes, ir.Undefined)
+        one = builder.insert_element(undefined, values[1], ir.Constant(ir.IntType(32), 0))
+        bars = builder.shuffle_vector(one, undefined, ir.Constant(lanes, [0] * WINDOW))
+        below = builder.icmp_signed("<", numbers, bars)
+        return builder.bitcast(below, ir.IntType(WINDOW))
+
+    return types.uint64(types.int64, types.int32), code
+
+
+@compiled
+def look_up_impacts(
+    state: State, table: Table, terms: int, held: Held, room: Room, best: int
+) -> int:
+    """Fill in what each of the best documents holds of each term; returns the lanes of a document.
+
+    Few postings are all looked at. Among many each document is looked for, where its number lets
+    expect it.
+    """
+    lanes = (terms + TOGETHER - 1) // TOGETHER * TOGETHER
+    impacts, slots, documents = room.impacts, room.slots, room.documents
+    impacts[: lanes * (best + 1)] = 0
+    room.worth[:lanes], room.half[:lanes] = 0, 1
+    bits, size = state[s.BLOCK_BITS], state[s.DOCUMENTS]
+    for j in range(terms):
+        term = table[s.TERM, j]
+        room.worth[j] = np.float32(table[s.TIMES, j]) * held.idf[term]
+        room.half[j] = np.float32(HALF) * held.idf[term]
+        first, after, row = held.starts[term], held.starts[term + 1], held.block_rows[term]
+        if after - first < SCANNED * best:
+            for p in range(first, after):
+                slot = slots[np.uint32(held.documents[p])]
+                # No branch: nobody can foretell it. Slot 0 takes what is not wanted.
+                place = np.uint32((slot if slot <= best else 0) * lanes + j)
+                impacts[place] = held.weights[p]
+            impacts[j] = 0
+            continue
+        low, high, origin, span = first, after, 0, size
+        for slot in range(1, best + 1):
+            document = int(documents[slot])
+            if row >= 0:
+                block = document >> bits
+                low = first + held.block_starts[row, block]
+                high = first + held.block_starts[row, block + 1]
+                origin, span = block << bits, min(1 << bits, size - (block << bits))
+            expected = low + (document - origin) * (high - low) // span
+            found = place_of(held.documents, low, high, expected, document)
+            if found < high and held.documents[found] == document:
+                impacts[slot * lanes + j] = held.weights[found]
+    return lanes
+
+
+@compiled
+def place_of(
+    documents: npt.NDArray[np.int32], low: int, high: int, expected: int, document: int
+) -> int:
+    """Place of a document in the ascending documents[low:high] if it is there, else any place.
+
+    One comparison of a window about where it is expected nearly always finds it.
+    """
+    if high - low < WINDOW:
+        return find(documents, low, high, document) if high > low else low
+    begin = max(low, min(expected - WINDOW // 2, high - WINDOW))
+    address = documents.ctypes.data + 4 * begin
+    below = int(set_bits(mask_below(address, np.int32(document))))
+    if below == 0:
+        return find(documents, low, begin + 1, document)
+    if below == WINDOW:
+        rest = begin + WINDOW
+        return find(documents, rest, high, document) if high > rest else low
+    return begin + below

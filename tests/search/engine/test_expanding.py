@@ -1,0 +1,123 @@
+"""The engine of a cut D: its steps against what plain code does, and blocks of any size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klsa_search import build
+from klsa_search.compiled import compiled
+from klsa_search.expansion import top_z
+from klsa_search.kernel.bounds import Bounds
+from klsa_search.search.engine import ExpandingEngine
+from klsa_search.search.engine.impacts import WINDOW, place_of
+from klsa_search.search.engine.saturation import TOGETHER, saturated
+from klsa_search.search.engine.scan import LANES, bar_of
+from klsa_search.search.rankers.klsa import mix_of
+from tests.worlds import random_documents
+
+
+@compiled
+def saturated_of(own, impacts, near, shares, hits, part, worth, half):
+    return saturated(
+        own.ctypes.data, impacts.ctypes.data, near.ctypes.data, shares.ctypes.data, hits, part,
+        worth.ctypes.data, half.ctypes.data,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("hits", [0, 1, 7, 20])
+def test_eight_terms_saturate_together_as_one_by_one(hits):
+    rng = np.random.default_rng(hits)
+    own, worth, half = (rng.random(TOGETHER, np.float32) for _ in range(3))
+    impacts, shares = rng.random((5, TOGETHER), np.float32), rng.random(20, np.float32)
+    slots = rng.integers(0, 5, 20).astype(np.int32)
+    y = own + np.float32(0.5) * (shares[:hits, None] * impacts[slots[:hits]]).sum(axis=0)
+    found = saturated_of(
+        own, impacts, slots * TOGETHER, shares, hits, np.float32(0.5), worth, half + 1
+    )
+    assert found == pytest.approx((worth * y / (y + half + 1)).sum(), rel=1e-5)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    size=st.sampled_from([1, 2, WINDOW - 1, WINDOW, WINDOW + 1, 200, 1000]),
+    crowded=st.booleans(),
+    wrong=st.sampled_from([0, 20, 300]),
+    seed=st.integers(0, 9),
+)
+def test_a_document_is_found_wherever_it_was_expected(size, crowded, wrong, seed):
+    rng = np.random.default_rng(seed)
+    numbers = rng.choice(3 * size, size, replace=False) if not crowded else np.arange(size) ** 2
+    before, after = np.full(70, 5 * size, np.int32), np.zeros(70, np.int32)
+    documents = np.concatenate([before, np.sort(numbers).astype(np.int32), after])
+    low, high = 70, 70 + size
+    for place in range(low, high):
+        expected = place + int(rng.integers(-wrong, wrong + 1))
+        assert place_of(documents, low, high, expected, int(documents[place])) == place
+        missing = int(documents[place]) + 1
+        found = place_of(documents, low, high, expected, missing)
+        assert found >= high or (documents[found] == missing) == (missing in numbers)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    vectors=st.sampled_from([1, 3, 127, 128, 300]),
+    wanted=st.sampled_from([1, 10, 100, 1000]),
+    sorted_=st.booleans(),
+    seed=st.integers(0, 9),
+)
+def test_as_many_as_wanted_are_above_the_bar(vectors, wanted, sorted_, seed):
+    scores = np.random.default_rng(seed).gamma(2, 2, vectors * LANES).astype(np.float32)
+    if sorted_:
+        scores.sort()
+    wanted = min(wanted, len(scores))
+    low, high = np.float32(0), scores.max()
+    bar = bar_of(scores.ctypes.data, len(scores), low, high, wanted)
+    assert (scores > bar).sum() >= wanted
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """3,000 documents; some terms are in nearly all, more than are looked at one by one."""
+    records = [
+        {"id": str(number), "text": text}
+        for number, text in enumerate(random_documents(3000, 60, seed=3))
+    ]
+    options = {"stop_words": False, "stemmer": "none", "expansion": "cut"}
+    home = tmp_path_factory.mktemp("engine")
+    opened = build(records, name="many", home=home, **options)
+    yield opened
+    opened.close()
+
+
+QUERIES = [f"t{a:02d} t{a + b:02d} t00" for a in range(1, 40, 4) for b in (1, 7, 13)]
+
+
+@pytest.mark.parametrize("bits", [6, 8, 11])
+def test_blocks_of_any_size_give_the_same_answers(index, bits):
+    snapshot = index.snapshot
+    assert np.diff(snapshot.bm25.starts).max() > 2400
+    step = snapshot.engine.bounds.step
+    engine = ExpandingEngine(
+        snapshot.bm25, Bounds.of(snapshot.bm25, step, block_bits=bits), snapshot.idf,
+        snapshot.cut, len(snapshot.eigenvalues), snapshot.neighbour_count,
+    )  # fmt: skip
+    mix = mix_of(snapshot, index.parameters())
+    for query in QUERIES:
+        terms = [snapshot.vocabulary.numbers[term] for term in query.split()]
+        for k in (10, 1000):
+            found, values = engine.best(terms, k, mix)
+            positions, scores = index.rank(query, k)
+            assert np.array_equal(found, positions)
+            assert np.array_equal(values, scores)
+
+
+def test_what_is_found_has_its_exact_score(index):
+    for query in QUERIES:
+        exact = index.scores(query)
+        positions, scores = index.rank(query, 10)
+        assert np.abs(scores - exact[positions]).max() < 0.02 * exact.max()
+        best = set(top_z(exact, 10)[0].tolist())
+        assert len(best & set(positions.tolist())) >= 7
