@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -46,14 +47,14 @@ class AlignedKernel(SpectralKernel):
         self.base = base
 
     @staticmethod
+    @abstractmethod
     def _grid() -> npt.NDArray[np.float64]:
         """γ of the line search, ascending."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def _growth(relative: Eigenvalues, values: Eigenvalues) -> Eigenvalues:
         """Return d log f / dγ, where `values` are f(λ)."""
-        raise NotImplementedError
 
     def _function(self, relative: Eigenvalues, spectrum: Spectrum, y: Any) -> SpectralFunction:
         made = SPECTRAL_FUNCTIONS[self.spectral]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -23,7 +24,8 @@ Points: TypeAlias = Matrix | sparse.csr_array
 """(n, F) points as rows, dense or sparse."""
 
 
-class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+# scikit-learn is untyped, so mypy takes its classes for Any.
+class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A kernel built on another one, `base`; None is the inner product of the rows of X.
 
     A subclass says what it learns from the training points and where it places points; this class
@@ -78,14 +80,17 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator): 
         return tags
 
     @property
+    @abstractmethod
     def _n_features_out(self) -> int:
-        raise NotImplementedError
+        """T, the columns of `transform`."""
 
+    @abstractmethod
     def _learn(self, points: Points, y: Any) -> None:
-        raise NotImplementedError
+        """Learn from training points, as the base gives them; ArgumentError."""
 
+    @abstractmethod
     def _place(self, points: Points) -> Points:
-        raise NotImplementedError
+        """Place points, as the base gives them: (n, T)."""
 
     def _checked(self, X: Any, *, reset: bool = False) -> Points:
         checked = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,12 +46,14 @@ class PointwiseKernel(Kernel):
     def _n_features_out(self) -> int:
         return int(self.points_.shape[0])
 
+    @abstractmethod
     def _check(self) -> None:
         """Check the parameters; ArgumentError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _of(self, left: Points, right: Points) -> Matrix:
-        raise NotImplementedError
+        """Kernel of points: (n, m)."""
 
+    @abstractmethod
     def _of_itself(self, points: Points) -> npt.NDArray[np.float64]:
-        raise NotImplementedError
+        """Kernel of each point with itself: (n,)."""

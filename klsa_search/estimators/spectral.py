@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, Final
 
@@ -38,9 +39,9 @@ class SpectralKernel(Kernel):
 
     n_components: int | None
 
+    @abstractmethod
     def _function(self, relative: Eigenvalues, spectrum: Spectrum, y: Any) -> SpectralFunction:
         """Choose f, of eigenvalues divided by the first."""
-        raise NotImplementedError
 
     def _learn(self, points: Points, y: Any) -> None:
         N = points.shape[0]

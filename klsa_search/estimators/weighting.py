@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from klsa_search.arrays import Matrix
 
 
-class Weighting(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+# scikit-learn is untyped, so mypy takes its classes for Any.
+class Weighting(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of the features: counts (n, V), dense or sparse, in; weights of that shape out.
 
     Meant to follow CountVectorizer. ValueError for counts below 0.
@@ -39,8 +41,9 @@ class Weighting(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         features = self._weigh(counts)
         return features.toarray() if dense else features
 
+    @abstractmethod
     def _weigh(self, counts: sparse.csr_array) -> sparse.csr_array:
-        raise NotImplementedError
+        """Weights of counts: (n, V), for which `fit` has learnt."""
 
     def _counts(self, X: Any, *, reset: bool = False) -> tuple[sparse.csr_array, bool]:
         """Counts without stored zeros, and whether they came as a dense array."""

@@ -11,9 +11,10 @@ from klsa_search.search import Index
 
 def share(name: str, value: object) -> float:
     """Take a number above 0 and up to 1; QueryError for any other."""
-    number = isinstance(value, float | int | np.floating) and not isinstance(value, bool)
-    if number and 0 < value <= 1:  # type: ignore[operator]  # it is a number
-        return float(value)  # type: ignore[arg-type]
+    if isinstance(value, float | int | np.floating) and not isinstance(value, bool):
+        number = float(value)
+        if 0 < number <= 1:
+            return number
     raise QueryError(f"{name} = {value!r}: a number above 0, up to 1, is needed", field=name)
 
 
