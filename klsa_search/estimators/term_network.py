@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -44,8 +45,8 @@ class TermNetwork:
         folder  holds the database files data.noun and index.noun, as WordNet is distributed;
                 nothing is downloaded
 
-        ArgumentError where one is missing or is no such file. Terms are lower-case lemmas: use
-        them with features that are not stemmed.
+        ArgumentError where one is missing or is no such file. Terms are lower-case lemmas, the
+        words of one parted by blanks: use them with features that are not stemmed.
         """
         return cls(*read_nouns(Path(folder)))
 
@@ -59,9 +60,10 @@ class TermNetwork:
         1 for a term with itself, in the network or not, and for two that share a meaning. Cost
         O(V · nodes within reach).
         """
-        if longest < 0:
+        if not isinstance(longest, Integral) or longest < 0:
             raise ArgumentError(
-                f"longest = {longest} is below 0: give the edges of the longest path",
+                f"longest = {longest!r} is no whole number of 0 or more: give the edges of the "
+                "longest path",
                 field="longest",
             )
         terms_at: dict[Hashable, list[int]] = {}

@@ -1,60 +1,75 @@
 """The database files of WordNet: which meanings a noun has, and what each is a kind of.
 
-Lines of index.noun are `lemma pos synsets pointers [symbol]... senses tagged offset...`, those of
-data.noun `offset file type words(hex) [word id]... pointers [symbol offset pos ends]... | gloss`;
-lines of the licence begin with a blank.
+As wndb(5WN) describes them: lines of index.noun are `lemma pos synsets pointers [symbol]... senses
+tagged offset...`, those of data.noun `offset file type words(hex) [word id]... pointers
+[symbol offset pos ends]... | gloss`; lines of the licence begin with a blank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final, TypeVar
 
 from klsa_search.errors import ArgumentError
 
-_HYPERNYMS = {"@", "@i"}  # of a kind, and of an instance
+_Held = TypeVar("_Held")
+
+_HYPERNYMS: Final = {"@", "@i"}  # of a kind, and of an instance
 
 
 def read_nouns(folder: Path) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, str]]]:
-    """Return lemma → synsets, and pairs of a synset and one it is a kind of."""
-    meanings = {fields[0]: _synsets(fields) for fields in _lines(folder / "index.noun")}
-    edges = [
-        (fields[0], above)
-        for fields in _lines(folder / "data.noun")
-        for above in _hypernyms(fields)
-    ]
+    """Return lemma → synsets, and pairs of a synset and one it is a kind of.
+
+    The words of a lemma are parted by blanks. ArgumentError where a file is missing, or a line is
+    cut short or something else.
+    """
+    meanings = dict(_read(folder / "index.noun", _meanings))
+    edges = [edge for held in _read(folder / "data.noun", _hypernyms) for edge in held]
     return meanings, edges
 
 
-def _synsets(fields: list[str]) -> tuple[str, ...]:
-    return tuple(fields[-int(fields[2]) :])
+def _meanings(fields: list[str]) -> tuple[str, tuple[str, ...]]:
+    synsets, symbols = int(fields[2]), int(fields[3])
+    offsets = tuple(fields[6 + symbols :])
+    if len(offsets) != synsets or not all(map(str.isdigit, offsets)):
+        raise ValueError
+    return fields[0].replace("_", " "), offsets
 
 
-def _hypernyms(fields: list[str]) -> Iterator[str]:
-    begin = 4 + 2 * int(fields[3], 16)
-    for at in range(begin + 1, begin + 1 + 4 * int(fields[begin]), 4):
-        symbol, offset, part_of_speech = fields[at : at + 3]
-        if symbol in _HYPERNYMS and part_of_speech == "n":
-            yield offset
+def _hypernyms(fields: list[str]) -> list[tuple[str, str]]:
+    offset, words = fields[0], int(fields[3], 16)
+    begin = 4 + 2 * words
+    pointers = fields[begin + 1 :]
+    if not offset.isdigit() or len(pointers) != 4 * int(fields[begin]):
+        raise ValueError
+    return [
+        (offset, above)
+        for symbol, above, part_of_speech in zip(
+            pointers[::4], pointers[1::4], pointers[2::4], strict=True
+        )
+        if symbol in _HYPERNYMS and part_of_speech == "n"
+    ]
 
 
-def _lines(path: Path) -> Iterator[list[str]]:
-    """Fields of each line; ArgumentError where the file is missing or holds something else."""
+def _read(path: Path, held_by: Callable[[list[str]], _Held]) -> Iterator[_Held]:
+    """What each line holds, by its fields; ArgumentError where that raises Value- or IndexError."""
     if not path.is_file():
         raise ArgumentError(
             f"{path} is missing: name the folder that holds WordNet's index.noun and data.noun",
             field="folder",
         )
-    number_at = 2 if path.name == "index.noun" else 0  # the field that holds digits alone
-    with path.open(encoding="utf-8") as file:
+    # A letter that is no UTF-8 spoils its own lemma or gloss and nothing else.
+    with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             if line.startswith(" "):
                 continue
-            fields = line.split("|")[0].split()
-            if len(fields) < 6 or not fields[number_at].isdigit():
+            try:
+                held = held_by(line.split("|")[0].split())
+            except (ValueError, IndexError):
                 raise ArgumentError(
                     f"{path}:{number} is no line of a WordNet database: give the files as "
                     "WordNet distributes them",
                     field="folder",
-                )
-            yield fields
+                ) from None
+            yield held
