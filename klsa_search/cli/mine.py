@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 @json_option
 @debug_option
 def related(name: str, term: str, home: Path, k: int, as_json: bool) -> None:
-    """Show the terms nearest to TERM, a word or several, in the index NAME."""
+    """Show the terms nearest to TERM, a word or several, in the index NAME.
+
+    Words in any form: they are analysed as the documents are. Of several, those that no document
+    holds are passed over.
+    """
     from klsa_search.mining import related as related_terms
 
     found = related_terms(_opened(home, name), term, k)

@@ -46,7 +46,10 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clustering:
-    """The clusters of an index, largest first, and the ids of what lies in none: no known term."""
+    """The clusters of an index, largest first, and the ids of what lies in none.
+
+    That is what has no known term, or is the mean of all documents.
+    """
 
     clusters: tuple[Cluster, ...]
     unplaced: tuple[str, ...]
@@ -71,8 +74,10 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
     coordinates = latent_space(index).documents
     placed = np.flatnonzero(np.asarray(coordinates).any(axis=1))
     if k > len(placed):
+        instead = "ask for fewer" if len(placed) else "there is nothing to divide"
         raise QueryError(
-            f"k = {k}: index {index.name} holds {len(placed)} documents to divide; ask for fewer",
+            f"k = {k}: {len(placed)} documents of index {index.name} differ from the mean of all; "
+            f"{instead}",
             field="k",
         )
     points = np.asarray(coordinates[placed], np.float64)

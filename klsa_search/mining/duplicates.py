@@ -50,8 +50,9 @@ def duplicates(
                beyond
     progress   called as "neighbours" with the documents done, and all
     Each document joins the earliest document before it that is near enough and in no group as
-    another's repetition. One without terms is no duplicate. What the 64 nearest of a document by
-    `nearest_rows` do not hold is missed.
+    another's repetition. One without terms is no duplicate. Documents that are the mean of all,
+    such as copies in an index of nothing else, have no K and are copies of each other. What the 64
+    nearest of a document by `nearest_rows` do not hold is missed.
 
     Cost: as `nearest_rows` has it, linear in N, over all processors; memory of the features twice.
     QueryError.
@@ -65,6 +66,9 @@ def duplicates(
     for document, leader in zip(led.tolist(), leaders[led].tolist(), strict=True):
         similarity = min(float(pairs[leader, document]), 1.0)
         members.setdefault(leader, [(leader, 1.0)]).append((document, similarity))
+    means = _mean_documents(index)
+    if len(means) > 1:
+        members[means[0]] = [(document, 1.0) for document in means]
     return tuple(_group(index, found) for _, found in sorted(members.items()))
 
 
@@ -74,6 +78,13 @@ def _normalised(kernel: DocumentKernel) -> DocumentKernel:
     factors = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     features = scaled_rows(kernel.features, factors, np.float32)
     return DocumentKernel(features, kernel.scales * factors, kernel.mean)
+
+
+def _mean_documents(index: Index) -> list[int]:
+    """Documents that hold terms and yet have no K: what distinguishes them is centred away."""
+    snapshot = index.snapshot
+    terms = np.bincount(snapshot.bm25.documents, minlength=len(snapshot))
+    return np.flatnonzero((terms > 0) & (snapshot.kernel.diagonal == 0)).tolist()
 
 
 def _leaders(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:

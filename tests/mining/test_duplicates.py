@@ -2,7 +2,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import QueryError
-from klsa_search.mining import duplicates
+from klsa_search.mining import cluster, duplicates
 
 
 def test_the_copy_is_found_and_nothing_else(index):
@@ -58,4 +58,25 @@ def test_a_document_without_a_title_is_called_by_its_beginning(tmp_path):
     index = build(source, name="untitled", home=tmp_path)
     (group,) = duplicates(index)
     assert [one.title for one in group.documents] == ["a bird in the wood"] * 2
+    index.close()
+
+
+@pytest.mark.parametrize("layout", ["whole", "factors", "cut"])
+def test_an_index_of_copies_alone_is_one_group(tmp_path, layout):
+    """Every document is the mean of all: K is 0 throughout."""
+    texts = ["a bird in the wood"] * 3
+    source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    index = build(source, name="copies", home=tmp_path, expansion=layout)
+    (group,) = duplicates(index, 1.0)
+    assert [(one.id, one.similarity) for one in group.documents] == [("0", 1), ("1", 1), ("2", 1)]
+    with pytest.raises(QueryError, match="0 documents of index copies differ from the mean"):
+        cluster(index, 1)
+    index.close()
+
+
+@pytest.mark.parametrize("texts", [["a bird"], ["", "", ""]])
+def test_one_document_and_empty_ones_repeat_nothing(tmp_path, texts):
+    source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    index = build(source, name="none", home=tmp_path)
+    assert duplicates(index) == ()
     index.close()

@@ -37,6 +37,8 @@ def test_words_are_those_of_the_documents(tmp_path):
     assert found["overh"] == "overheating"
     assert found["coolant"] == "coolants"
     assert found["nato"] == "NATO"
+    for form in ("engines", "ENGINE", "the engine's"):
+        assert related(index, form, 20) == related(index, "engine", 20)
     index.close()
 
 
