@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
 
 from klsa_search import build
 from klsa_search.errors import QueryError
 from klsa_search.mining import cluster
+from klsa_search.mining.clusters import _chosen_apart
 
 from .conftest import topic_of
 
@@ -37,6 +39,27 @@ def test_as_many_clusters_as_places(tmp_path):
     for one in clusters:
         assert len({index.document(identifier).text for identifier in one.central}) == 1
     index.close()
+
+
+def test_a_copy_of_what_is_chosen_is_never_chosen():
+    """Seven places, copied unequally often: seven choices are all of them, whatever the seed."""
+    places = np.random.default_rng(0).standard_normal((7, 5)).astype(np.float32)
+    places /= np.linalg.norm(places, axis=1, keepdims=True)
+    points = np.repeat(places, [1, 2, 3, 50, 4, 5, 90], axis=0).astype(np.float64)
+    for seed in range(20):
+        chosen = _chosen_apart(points, 7, np.random.default_rng(seed))
+        assert len(np.unique(chosen, axis=0)) == 7
+
+
+def test_what_is_far_is_chosen_more_often():
+    """At squared distances 1 and 9 from the first: one time in ten and nine in ten."""
+    points = np.array([[0.0], [1.0], [3.0]])
+    drawn = []
+    for seed in range(400):
+        first, second = _chosen_apart(points, 2, np.random.default_rng(seed))[:, 0]
+        if first == 0:
+            drawn.append(second)
+    assert np.mean(np.array(drawn) == 3) == pytest.approx(0.9, abs=0.06)
 
 
 def test_bad_input_is_named(index, without_latent):
