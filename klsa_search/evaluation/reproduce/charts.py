@@ -10,7 +10,7 @@ from klsa_search.evaluation.reproduce.report import Chart
 
 _COLOURS = ("#1b6ca8", "#b23a2e", "#1f8a70", "#a8681c")
 _DASHES: tuple[Any, ...] = ((0, (5, 3)), (0, (1, 2)))
-_WIDTH, _HEIGHT, _LEGEND = 2.9, 3.0, 0.6  # inches
+_WIDTH, _HEIGHT, _LEGEND, _ENTRY = 2.9, 3.0, 0.6, 1.9  # inches; the last of one in the legend
 
 
 def draw_chart(chart: Chart, path: Path) -> None:
@@ -22,7 +22,8 @@ def draw_chart(chart: Chart, path: Path) -> None:
     levels = list(dict.fromkeys(name for panel in chart.panels for name in panel.levels))
     colours = dict(zip(lines, _COLOURS, strict=False))
     dashes = dict(zip(levels, _DASHES, strict=False))
-    with drawn(path, max(2, len(chart.panels)) * _WIDTH, _HEIGHT + _LEGEND) as figure:
+    width = max(2, len(chart.panels)) * _WIDTH
+    with drawn(path, width, _HEIGHT + _LEGEND) as figure:
         drawings = figure.subplots(1, len(chart.panels), sharey=True, squeeze=False)[0]
         shown: dict[str, Any] = {}
         for axes, panel in zip(drawings, chart.panels, strict=True):
@@ -46,6 +47,6 @@ def draw_chart(chart: Chart, path: Path) -> None:
             [shown[name] for name in names],
             names,
             loc="outside lower center",
-            ncols=len(names),
+            ncols=min(len(names), int(width / _ENTRY)),
             frameon=False,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from klsa_search.evaluation.reproduce.machine import (
     predict,
 )
 from klsa_search.evaluation.reproduce.report import Chart, Line, Panel, Reproduction, Row, Value
-from klsa_search.evaluation.reproduce.splits import Labels, Split, stratified_splits
+from klsa_search.evaluation.reproduce.splits import Labels, Split, random_splits
 from klsa_search.evaluation.reproduce.texts import TEXT_CHOICE, judged_documents
 from klsa_search.progress import Progress
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum
@@ -33,7 +33,7 @@ QUERY: Final = "20"
 SHARES: Final = (80, 50, 20)
 """Percent of the documents to train with; the others are tested."""
 FOLDS: Final = 10
-CAPACITIES: Final = (0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
+CAPACITIES: Final = tuple(10.0**power for power in range(-1, 9))
 BAG: Final = "bag of words"
 KERNELS: Final[Mapping[str, tuple[str, tuple[float, ...]]]] = {
     BAG: ("truncation", (0.0,)),  # of nothing: the whole spectrum is kept
@@ -41,8 +41,20 @@ KERNELS: Final[Mapping[str, tuple[str, tuple[float, ...]]]] = {
     "exponential": ("exponential", (0.0, *np.geomspace(0.1, 20, 32).tolist())),
 }
 """Name → its function of the spectrum, and the γ of the line search."""
-WEIGHTS: Final = {"as they are": False, "unit length": True}
-"""Name → whether features are scaled to unit length."""
+
+
+class _Scaling(NamedTuple):
+    """What is scaled to unit length: the features, and the documents in the space of a kernel."""
+
+    features: bool
+    kernel: bool
+
+
+WEIGHTS: Final = {
+    "as they are": _Scaling(features=False, kernel=False),
+    "unit length": _Scaling(features=True, kernel=False),
+    "unit length, K̂ too": _Scaling(features=True, kernel=True),
+}
 
 
 def _published(*figures: tuple[float, float]) -> tuple[Value, ...]:
@@ -63,27 +75,55 @@ PUBLISHED: Final = {
 }
 CHOICES: Final = (
     TEXT_CHOICE,
-    "Weights: log(1 + tf) log(m / df), twice: 'as they are', for the source mentions no other, and "
-    "'unit length', which the λ of its exponential kernel agree with.",
+    "Weights: log(1 + tf) log(m / df), thrice: 'as they are', for the source mentions no other; "
+    "'unit length', which its λ agree with; and 'K̂ too', where each document is scaled to unit "
+    "length once more in the space of the kernel, which its alignments agree with.",
     "Documents of the kernels: all 1,033, of which only the training documents have labels; the "
     "source infers similarity from the corpus.",
     "γ: for each split the largest alignment with the labels of the training documents, between "
     "them, among 33 values. The source's λ is γ divided by the first eigenvalue.",
-    "Splits: the same share of relevant documents in both parts.",
-    "C: for each kernel and share the best F1 among 0.1, 1, ... 10,000 in 10-fold cross-validation "
-    "within the training part of the first split (8-fold at 20 %, of 8 relevant documents), the "
-    "largest of equals; Gram matrices are first divided by their mean diagonal, so that C means "
-    "the same for every γ.",
+    "Splits: at random, whatever the share of relevant documents, which the deviations of the "
+    "published alignments agree with.",
+    "C: for each kernel and share the best F1 among 0.1, 1, ... 1e8 in 10-fold "
+    "cross-validation within the training part of the first split (fewer folds where fewer "
+    "documents than that are relevant), the largest of equals; Gram matrices are first divided by "
+    "their mean diagonal, so that C means the same for every γ.",
 )
+
+
+class _Measured(NamedTuple):
+    """C, the mean alignment at each γ, and (splits, 4) alignment, F1, error and λ of the chosen."""
+
+    capacity: float
+    alignments: tuple[float, ...]
+    scores: Matrix
 
 
 class _Family(NamedTuple):
     """A kernel at every γ of its line search, between all documents."""
 
+    gammas: tuple[float, ...]
     grams: list[Matrix]
     first: float  # eigenvalue of the features: λ = γ / first
 
-    def alignments(self, split: Split, labels: Labels) -> list[float]:
+    def measure(
+        self, splits: Sequence[Split], labels: Labels, told: Callable[[], object]
+    ) -> _Measured:
+        """Choose γ on every split and C on the first; `told` is called after each."""
+        curves = [self._alignments(split, labels) for split in splits]
+        chosen = [int(np.argmax(curve)) for curve in curves]
+        capacity = _capacity(self.grams[chosen[0]], splits[0].train, labels)
+        scores = []
+        for split, curve, best in zip(splits, curves, chosen, strict=True):
+            actual = labels[split.test]
+            predicted = _predicted(self.grams[best], split, labels, capacity)
+            f1, error = F1.of(actual, predicted), ERROR.of(actual, predicted)
+            scores.append((curve[best], f1, error, self.gammas[best] / self.first))
+            told()
+        means = tuple(np.mean(curves, axis=0).tolist())
+        return _Measured(capacity, means, np.array(scores))
+
+    def _alignments(self, split: Split, labels: Labels) -> list[float]:
         trained = np.ix_(split.train, split.train)
         return [alignment(gram[trained], labels[split.train]) for gram in self.grams]
 
@@ -97,62 +137,58 @@ def reproduce_diffusion(
 ) -> Reproduction:
     """Measure alignment, F1, error and λ, with the γ that the alignment chose.
 
-    Cost: twice a whole spectrum and 67 Gram matrices of all N documents, O(N³) each, of which 33
-    are held, 8 N² bytes each; for every share and kernel 60 machines to choose C, one a split.
+    Cost: thrice a whole spectrum and 67 Gram matrices of all N documents, O(N³) each, of which 33
+    are held, 8 N² bytes each; for every share and kernel 100 machines to choose C, one a split.
     CollectionError where nothing is relevant to query 20.
     """
     counts, judged = judged_documents(collection, [QUERY])
     labels = judged[QUERY]
     rows: list[Row] = []
     curves: dict[tuple[str, int], dict[str, Line]] = {}
-    total, done = len(WEIGHTS) * len(KERNELS) * len(shares) * splits, 0
-    for weights, unit_length in WEIGHTS.items():
-        features = TfidfFeatures(unit_length=unit_length).fit_transform(counts)
+    total = sum(len(_kernels(scaling)) for scaling in WEIGHTS.values()) * len(shares) * splits
+    done = 0
+
+    def told() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress("splits", done, total)
+
+    for weights, scaling in WEIGHTS.items():
+        features = TfidfFeatures(unit_length=scaling.features).fit_transform(counts)
         spectrum = LatentSemanticKernel().fit(features).spectrum_
-        for name, (function, gammas) in KERNELS.items():
-            family = _family(spectrum, function, gammas)
+        for name in _kernels(scaling):
+            family = _family(spectrum, *KERNELS[name], normalised=scaling.kernel)
             for share in shares:
-                parted = _splits(labels, share, splits)
-                found = [family.alignments(split, labels) for split in parted]
-                chosen = [int(np.argmax(curve)) for curve in found]
-                capacity = _capacity(family.grams[chosen[0]], parted[0].train, labels)
-                scores = []
-                for split, curve, best in zip(parted, found, chosen, strict=True):
-                    actual = labels[split.test]
-                    predicted = _predicted(family.grams[best], split, labels, capacity)
-                    scores.append(
-                        (
-                            curve[best],
-                            F1.of(actual, predicted),
-                            ERROR.of(actual, predicted),
-                            gammas[best] / family.first,
-                        )
-                    )
-                    done += 1
-                    if progress is not None:
-                        progress("splits", done, total)
-                rows += _rows(name, weights, share, capacity, np.array(scores))
-                means = np.mean(found, axis=0).tolist()
-                curves.setdefault((name, share), {})[weights] = Line(weights, gammas, tuple(means))
+                train = round(len(labels) * share / 100)
+                parted = random_splits(
+                    len(labels), train=train, test=len(labels) - train, count=splits
+                )
+                found = family.measure(parted, labels, told)
+                rows += _rows(name, weights, share, found)
+                line = Line(weights, family.gammas, found.alignments)
+                curves.setdefault((name, share), {})[weights] = line
     charts = tuple(_chart(name, shares, curves, splits) for name in KERNELS if name != BAG)
     return Reproduction("diffusion", "KSC, tables 1 and 2", splits, tuple(rows), CHOICES, charts)
 
 
-def _splits(labels: Labels, share: int, count: int) -> list[Split]:
-    positives, negatives = int(labels.sum()), int((~labels).sum())
-    train = round(positives * share / 100), round(negatives * share / 100)
-    test = positives - train[0], negatives - train[1]
-    return stratified_splits(labels, train=train, test=test, count=count)
+def _kernels(scaling: _Scaling) -> list[str]:
+    """Names of the kernels that a scaling changes: a bag of words of unit length has it already."""
+    return [name for name in KERNELS if name != BAG or not scaling.kernel]
 
 
-def _family(spectrum: Spectrum, function: str, gammas: tuple[float, ...]) -> _Family:
+def _family(
+    spectrum: Spectrum, function: str, gammas: tuple[float, ...], *, normalised: bool
+) -> _Family:
     vectors, values = spectrum.eigenvectors, spectrum.eigenvalues
-    grams = []
+    grams: list[Matrix] = []
     for gamma in gammas:
         factors = values * SPECTRAL_FUNCTIONS[function](gamma).of(values / values[0])
         gram = inner_products(vectors * factors, vectors)
-        grams.append(gram / gram.diagonal().mean())
-    return _Family(grams, float(values[0]))
+        squares = gram.diagonal()
+        lengths = np.sqrt(squares if normalised else np.full(len(gram), squares.mean()))
+        grams.append(gram / np.multiply.outer(lengths, lengths))
+    return _Family(gammas, grams, float(values[0]))
 
 
 def _capacity(gram: Matrix, train: Positions, labels: Labels) -> float:
@@ -172,14 +208,14 @@ def _predicted(gram: Matrix, split: Split, labels: Labels, capacity: float) -> L
     return predict(gram[trained], labels[split.train], gram[rows], capacity)
 
 
-def _rows(name: str, weights: str, share: int, capacity: float, scores: Matrix) -> list[Row]:
-    """Rows of one kernel and share: `scores` is (splits, 4). A bag of words has no λ."""
-    task, method = f"{share} % to train, {weights}", f"{name}, C = {capacity:g}"
+def _rows(name: str, weights: str, share: int, found: _Measured) -> list[Row]:
+    """Rows of one kernel and share. A bag of words has no λ."""
+    task, method = f"{share} % to train, {weights}", f"{name}, C = {found.capacity:g}"
     measures = ("alignment", F1.name, ERROR.name, "λ")
     return [
         Row(task, method, measure, published, Value.of(of_measure))
         for measure, published, of_measure in zip(
-            measures, PUBLISHED[name, share], scores.T, strict=False
+            measures, PUBLISHED[name, share], found.scores.T, strict=False
         )
     ]
 

@@ -98,6 +98,12 @@ def test_diffusion_on_some_documents(some_of_med):
         assert bag < min(neumann, exponential)
         bag, _, exponential = means(done, f"20 % to train, {weights}", "F1").values()
         assert exponential > bag
+    scaled = means(done, "20 % to train, unit length, K̂ too", "alignment")
+    assert len(scaled) == 2  # a bag of words of unit length has it already
+    assert min(scaled.values()) > max(aligned.values())
+    for row in done.rows:
+        if row.measure == "λ" and "unit length" in row.task and "Neumann" in row.method:
+            assert 0.01 < row.measured.mean < 0.3  # below 1 / λ_1, which is above 3
     assert [chart.name for chart in done.charts] == [
         "diffusion-von-neumann",
         "diffusion-exponential",

@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
+from scipy import linalg
 
 from klsa_search.errors import SettingsError
+from klsa_search.estimators import LatentSemanticKernel
 from klsa_search.evaluation.reproduce import Value, draw_chart
+from klsa_search.evaluation.reproduce.diffusion import _family
 from klsa_search.evaluation.reproduce.dimensions import Protocol, measure_curves
 from klsa_search.evaluation.reproduce.machine import ERROR, F1, best_capacity, folds, predict
 from klsa_search.evaluation.reproduce.report import Chart, Line, Panel, curve_panel, curve_rows
@@ -90,6 +93,22 @@ def test_the_curve_ends_at_the_full_space(of_corpus, degree):
     if degree == 1:
         assert found.reduced["LSK"][:, 0].max() == 0  # one direction says it all
         assert found.chosen["LSK"] == 0
+
+
+@pytest.mark.parametrize("normalised", [True, False])
+def test_gram_matrices_of_a_family_are_scaled(normalised):
+    """K̂ of each γ by its formula; each document of length 1, or all on average."""
+    points, _ = world()
+    spectrum = LatentSemanticKernel().fit(points).spectrum_
+    family = _family(spectrum, "exponential", (0.0, 2.0), normalised=normalised)
+    K = points @ points.T
+    first = np.linalg.eigvalsh(K)[-1]
+    assert family.first == pytest.approx(first)
+    for gamma, gram in zip(family.gammas, family.grams, strict=True):
+        expected = K @ linalg.expm(gamma * K / first)
+        lengths = np.sqrt(expected.diagonal())
+        expected /= np.outer(lengths, lengths) if normalised else (lengths**2).mean()
+        assert gram == pytest.approx(expected)
 
 
 def test_rows_and_panel_of_a_curve():
