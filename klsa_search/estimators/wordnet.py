@@ -45,10 +45,8 @@ def _hypernyms(fields: list[str]) -> list[tuple[str, str]]:
         raise ValueError
     return [
         (offset, above)
-        for symbol, above, part_of_speech in zip(
-            pointers[::4], pointers[1::4], pointers[2::4], strict=True
-        )
-        if symbol in _HYPERNYMS and part_of_speech == "n"
+        for symbol, above in zip(pointers[::4], pointers[1::4], strict=True)
+        if symbol in _HYPERNYMS
     ]
 
 

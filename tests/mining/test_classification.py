@@ -1,11 +1,13 @@
 import gzip
 import re
 
+import numpy as np
 import pytest
 
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.mining import classify, classify_texts
+from klsa_search.mining.placing import place_texts
 from tests.conftest import ROOT
 
 from .conftest import documents, topic_of
@@ -123,3 +125,31 @@ def test_ten_labels_a_topic_sort_reuters(reuters):
     by_text = classify_texts(index, labels, texts)
     same = [a.label == topics[b.id] for a, b in zip(by_text, found, strict=True)]
     assert sum(same) / len(same) > 0.8
+
+
+def test_scores_are_those_of_ridge_regression(index):
+    """(x - x̄)ᵀ (ZᵀZ + I)⁻¹ Zᵀ (Y - ȳ) + ȳ, Z the labelled coordinates less their mean x̄."""
+    space = np.asarray(index.snapshot.latent.documents, np.float64)
+    Z = space[index.positions(LABELS)]
+    Y = np.array([[label == name for name in "abcd"] for label in LABELS.values()], float)
+    mean, shares = Z.mean(axis=0), Y.mean(axis=0)
+    Z = Z - mean
+    weights = np.linalg.inv(Z.T @ Z + np.eye(Z.shape[1])) @ Z.T @ (Y - shares)
+    for one in classify(index, LABELS, ["d3", "d20", "d44"]):
+        x = space[index.positions([one.id])[0]]
+        assert list(one.scores.values()) == pytest.approx((x - mean) @ weights + shares)
+
+
+def test_a_text_is_placed_by_its_features(index):
+    """φ(x) V by its definition, of length 1: a1 twice and b2 once."""
+    snapshot, settings = index.snapshot, index.settings
+    average = index.manifest.counts.tokens / len(index)
+    norm = settings.kernel_k1 * (1 - settings.b + settings.b * 3 / average)
+    place = sum(
+        (settings.kernel_k1 + 1) * count / (norm + count)
+        * np.asarray(snapshot.latent.terms[snapshot.vocabulary.numbers[term]], np.float64)
+        for term, count in (("a1", 2), ("b2", 1))
+    )  # fmt: skip
+    placed = place_texts(index, ["a1 b2 a1", "zebra"])
+    assert placed[0] == pytest.approx(place / np.linalg.norm(place))
+    assert not placed[1].any()

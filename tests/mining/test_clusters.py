@@ -3,8 +3,9 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import QueryError
-from klsa_search.mining import cluster
+from klsa_search.mining import cluster, clusters
 from klsa_search.mining.clusters import _chosen_apart
+from tests.worlds import topic_documents
 
 from .conftest import topic_of
 
@@ -69,3 +70,36 @@ def test_bad_input_is_named(index, without_latent):
         assert refused.value.field == field
     with pytest.raises(QueryError, match="--latent above 0"):
         cluster(without_latent)
+
+
+def test_the_nearest_to_the_middle_come_first(index):
+    space = np.asarray(index.snapshot.latent.documents, np.float64)
+    for one in cluster(index, 4).clusters:
+        places = space[index.positions(one.central)]
+        nearness = places @ places.mean(axis=0)
+        assert (np.diff(nearness) <= 1e-6).all()
+
+
+def test_a_word_that_is_everywhere_names_no_cluster(tmp_path):
+    texts = [f"report report {text}" for text in topic_documents(4, 12)]
+    source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    index = build(source, name="reports", home=tmp_path, latent_dimensions=4)
+    for one in cluster(index, 4, words=20).clusters:
+        assert "report" not in one.words
+        assert len({word[0] for word in one.words[:3]}) == 1
+    index.close()
+
+
+def test_the_tightest_of_the_starts_is_kept(monkeypatch):
+    points = np.random.default_rng(3).standard_normal((60, 4))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+
+    def spread(starts, seed):
+        monkeypatch.setattr(clusters, "_STARTS", starts)
+        centres, labels = clusters._k_means(points, 9, seed)
+        return np.square(points - centres[labels]).sum()
+
+    for seed in range(5):
+        spreads = [spread(starts, seed) for starts in (1, 2, 3, 4, 5)]
+        assert spreads == sorted(spreads, reverse=True)
+    assert spreads[-1] < spreads[0]

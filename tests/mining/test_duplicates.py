@@ -1,8 +1,11 @@
+import numpy as np
 import pytest
+from scipy import sparse
 
 from klsa_search import build
 from klsa_search.errors import QueryError
 from klsa_search.mining import cluster, duplicates
+from klsa_search.mining.duplicates import _leaders
 
 
 def test_the_copy_is_found_and_nothing_else(index):
@@ -80,3 +83,12 @@ def test_one_document_and_empty_ones_repeat_nothing(tmp_path, texts):
     index = build(source, name="none", home=tmp_path)
     assert duplicates(index) == ()
     index.close()
+
+
+def test_what_repeats_a_repetition_alone_stands_for_itself():
+    """1 is near 0, 2 near 1 alone, 3 near 2: two groups."""
+    pairs = sparse.csr_array(
+        np.array([[1, 0.95, 0, 0], [0.95, 1, 0.95, 0], [0, 0.95, 1, 0.95], [0, 0, 0.95, 1]])
+    )
+    assert _leaders(pairs, 0.9).tolist() == [-1, 0, -1, 2]
+    assert _leaders(pairs, 0.96).tolist() == [-1, -1, -1, -1]

@@ -70,7 +70,7 @@ def test_bad_input_is_named(index, layouts, without_latent):
     assert similar(without_latent, "d5", 1, kernel="document")[0].id == "d48"
     for field, arguments in (
         ("kernel", {"kernel": "truncation"}),
-        ("k", {"k": 65, "kernel": "document"}),
+        ("k", {"k": layouts["cut"].snapshot.cut.rows.shape[1] + 1, "kernel": "document"}),
     ):
         with pytest.raises(QueryError, match="--expansion factors") as refused:
             similar(layouts["cut"], "d1", **arguments)

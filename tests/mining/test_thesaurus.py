@@ -1,8 +1,13 @@
+from collections import Counter
+
+import numpy as np
 import pytest
 
 from klsa_search import build
 from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.mining import related
+from klsa_search.mining.words import words_of
+from tests.worlds import topic_documents
 
 
 def test_words_of_a_topic_are_near_each_other(index):
@@ -55,3 +60,33 @@ def test_bad_input_is_named(index, without_latent):
         related(index, "a1", 0)
     with pytest.raises(QueryError, match="--latent above 0"):
         related(without_latent, "a1")
+
+
+def test_similarity_is_the_damped_cosine_of_places(tmp_path):
+    """By its definition, over all terms; those of one document and the asked are left out."""
+    texts = [f"{text} once{number}" for number, text in enumerate(topic_documents(4, 12))]
+    source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    index = build(source, name="damped", home=tmp_path, latent_dimensions=4)
+    snapshot = index.snapshot
+    frequencies = Counter(term for text in texts for term in set(index.analyzer.terms(text)))
+    places = snapshot.latent.terms * np.sqrt(snapshot.eigenvalues[:4])
+    terms = snapshot.vocabulary.terms
+    asked = [snapshot.vocabulary.numbers[term] for term in ("a1", "b2")]
+    place = places[asked].sum(axis=0)
+    cosines = places @ place / np.linalg.norm(places, axis=1) / np.linalg.norm(place)
+    expected = {
+        term: cosine * frequencies[term] / (frequencies[term] + 3)
+        for number, (term, cosine) in enumerate(zip(terms, cosines, strict=True))
+        if cosine > 0 and frequencies[term] > 1 and number not in asked
+    }
+    found = {one.term: one.similarity for one in related(index, "a1 b2", len(terms))}
+    assert found == pytest.approx(expected, rel=1e-4)
+    index.close()
+
+
+def test_the_commonest_form_is_shown(tmp_path):
+    texts = ["a car of steel", "cars and CARS of steel", "the car, cars and cars", "yeast", "dough"]
+    source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    index = build(source, name="forms", home=tmp_path, latent_dimensions=2)
+    assert words_of(index, [index.snapshot.vocabulary.numbers["car"]]) == ["cars"]
+    index.close()
