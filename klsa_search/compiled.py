@@ -8,16 +8,39 @@ not of the functions it calls: who works on compiled code empties the cache.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class _Tidy(event.Listener):
+    """Frees what compiling leaves behind.
+
+    numba leaves cycles that hold the frames of whoever called, and so all of their arrays, until
+    Python happens to look for cycles: half of the memory of a large build, and to its end.
+    """
+
+    def on_start(self, compiling: event.Event) -> None:
+        """Wait for the end."""
+
+    def on_end(self, compiling: event.Event) -> None:
+        """Look for cycles, once a function of ours and not once for each that it calls."""
+        if compiling.data["dispatcher"].py_func in _OURS:
+            gc.collect()
+
+
+_OURS: set[Callable[..., Any]] = set()
+event.register("numba:compile", _Tidy())  # type: ignore[no-untyped-call]
+
+
 def compiled(function: F) -> F:
     """Decorate a function to be compiled at its first call, to code that runs without the GIL."""
+    _OURS.add(function)
     try:
         return cast(F, njit(function, nogil=True, cache=True))
     except RuntimeError:  # "no locator available": there is no folder to keep it in

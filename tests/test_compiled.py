@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import weakref
 
+import numpy as np
 from numba.core import caching
 
 from klsa_search.compiled import compiled
@@ -29,3 +32,24 @@ def test_where_no_folder_can_be_written_to_each_process_compiles_for_itself(monk
 
     assert double(21) == 42
     assert double.nopython_signatures
+
+
+def test_compiling_holds_no_arrays_of_the_caller():
+    class Large:
+        pass
+
+    # Made here, so that no earlier run has it compiled.
+    function = compiled(eval("lambda values: np.partition(values, 1)[0]", {"np": np}))
+    held = []
+
+    def caller():
+        large = Large()
+        held.append(weakref.ref(large))
+        return function(np.arange(3.0))
+
+    gc.disable()
+    try:
+        assert caller() == 0
+    finally:
+        gc.enable()
+    assert held[0]() is None
