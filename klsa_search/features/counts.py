@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.arrays import narrowed
 from klsa_search.features.counting import Block, BlockCounts, count_block
 from klsa_search.features.pairs import number_pairs, shared_pairs
 from klsa_search.features.spool import Spool, Spools
@@ -191,10 +192,7 @@ def _matrix(
     sizes: npt.NDArray[np.int32], columns: Spool, counts: Spool, width: int
 ) -> sparse.csr_array:
     """Make a sparse matrix of rows of these sizes; the spools are closed."""
-    starts = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
-    # SciPy gives both arrays of indices one type, and 8 bytes for a column are 4 too many.
-    if starts[-1] <= np.iinfo(np.int32).max:
-        starts = starts.astype(np.int32)
+    starts = narrowed(np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))))
     matrix = sparse.csr_array((counts.read(), columns.read(), starts), shape=(len(sizes), width))
     matrix.has_sorted_indices = True
     columns.close()

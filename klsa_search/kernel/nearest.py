@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.arrays import narrowed
 from klsa_search.compiled import compiled
 from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.entries import FILTER, compact, entries_of_row, keep_largest
@@ -119,7 +120,7 @@ def _matrix(kept: _Kept, chosen: npt.NDArray[np.integer[Any]], N: int) -> sparse
     total = compact(columns, values, sizes)
     of_document = np.zeros(N, np.int64)
     of_document[chosen] = sizes
-    starts = np.concatenate(([0], np.cumsum(of_document)))
+    starts = narrowed(np.concatenate(([0], np.cumsum(of_document))))
     matrix = sparse.csr_array(
         (values.ravel()[:total], columns.ravel()[:total], starts), shape=(N, N)
     )

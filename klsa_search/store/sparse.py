@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.arrays import narrowed
 from klsa_search.store.arrays import open_array
 
 
@@ -21,13 +22,8 @@ def sparse_arrays(name: str, matrix: sparse.csr_array) -> dict[str, npt.NDArray[
 
 
 def open_sparse(generation: Path, name: str, columns: int) -> sparse.csr_array:
-    """Put it together again over the mapped files, reading only the starts.
-
-    SciPy wants both index arrays of one type: the starts are made the columns' while they fit.
-    """
-    starts = open_array(generation, f"{name}_starts")
-    if starts[-1] <= np.iinfo(np.int32).max:
-        starts = starts.astype(np.int32)
+    """Put it together again over the mapped files, reading only the starts."""
+    starts = narrowed(open_array(generation, f"{name}_starts"))
     matrix = sparse.csr_array(
         (
             open_array(generation, f"{name}_weights"),

@@ -27,6 +27,7 @@ def test_rows_come_back_within_half_a_step():
     starts, entries, steps = pack_rows(rows, ranks)
     back = unpack_rows(starts, entries, steps, 50).toarray()[:, ranks]
     dense = rows.toarray()
+    assert unpack_rows(starts, entries, steps, 50).indices.dtype == np.int32
     assert steps == pytest.approx(dense.max(axis=1) / LEVELS)
     assert (np.abs(back - dense) <= 0.5001 * steps[:, None])[dense > steps[:, None]].all()
     assert ((back > 0) == (dense > 0)).all()  # small ones become one step, not nothing

@@ -103,3 +103,4 @@ def test_mean_documents_are_found_once_or_not_at_all():
     found = nearest_rows(kernel, 50)
     assert np.flatnonzero(found.toarray()[302]).tolist() == [302, 303]
     assert found.has_canonical_format  # no document twice
+    assert found.indices.dtype == np.int32  # no second copy of them in 8 bytes
