@@ -98,6 +98,9 @@ class SearchRequest(Asked):
     lexical_sharpness: float | None = Field(
         None, ge=1, le=100, allow_inf_nan=False, description="power of the lexical part"
     )
+    exact: bool | None = Field(
+        None, description="score every document in full, also in a large index; slow there"
+    )
     dimensions: int | None = Field(
         None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
     )
