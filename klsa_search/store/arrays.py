@@ -34,10 +34,8 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
     path = generation / f"{name}.npy"
     try:
         mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise IndexDamaged(
-            f"{path} cannot be read ({error}): rebuild the index with klsa-index build"
-        ) from error
+    except (OSError, ValueError, EOFError) as error:
+        raise _unreadable(path, error) from error
     # A plain array over the same memory: np.memmap's own indexing is several times slower.
     return np.asarray(mapped)
 
@@ -54,6 +52,17 @@ def write_vocabulary(generation: Path, terms: Sequence[str]) -> None:
 
 
 def read_vocabulary(generation: Path) -> list[str]:
-    """Read the terms, in order."""
-    text = (generation / VOCABULARY).read_text(encoding="utf-8")
+    """Read the terms, in order; IndexDamaged where they are no text."""
+    path = generation / VOCABULARY
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error) from error
     return text.split("\n")[:-1]
+
+
+def _unreadable(path: Path, error: Exception) -> IndexDamaged:
+    reason = " ".join(str(error).split())  # NumPy quotes a header with its padding and line end
+    return IndexDamaged(
+        f"{path} cannot be read ({reason}): rebuild the index with klsa-index build"
+    )

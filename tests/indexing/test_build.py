@@ -179,6 +179,21 @@ def test_a_document_store_that_is_no_database_is_damage(tmp_path):
         open_index(tmp_path / "a").search("t03")
 
 
+def test_terms_that_are_no_text_are_damage(tmp_path):
+    path = build(RECORDS, name="a", home=tmp_path).path / "vocabulary.txt"
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    with pytest.raises(IndexDamaged, match=r"vocabulary\.txt cannot be read .*: rebuild"):
+        open_index(tmp_path / "a")
+
+
+def test_damage_is_told_in_one_line(tmp_path):
+    path = build(RECORDS, name="a", home=tmp_path).path / "idf.npy"
+    path.write_bytes(path.read_bytes().replace(b"False", b"Fal(e"))
+    with pytest.raises(IndexDamaged, match=r"idf\.npy cannot be read") as caught:
+        open_index(tmp_path / "a")
+    assert "\n" not in caught.value.message
+
+
 def test_a_full_disk_is_named_with_its_file(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
