@@ -7,19 +7,21 @@ from scipy import sparse
 
 from klsa_search.kernel.document import DocumentKernel
 
-_BLOCK = 512
+_ENTRIES = 2**22  # of K at a time
 
 
 def neighbour_graph(kernel: DocumentKernel, count: int) -> sparse.csr_array:
     """W: (N, N) sparse, of each row of K its `count` largest positive entries, scaled to sum 1.
 
     No document is its own neighbour; ties go by document order. A document that is like no other
-    has an empty row. Cost: N rows of K, a block at a time.
+    has an empty row. Cost: N rows of K, a block at a time; memory some 40 bytes for each entry of
+    a block of `_ENTRIES`, or of one row where that is more.
     """
     N = len(kernel)
     blocks = [sparse.csr_array((0, N))]
-    for begin in range(0, N, _BLOCK):
-        documents = np.arange(begin, min(begin + _BLOCK, N))
+    rows_at_once = max(1, _ENTRIES // max(N, 1))
+    for begin in range(0, N, rows_at_once):
+        documents = np.arange(begin, min(begin + rows_at_once, N))
         rows = kernel.rows(documents)
         rows[np.arange(len(documents)), documents] = 0
         blocks.append(strongest_of_rows(rows, count))

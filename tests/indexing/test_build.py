@@ -186,9 +186,10 @@ def test_terms_that_are_no_text_are_damage(tmp_path):
         open_index(tmp_path / "a")
 
 
-def test_damage_is_told_in_one_line(tmp_path):
+@pytest.mark.parametrize(("whole", "broken"), [(b"False", b"Fal(e"), (b"}", b"]")])
+def test_damage_is_told_in_one_line(tmp_path, whole, broken):
     path = build(RECORDS, name="a", home=tmp_path).path / "idf.npy"
-    path.write_bytes(path.read_bytes().replace(b"False", b"Fal(e"))
+    path.write_bytes(path.read_bytes().replace(whole, broken, 1))
     with pytest.raises(IndexDamaged, match=r"idf\.npy cannot be read") as caught:
         open_index(tmp_path / "a")
     assert "\n" not in caught.value.message
