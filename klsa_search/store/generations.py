@@ -11,6 +11,7 @@ begins, readers that still hold it find it whole.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -25,6 +26,7 @@ from klsa_search.store.manifest import MANIFEST, FileEntry, Manifest, read_manif
 
 CURRENT = "CURRENT"
 LOCK = "LOCK"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -70,7 +72,8 @@ def indexes_in(home: Path) -> list[Path]:
 def new_generation(path: Path) -> Iterator[Path]:
     """Give an empty folder for the next generation, alone.
 
-    Whatever fails inside removes it, unless CURRENT names it by then. StoreError if another build
+    Whatever fails inside removes it, unless CURRENT names it by then; an OSError for want of room
+    names a file, or at least the folder. StoreError if another build
     of the same index is at work.
     """
     path.mkdir(parents=True, exist_ok=True)
@@ -81,7 +84,10 @@ def new_generation(path: Path) -> Iterator[Path]:
         generation.mkdir()
         try:
             yield generation
-        except BaseException:
+        except BaseException as failure:
+            if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
+                # A write that fails does not say where; whatever it was, it was in here.
+                failure.filename = failure.filename or str(generation)
             if _named(path) != generation.name:
                 shutil.rmtree(generation if numbers else path, ignore_errors=True)
             raise

@@ -206,6 +206,16 @@ def test_a_full_disk_is_named_with_its_file(tmp_path, monkeypatch):
     assert len(open_index(tmp_path / "a")) == 40
 
 
+def test_a_disk_too_full_for_scratch_files_is_named_too(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("klsa_search.features.spool.Spool.append", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*000001'"):
+        build(RECORDS, name="a", home=tmp_path)
+    assert not (tmp_path / "a").exists()
+
+
 def test_progress_is_told_by_phases(tmp_path):
     told = []
     build(RECORDS, name="a", home=tmp_path, progress=lambda *step: told.append(step))
