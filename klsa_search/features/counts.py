@@ -19,7 +19,8 @@ from klsa_search.features.vocabulary import Vocabulary
 from klsa_search.processors import in_order, processors
 
 _NUMBERS = npt.NDArray[np.int64]
-_BLOCK = 1_000_000  # tokens counted at a time
+BLOCK = 1_000_000
+"""Tokens that a thread counts at a time."""
 _OWN = -1  # the numbering of documents that come as terms
 
 
@@ -146,7 +147,7 @@ class CountsBuilder:
         return terms, renumber
 
     def _blocks(self, renumber: dict[int, npt.NDArray[np.int32]]) -> Iterator[Block]:
-        """Cut the documents into runs of some `_BLOCK` tokens, renumbered."""
+        """Cut the documents into runs of some `BLOCK` tokens, renumbered."""
         parts = self._parts.read()
         lengths = self._lengths.read()
         part_ends = np.concatenate(([0], np.cumsum(parts, dtype=np.int64)))
@@ -154,7 +155,7 @@ class CountsBuilder:
         segment_ends = np.array([end for _, end in self._segments], np.int64)
         first, N = 0, len(parts)
         while first < N:
-            last = int(np.searchsorted(ends, ends[first] + _BLOCK, side="right")) - 1
+            last = int(np.searchsorted(ends, ends[first] + BLOCK, side="right")) - 1
             last = min(max(last, first + 1), N)
             tokens = self._tokens.read(ends[first], ends[last]).copy()
             begin = 0

@@ -49,4 +49,4 @@ def _refuse(shape: Shape, settings: Settings, budget: int, about: str) -> None:
 
 
 def _said(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
+    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

@@ -1,8 +1,8 @@
 """What a build of a given shape takes: memory by phase, and disk by what is kept.
 
 One place for both the check before a build and the plan that is shown. Figures follow from the
-arrays that are alive together in a phase; only `_BASE`, `_WORKER` and the sizes of Python's own
-objects are measured.
+arrays that are alive together in a phase, scratch memory of the libraries among them; only `_BASE`,
+`_WORKER` and the sizes of Python's own objects are measured.
 """
 
 from __future__ import annotations
@@ -10,16 +10,24 @@ from __future__ import annotations
 from klsa_search import progress
 from klsa_search.config import Settings
 from klsa_search.expansion.cut import ENTRIES, card_width, term_width
+from klsa_search.features.counts import BLOCK
 from klsa_search.indexing.layout import layout
 from klsa_search.indexing.shape import Shape
+from klsa_search.kernel.document import EXACT
+from klsa_search.spectrum import krylov
 
-_BASE = 160 * 2**20  # an interpreter with NumPy, SciPy and compiled code
-_WORKER = 60 * 2**20  # one that analyses
+_BASE = 190 * 2**20  # an interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files
+_WORKER = 35 * 2**20  # one that analyses
 _TERM = 200  # bytes of a term in a dictionary: entry, string, number
 _ID = 130  # bytes of an id in the set of those seen
-_BLOCK = 60 * 2**20  # tokens being counted, for each thread
-_WAITING = (4, 8, 4)  # bytes a token that waits in each spool: number, pair, count
-_ENTRY = 8  # bytes of an entry of a sparse matrix
+_COUNTED = 28  # bytes of a token being counted: number, column, count, pair and how often
+_ENTRY = 8  # bytes of an entry of a sparse matrix: number and column
+_WEIGHTED = 12  # the same where the number is float64
+# Of an entry while counts become weights: the matrix in float64, and terms of a sum beside it.
+_SATURATED = 44
+_STACKED = 36  # of an entry while two matrices are put side by side: both, end to end, interleaved
+
+_GRAPH = 2**22  # entries of K that the graph of neighbours looks at, at a time
 
 
 def spool_room(memory: int) -> int:
@@ -41,28 +49,77 @@ def memory_needed(
 
     memory  the budget: where it is smaller, more of what is counted waits in files
     """
-    documents, terms = shape.documents, shape.terms
-    ids = _ID * documents
-    counted = _ENTRY * shape.features
-    features = _ENTRY * shape.features
-    spools = (size * shape.tokens for size in _WAITING)
-    waiting = sum(size for size in spools if size <= spool_room(memory))
-    dictionaries = (processes + 1) * _TERM * terms
+    documents, terms, tokens = shape.documents, shape.terms, shape.tokens
+
+    def waiting(*sizes: int) -> int:
+        return sum(size for size in sizes if size <= spool_room(memory))
+
+    # Python's objects stay to the end: between those that are let go lie the strings of terms.
+    always = _BASE + _ID * documents + (processes + 1) * _TERM * terms
     workers = processes * (_WORKER + _TERM * terms) if processes > 1 else 0
-    vectors = 4 * documents * solved_dimensions(documents, settings)
-    # Φ by documents and by features at once: products of the solver need both.
-    kernel = _BASE + counted + 2 * features
-    kept = layout(documents, settings)
-    nearest = _ENTRY * (max(ENTRIES, settings.neighbours) + 1) * documents
-    expansion = {"whole": 4 * documents * documents, "cut": nearest + features, "factors": 0}[kept]
+    singles = waiting(4 * shape.non_zeros, 4 * shape.non_zeros)
+    doubles = waiting(8 * tokens, 4 * tokens)  # a pair begins at most at each token
+    numbered = _ENTRY * shape.pair_non_zeros
+    counting = max(waiting(4 * tokens) + singles, _ENTRY * shape.non_zeros + numbered) + doubles
+    under_way = min(tokens, (processes + 1) * BLOCK)
+    always_counted = always + _ENTRY * shape.features
+    weighed = shape.features if settings.pairs else shape.non_zeros
+    stacked = max(
+        _WEIGHTED * shape.non_zeros + _SATURATED * shape.pair_non_zeros,
+        _STACKED * shape.features,
+    )
+    precision = 8 if documents <= EXACT else 4
+    kernel = always_counted + (4 + precision) * weighed + 8 * (4 * documents + terms + shape.pairs)
+    vectors = precision * documents * solved_dimensions(documents, settings)
     return {
-        progress.DOCUMENTS: _BASE + ids + dictionaries + waiting + workers,
-        progress.COUNTS: _BASE + ids + dictionaries + waiting + counted + processes * _BLOCK,
-        progress.POSTINGS: _BASE + counted + 2 * features,
-        progress.EIGENVECTORS: kernel + 3 * vectors,
-        progress.NEIGHBOURS: kernel + vectors + nearest,
-        progress.EXPANSION: kernel + vectors + expansion,
+        progress.DOCUMENTS: always + waiting(4 * tokens) + workers,
+        progress.COUNTS: always + counting + _COUNTED * under_way,
+        progress.POSTINGS: always_counted
+        + max(_SATURATED * shape.non_zeros, stacked if settings.pairs else 0),
+        progress.EIGENVECTORS: kernel + _solver(shape, settings, processes),
+    } | (
+        _cut(shape, settings, processes, kernel + vectors, weighed)
+        if layout(documents, settings) == "cut"
+        else _uncut(shape, settings, kernel + vectors)
+    )
+
+
+def _solver(shape: Shape, settings: Settings, threads: int) -> int:
+    """Bytes of the solver beside the kernel."""
+    wanted = solved_dimensions(shape.documents, settings) + 1
+    documents, features = shape.documents, shape.terms + shape.pairs
+    if documents <= EXACT:  # Lanczos on the smaller side: its vectors, then those of the documents
+        return 8 * (2 * wanted * min(documents, features) + 2 * wanted * documents)
+    width = krylov.WIDTH
+    columns = krylov.room(wanted) + 2 * width + 2 * wanted + threads + 1
+    return 4 * (columns * documents + width * features)
+
+
+def _cut(shape: Shape, settings: Settings, threads: int, held: int, weighed: int) -> dict[str, int]:
+    """Of the phases that make a cut D; `held` is the kernel and its eigenvectors."""
+    documents, features = shape.documents, shape.terms + shape.pairs
+    m = solved_dimensions(documents, settings)
+    entries = max(ENTRIES, settings.neighbours)
+    held += 4 * m * (documents + shape.terms)
+    rows = _ENTRY * (entries + 1) * documents
+    by_feature, in_float32 = (12, 4) if documents <= EXACT else (8, 0)
+    # All postings first, beside them what is kept of each feature's; then rows fill up.
+    postings = (_ENTRY + in_float32) * weighed
+    scratch = threads * 4 * (documents + features)
+    kept = sum(_cut_disk(shape, settings).values())
+    return {
+        progress.NEIGHBOURS: held + postings + max(by_feature * weighed, rows + scratch),
+        progress.EXPANSION: held + rows + kept + 4 * weighed,
     }
+
+
+def _uncut(shape: Shape, settings: Settings, held: int) -> dict[str, int]:
+    """Of the phases that make D whole or in its factors."""
+    whole = layout(shape.documents, settings) == "whole"
+    lsi = _WEIGHTED * shape.non_zeros + 8 * settings.dimensions * shape.documents
+    expansion = 4 * shape.documents**2 if whole else 0
+    block = min(shape.documents**2, max(_GRAPH, shape.documents)) if settings.coverage else 0
+    return {progress.EXPANSION: held + lsi + expansion + 40 * block}
 
 
 def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
@@ -71,15 +128,10 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
     k = min(settings.dimensions, max(documents - 1, 1))
     latent = min(settings.latent_dimensions, k)
     kept = layout(documents, settings)
-    disk = {"documents": shape.stored, "vocabulary": 10 * terms}
+    of_terms = 8 + 4 + 4 * (1 + 1 + 3)  # starts, idf, bounds
+    disk = {"documents": shape.stored, "vocabulary": (10 + of_terms) * terms}
     if kept == "cut":
-        entries = max(ENTRIES, settings.neighbours)
-        return disk | {
-            "postings": 8 * shape.non_zeros,
-            "expansion": (4 * entries + 8) * documents,
-            "features": 4 * shape.features + 8 * documents,
-            "latent": card_width(latent) * documents + term_width(latent) * terms,
-        }
+        return disk | {"postings": 8 * shape.non_zeros} | _cut_disk(shape, settings)
     return disk | {
         "postings": 12 * shape.non_zeros,
         "forward": _ENTRY * shape.non_zeros,
@@ -88,4 +140,15 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
         "expansion": 4 * documents * documents if kept == "whole" else 0,
         "neighbours": _ENTRY * settings.neighbours * documents * bool(settings.coverage),
         "latent": 4 * latent * (documents + terms) * bool(settings.latent),
+    }
+
+
+def _cut_disk(shape: Shape, settings: Settings) -> dict[str, int]:
+    """Bytes of a cut D."""
+    latent = solved_dimensions(shape.documents, settings)
+    entries = max(ENTRIES, settings.neighbours)
+    return {
+        "expansion": (4 * entries + 8) * shape.documents,
+        "features": 4 * (shape.features + shape.terms + shape.pairs) + 8 * shape.documents,
+        "latent": card_width(latent) * shape.documents + term_width(latent) * shape.terms,
     }

@@ -158,6 +158,7 @@ def _costs(
     reading = work if processes == 1 else max(found.taking, work * _HANDED / processes)
     kept = layout(shape.documents, settings)
     counts = _first(found.counts, _SOLVED)
+    _compile(counts, settings)
     kernel, weighing = _timed(lambda: _kernel(counts, settings))
     wanted = solved_dimensions(shape.documents, settings)
     spectrum, solving = _timed(lambda: decompose(kernel, wanted, seed=settings.seed))
@@ -178,7 +179,6 @@ def _costs(
     ]
     if kept == "cut":
         looked = np.unique(np.linspace(0, len(kernel) - 1, _LOOKED).astype(np.int64))
-        nearest_rows(kernel, ENTRIES + 1, documents=looked[:1])  # compiles
         strongest, looking = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=looked))
         latent = LatentSpace.of(kernel, spectrum, wanted, np.ones(counts.matrix.shape[1]))
         _, packing = _timed(lambda: CutExpansion.of(kernel, strongest, latent))
@@ -207,6 +207,13 @@ def _costs(
         )
         costs.insert(-1, cost)
     return tuple(costs)
+
+
+def _compile(counts: TermCounts, settings: Settings) -> None:
+    """Have the compiled code ready, so that what is timed is its work."""
+    few = _kernel(_first(counts, 2), settings)
+    decompose(few, 1)
+    nearest_rows(few, 1)
 
 
 def _kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:

@@ -10,7 +10,6 @@ float64: eigenvalues are good to a millionth of the first, far below `TOLERANCE`
 from __future__ import annotations
 
 import math
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -19,6 +18,7 @@ from scipy import linalg
 from klsa_search.arrays import Eigenvalues, Matrix
 from klsa_search.errors import SettingsError
 from klsa_search.kernel import DocumentKernel
+from klsa_search.processors import processors
 from klsa_search.progress import Progress
 from klsa_search.spectrum.products import Block, BlockProducts
 
@@ -69,7 +69,7 @@ def strongest(
     Cost some 15 products with 32 columns, O(nnz · 32) each, and O(N · wanted) for each column;
     memory 4 N (2 · wanted + 9 · 32) + 128 F bytes. SettingsError if 100 products are not enough.
     """
-    threads = threads or os.cpu_count() or 1
+    threads = threads or processors()
     with ThreadPoolExecutor(threads) as workers:
         products = BlockProducts(kernel, workers, threads)
         kept, size = wanted + WIDTH // 2, room(wanted)

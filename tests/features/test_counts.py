@@ -67,7 +67,7 @@ def test_blocks_threads_and_files_change_nothing(block, threads, monkeypatch, tm
         return builder.finish()
 
     whole = counted(CountsBuilder())
-    monkeypatch.setattr(counts, "_BLOCK", block)
+    monkeypatch.setattr(counts, "BLOCK", block)
     monkeypatch.setattr(pairs, "_SORTED", 7 * block)
     monkeypatch.setattr(pairs, "_CHUNK", 100)
     assert same(whole, counted(CountsBuilder(Spools(tmp_path, 64), threads=threads)))

@@ -145,7 +145,9 @@ def test_what_waits_in_files_needs_no_memory():
     large = shape(documents=10**6, tokens=10**8, terms=10**5, non_zeros=10**7)
     little = memory_needed(large, Settings(), memory=2**30, processes=2)
     much = memory_needed(large, Settings(), memory=2**36, processes=2)
-    assert much["documents"] - little["documents"] == 16 * 10**8
+    assert much["documents"] - little["documents"] == 4 * 10**8
+    # Numbers of terms and pairs while they are counted, and what is counted of both.
+    assert much["counts"] - little["counts"] == 4 * 10**8 + 12 * 10**8
 
 
 def test_a_build_beyond_its_memory_is_refused_and_leaves_the_old_index(tmp_path, monkeypatch):
@@ -180,3 +182,23 @@ def test_what_is_timed_is_compiled(monkeypatch):
     monkeypatch.setattr(survey_module, "_count_once", lambda: counted.append(True))
     survey(open_collection([{"id": "a", "text": "wing"}]), Settings(), most=1)
     assert counted
+
+
+@pytest.mark.parametrize("texts", [TEXTS, ["", "", *TEXTS]])
+def test_weighing_solving_and_looking_are_compiled_before_they_are_timed(
+    tmp_path, monkeypatch, texts
+):
+    module = sys.modules["klsa_search.indexing.plan"]
+    called = []
+
+    def noted(name, own):
+        def call(*arguments, **options):
+            called.append(name)
+            return own(*arguments, **options)
+
+        return call
+
+    for name in ("_kernel", "decompose", "nearest_rows", "_timed"):
+        monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
+    module.plan(write(tmp_path / "a.jsonl", texts), expansion="cut")
+    assert called[:4] == ["_kernel", "decompose", "nearest_rows", "_timed"]
