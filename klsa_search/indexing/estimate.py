@@ -88,8 +88,10 @@ def _solver(shape: Shape, settings: Settings, threads: int) -> int:
     """Bytes of the solver beside the kernel."""
     wanted = solved_dimensions(shape.documents, settings) + 1
     documents, features = shape.documents, shape.terms + shape.pairs
-    if documents <= EXACT:  # Lanczos on the smaller side: its vectors, then those of the documents
-        return 8 * (2 * wanted * min(documents, features) + 2 * wanted * documents)
+    if documents <= EXACT:
+        lanczos = 2 * min(documents, features) + 2 * documents  # on the smaller side
+        residual = features + 3 * documents  # all eigenvectors times K
+        return 8 * wanted * max(lanczos, residual)
     width = krylov.WIDTH
     columns = krylov.room(wanted) + 2 * width + 2 * wanted + threads + 1
     return 4 * (columns * documents + width * features)

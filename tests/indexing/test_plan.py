@@ -141,6 +141,25 @@ def test_needs_grow_with_the_collection():
         assert all(large[name] >= small[name] for name in small)
 
 
+# Shapes of Reuters-21578 and of documents generated from it, and what their builds took: all
+# processes at the peak of any phase, and the files. docs/performance.md tells how it was measured.
+MEASURED = [
+    ((21_578, 21_053_440, 1_617_801, 36_364, 1_040_646, 171_936, 1_022_073), 358, 48),
+    ((30_000, 17_309_696, 1_549_945, 26_992, 1_163_841, 163_775, 972_488), 371, 47),
+    ((300_000, 177_254_400, 15_737_871, 151_678, 11_957_544, 1_033_453, 11_832_660), 1344, 472),
+    ((1_000_000, 592_621_568, 52_503_554, 384_313, 39_969_962, 2_523_590, 41_758_393), 3921, 1573),
+]
+
+
+@pytest.mark.parametrize(("figures", "mebibytes", "megabytes"), MEASURED)
+def test_what_was_measured_is_what_a_shape_needs(figures, mebibytes, megabytes):
+    known = Shape(*figures)
+    memory = memory_needed(known, Settings(), memory=2**33, processes=2)
+    assert max(memory.values()) / 2**20 == pytest.approx(mebibytes, rel=0.1)
+    disk = disk_needed(known, Settings())
+    assert sum(disk.values()) / 1e6 == pytest.approx(megabytes, rel=0.03)
+
+
 def test_what_waits_in_files_needs_no_memory():
     large = shape(documents=10**6, tokens=10**8, terms=10**5, non_zeros=10**7)
     little = memory_needed(large, Settings(), memory=2**30, processes=2)
