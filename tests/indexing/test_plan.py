@@ -160,6 +160,12 @@ def test_what_was_measured_is_what_a_shape_needs(figures, mebibytes, megabytes):
     assert sum(disk.values()) / 1e6 == pytest.approx(megabytes, rel=0.03)
 
 
+def test_each_large_phase_of_300_000_documents_is_what_was_measured():
+    memory = memory_needed(Shape(*MEASURED[2][0]), Settings(), memory=2**34, processes=2)
+    measured = {"postings": 1341, "eigenvectors": 1341, "neighbours": 1157, "expansion": 1316}
+    assert {name: memory[name] / 2**20 for name in measured} == pytest.approx(measured, rel=0.1)
+
+
 def test_what_waits_in_files_needs_no_memory():
     large = shape(documents=10**6, tokens=10**8, terms=10**5, non_zeros=10**7)
     little = memory_needed(large, Settings(), memory=2**30, processes=2)
