@@ -18,26 +18,28 @@ from klsa_search.search.engine.terms import Table
 
 PLACE_LEVELS = 2**14  # steps of the largest coordinate of a query
 
-_Ints = npt.NDArray[np.int32]
-
 
 @inlined
-def covered(row: npt.NDArray[np.uint32], own: int, lanes: int, best: int, room: Room) -> np.float32:
+def covered(row: npt.NDArray[np.uint32], own: int, lanes: int, room: Room) -> np.float32:
     """T of a document: see `expansion.coverage`.
 
     row  of D, the nearest first
     own  the document's slot, 0 if it is none of the best
     """
-    slots, near, shares = room.slots, room.near, room.shares
+    slots, among, near, shares = room.slots, room.among, room.near, room.shares
     hits, total = 0, np.uint32(0)
     for place in range(len(near) - 1):
         entry = row[place]
         level = entry & np.uint32(LEVELS)
         total += level
-        slot = slots[entry >> np.uint32(8)]
-        near[hits] = slot * lanes
+        document = entry >> np.uint32(8)
+        near[hits] = document
         shares[hits] = np.float32(level)
-        hits += (slot > 0) & (slot <= best) & (level > 0)  # no branch: nobody can foretell it
+        # No branch: nobody can foretell it. Bits, as slots of all lie too far away.
+        held = (among[document >> np.uint32(5)] >> (document & np.uint32(31))) & np.uint32(1)
+        hits += held & (level > 0)
+    for place in range(hits):
+        near[place] = slots[near[place]] * lanes
     part = np.float32(NEIGHBOURHOOD) / np.float32(max(total, np.uint32(1)))
     return _saturated(own, lanes, hits, part, room)
 
@@ -105,7 +107,7 @@ def add_features(document: int, weight: np.float32, held: Held, room: Room) -> N
     factor = weight * held.facts[document, held.facts.shape[1] - 3]
     for entry in held.features[held.feature_starts[document] : held.feature_starts[document + 1]]:
         level = np.float32(entry & np.uint32(LEVELS))
-        room.sums[entry >> np.uint32(8)] += np.int32(factor * level)
+        room.sums[entry >> np.uint32(8)] += np.int16(np.rint(factor * level))
 
 
 @inlined
@@ -128,7 +130,9 @@ def compared(document: int, held: Held, room: Room, centre: Any) -> np.float32:
 
 
 @compiled
-def inner_product(entries: npt.NDArray[np.uint32], first: int, after: int, sums: _Ints) -> np.int64:
+def inner_product(
+    entries: npt.NDArray[np.uint32], first: int, after: int, sums: npt.NDArray[np.int16]
+) -> np.int64:
     """Σ sums[feature] · level: of whole numbers, so that a machine may add them in any order."""
     total = np.int64(0)
     for i in range(first, after):

@@ -63,7 +63,7 @@ def search_expanded(
     top = _enter(state, held, room, count, best, seeds)
     lanes = look_up_impacts(state, table, terms, held, room, best)
     angle = place_query(table, terms, held, room)
-    weigh_seeds(held, room, mix, lanes, best, seeds, top)
+    weigh_seeds(held, room, mix, lanes, seeds, top)
     size = add_rows(held, room, mix, seeds, count)
     centre = add_seed_features(held, room, mix, seeds)
     factors = factors_of(held, room, mix, seeds, top, angle, centre)
@@ -73,7 +73,9 @@ def search_expanded(
     chosen = compare(held, room, mix, extent, depths[1], factors, centre)
     found = answer(room, size, chosen, k, int32_at(documents, k), float32_at(scores, k))
     for slot in range(1, size + 1):
-        room.slots[np.uint32(room.documents[slot])] = 0
+        document = np.uint32(room.documents[slot])
+        room.slots[document] = 0
+        room.among[document >> np.uint32(5)] = 0
     for i in range(seeds):
         if room.weights[i] > 0:
             clear_features(int(room.documents[i + 1]), held, room)
@@ -137,4 +139,6 @@ def _enter(state: State, held: Held, room: Room, count: int, best: int, seeds: i
         room.lexical[i + 1] = np.float32(keys[i] >> 32) / top
         room.expanded[i + 1] = 0
         room.covered[i + 1] = 0
+        if i < best:
+            room.among[document >> 5] |= np.uint32(1) << np.uint32(document & 31)
     return top / np.float32(state[s.GRID])

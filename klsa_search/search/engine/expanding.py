@@ -34,8 +34,8 @@ COMPARED: Final = (32, 256)
 class ExpandingEngine:
     """The default ranking by a cut D; immutable, safe to share between threads.
 
-    Each thread has scratch memory of its own: 4 bytes a document, 50 a candidate. What is exact
-    and what is not: see `expanded`. The number of threads changes nothing.
+    Each thread has scratch memory of its own: 4 bytes a document, 2 a feature, 50 a candidate.
+    What is exact and what is not: see `expanded`. The number of threads changes nothing.
     """
 
     def __init__(
@@ -123,6 +123,7 @@ class ExpandingEngine:
         scores = np.zeros(size + LANES, np.float32)
         return Room(
             slots=np.zeros(self._postings.size, np.int32),
+            among=np.zeros(self._postings.size // 32 + 1, np.uint32),
             documents=np.zeros(size, np.int32),
             lexical=np.zeros(wide + 1, np.float32),
             expanded=np.zeros(size, np.float32),
@@ -138,7 +139,7 @@ class ExpandingEngine:
             worth=np.zeros(MAX_TERMS, np.float32),
             half=np.ones(MAX_TERMS, np.float32),
             weights=np.zeros(seeds, np.float32),
-            sums=np.zeros(self._features, np.int32),
+            sums=np.zeros(self._features, np.int16),
             place=np.zeros(self._held.cards.shape[1], np.int16),
             fine=np.zeros(self._dimensions, np.float32),
         )

@@ -53,7 +53,8 @@ class Held(NamedTuple):
 class Room(NamedTuple):
     """Memory of one thread for at most M candidates, B of them best, and z seeds.
 
-    slots      (N,) the slot of a document, 0 for none; 0 throughout between queries
+    slots      (N,) the slot of a document, 0 for none; 0 between queries
+    among      (N / 32,) uint32, a bit for each document: whether it is one of the best; likewise
     documents  (M + 1,) the document of a slot
     lexical    (B + 1,) k_q over that of the first, for the documents of the query kernel
     expanded   (M + 1,) E: of the seeds exactly, of the others as far as the rows tell
@@ -69,12 +70,13 @@ class Room(NamedTuple):
     worth      (lanes,) f(t,q) · w(t), 0 beyond the last term
     half       (lanes,) where g is one half, 1 beyond the last term
     weights    (z,) of the seeds
-    sums       (F,) weighted sum of the seeds' features, in steps; 0 throughout between queries
+    sums       (F,) int16, weighted sum of the seeds' features, in steps; 0 between queries
     place      (w,) int16, the query's place in the latent space, in steps
     fine       (m,) the same before it is rounded
     """
 
     slots: _Ints
+    among: npt.NDArray[np.uint32]
     documents: _Ints
     lexical: _Floats
     expanded: _Floats
@@ -90,7 +92,7 @@ class Room(NamedTuple):
     worth: _Floats
     half: _Floats
     weights: _Floats
-    sums: _Ints
+    sums: npt.NDArray[np.int16]
     place: npt.NDArray[np.int16]
     fine: _Floats
 
@@ -135,22 +137,23 @@ def room_in(directory: _Starts) -> Room:
     at = directory.reshape(-1, 3)[HELD_ENTRIES:]
     return Room(
         int32_at(at[0, 0], at[0, 1]),
-        int32_at(at[1, 0], at[1, 1]),
-        float32_at(at[2, 0], at[2, 1]),
+        uint32_at(at[1, 0], at[1, 1]),
+        int32_at(at[2, 0], at[2, 1]),
         float32_at(at[3, 0], at[3, 1]),
         float32_at(at[4, 0], at[4, 1]),
         float32_at(at[5, 0], at[5, 1]),
-        int32_at(at[6, 0], at[6, 1]),
+        float32_at(at[6, 0], at[6, 1]),
         int32_at(at[7, 0], at[7, 1]),
-        int64_at(at[8, 0], at[8, 1]),
+        int32_at(at[8, 0], at[8, 1]),
         int64_at(at[9, 0], at[9, 1]),
-        float32_at(at[10, 0], at[10, 1]),
-        int32_at(at[11, 0], at[11, 1]),
-        float32_at(at[12, 0], at[12, 1]),
+        int64_at(at[10, 0], at[10, 1]),
+        float32_at(at[11, 0], at[11, 1]),
+        int32_at(at[12, 0], at[12, 1]),
         float32_at(at[13, 0], at[13, 1]),
         float32_at(at[14, 0], at[14, 1]),
         float32_at(at[15, 0], at[15, 1]),
-        int32_at(at[16, 0], at[16, 1]),
+        float32_at(at[16, 0], at[16, 1]),
         int16_at(at[17, 0], at[17, 1]),
-        float32_at(at[18, 0], at[18, 1]),
+        int16_at(at[18, 0], at[18, 1]),
+        float32_at(at[19, 0], at[19, 1]),
     )

@@ -66,7 +66,7 @@ def cover(held: Held, room: Room, mix: Mix, extent: Extent, depth: int, factors:
         if slot > extent.seeds:
             own = slot if slot <= extent.best else 0
             alone = room.covered[slot] if own > 0 else np.float32(0)
-            exact = covered(rows[documents[slot]], own, extent.lanes, extent.best, room)
+            exact = covered(rows[documents[slot]], own, extent.lanes, room)
             room.scores[slot] += t * (exact - alone)
 
 

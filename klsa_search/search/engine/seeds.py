@@ -14,7 +14,7 @@ from klsa_search.search.engine.room import Held, Room
 
 LINE = 16  # entries of a cache line
 LINES = 6  # lines of a document's features that are asked for in advance
-SUMS = 2.0**30  # what the sums of features stay within
+SUMS = 32_000.0  # what the sums of features stay within, and in 16 bits when rounded
 NEGLIGIBLE = 0.002  # share of the first seed's weight below which a seed adds nothing
 
 
@@ -36,9 +36,7 @@ class Mix(NamedTuple):
 
 
 @compiled
-def weigh_seeds(
-    held: Held, room: Room, mix: Mix, lanes: int, best: int, seeds: int, top: np.float32
-) -> None:
+def weigh_seeds(held: Held, room: Room, mix: Mix, lanes: int, seeds: int, top: np.float32) -> None:
     """Weigh the seeds: k_q, sharpened, times the power of their coverage, which is kept."""
     weights, covered_ = room.weights, room.covered
     for i in range(seeds):
@@ -50,7 +48,7 @@ def weigh_seeds(
         return
     largest = np.float32(0)
     for i in range(seeds):
-        covered_[i + 1] = covered(held.rows[room.documents[i + 1]], i + 1, lanes, best, room)
+        covered_[i + 1] = covered(held.rows[room.documents[i + 1]], i + 1, lanes, room)
         largest = max(largest, covered_[i + 1])
     for i in range(seeds):
         weights[i] *= power(covered_[i + 1] / largest, mix.coverage_power)
@@ -89,7 +87,7 @@ def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
 def add_seed_features(
     held: Held, room: Room, mix: Mix, seeds: int
 ) -> tuple[np.float32, np.float32, np.float32, float]:
-    """Add up the features of the seeds, in steps that keep the sums within 2^30.
+    """Add up the features of the seeds, in steps that keep the sums within 16 bits.
 
     Returns what centring takes off: Σ weight · S, Σ weight · SΦμ and ‖μ‖²; and one step.
     """
