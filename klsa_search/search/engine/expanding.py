@@ -27,7 +27,7 @@ RESULTS: Final = 2**18
 
 COVERED: Final = (128, 1024)
 """Candidates whose T is computed in full, at least and at most; 8 a result between."""
-COMPARED: Final = (32, 256)
+COMPARED: Final = (32, 192)
 """Candidates whose E is computed in full; 3 a result between."""
 
 

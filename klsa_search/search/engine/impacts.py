@@ -9,7 +9,7 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 
-from klsa_search.compiled import compiled
+from klsa_search.compiled import compiled, inlined
 from klsa_search.expansion.coverage import HALF
 from klsa_search.search.engine import state as s
 from klsa_search.search.engine.memory import intrinsic
@@ -18,7 +18,8 @@ from klsa_search.search.engine.saturation import TOGETHER
 from klsa_search.search.engine.scan import find, set_bits
 from klsa_search.search.engine.terms import State, Table
 
-SCANNED = 8  # postings looked at for each that would be looked up
+SCANNED = 16  # postings looked at for each that would be looked up
+TAKEN = 256  # postings at a time; no more than there are best documents
 WINDOW = 64  # postings that one comparison looks at
 
 
@@ -49,7 +50,7 @@ def look_up_impacts(
     expect it.
     """
     lanes = (terms + TOGETHER - 1) // TOGETHER * TOGETHER
-    impacts, slots, documents = room.impacts, room.slots, room.documents
+    impacts, documents = room.impacts, room.documents
     impacts[: lanes * (best + 1)] = 0
     room.worth[:lanes], room.half[:lanes] = 0, 1
     bits, size = state[s.BLOCK_BITS], state[s.DOCUMENTS]
@@ -59,12 +60,7 @@ def look_up_impacts(
         room.half[j] = np.float32(HALF) * held.idf[term]
         first, after, row = held.starts[term], held.starts[term + 1], held.block_rows[term]
         if after - first < SCANNED * best:
-            for p in range(first, after):
-                slot = slots[np.uint32(held.documents[p])]
-                # No branch: nobody can foretell it. Slot 0 takes what is not wanted.
-                place = np.uint32((slot if slot <= best else 0) * lanes + j)
-                impacts[place] = held.weights[p]
-            impacts[j] = 0
+            _scan(first, after, j, lanes, held, room)
             continue
         low, high, origin, span = first, after, 0, size
         for slot in range(1, best + 1):
@@ -79,6 +75,26 @@ def look_up_impacts(
             if found < high and held.documents[found] == document:
                 impacts[slot * lanes + j] = held.weights[found]
     return lanes
+
+
+@inlined
+def _scan(first: int, after: int, lane: int, lanes: int, held: Held, room: Room) -> None:
+    """Take the impacts of a term over from its postings, those of the best sorted out first.
+
+    Without a branch, as nobody can foretell it, and by bits, as slots of all lie too far away.
+    """
+    among, hits, documents = room.among, room.chosen, held.documents
+    for begin in range(first, after, TAKEN):
+        count = 0
+        for p in range(begin, min(begin + TAKEN, after)):
+            document = np.uint32(documents[p])
+            hits[count] = p - first
+            bit = among[document >> np.uint32(5)] >> (document & np.uint32(31))
+            count += int(bit & np.uint32(1))
+        for i in range(count):
+            p = first + hits[i]
+            place = room.slots[np.uint32(documents[p])] * lanes + lane
+            room.impacts[np.uint32(place)] = held.weights[p]
 
 
 @compiled

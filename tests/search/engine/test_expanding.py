@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.compiled import compiled
 from klsa_search.expansion import top_z
+from klsa_search.expansion.coverage import BEST
 from klsa_search.kernel.bounds import Bounds
 from klsa_search.search.engine import ExpandingEngine
-from klsa_search.search.engine.impacts import WINDOW, place_of
+from klsa_search.search.engine.impacts import SCANNED, WINDOW, place_of
 from klsa_search.search.engine.saturation import TOGETHER, saturated
 from klsa_search.search.engine.scan import LANES, bar_of
 from klsa_search.search.rankers.klsa import mix_of
@@ -80,10 +81,10 @@ def test_as_many_as_wanted_are_above_the_bar(vectors, wanted, sorted_, seed):
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
-    """3,000 documents; some terms are in nearly all, more than are looked at one by one."""
+    """6,000 documents; some terms are in nearly all, more than are looked at one by one."""
     records = [
         {"id": str(number), "text": text}
-        for number, text in enumerate(random_documents(3000, 60, seed=3))
+        for number, text in enumerate(random_documents(6000, 60, seed=3))
     ]
     options = {"stop_words": False, "stemmer": "none", "expansion": "cut"}
     home = tmp_path_factory.mktemp("engine")
@@ -98,7 +99,7 @@ QUERIES = [f"t{a:02d} t{a + b:02d} t00" for a in range(1, 40, 4) for b in (1, 7,
 @pytest.mark.parametrize("bits", [6, 8, 11])
 def test_blocks_of_any_size_give_the_same_answers(index, bits):
     snapshot = index.snapshot
-    assert np.diff(snapshot.bm25.starts).max() > 2400
+    assert np.diff(snapshot.bm25.starts).max() > SCANNED * BEST
     step = snapshot.engine.bounds.step
     engine = ExpandingEngine(
         snapshot.bm25, Bounds.of(snapshot.bm25, step, block_bits=bits), snapshot.idf,
