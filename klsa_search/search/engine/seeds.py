@@ -43,6 +43,8 @@ def weigh_seeds(held: Held, room: Room, mix: Mix, lanes: int, seeds: int, top: n
         first = held.feature_starts[room.documents[i + 1]]
         for line in range(LINES):
             prefetch(held.features, first + line * LINE)
+        for entry in held.rows[room.documents[i + 1]]:
+            prefetch(room.slots, np.int64(entry >> np.uint32(8)))
         weights[i] = top * power(room.lexical[i + 1], mix.sharpness)
     if mix.coverage == 0:
         return
