@@ -40,6 +40,19 @@ def test_keys_are_sorted_by_score_and_then_by_position(scores):
     assert np.array_equal(keys, expected)
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 48, 49, 399])
+def test_keys_beyond_the_count_stay_where_they_are(count):
+    given = keys_of([*range(1, 401)])
+    for work in (
+        lambda keys: select_largest(keys, count, max(1, count // 2)),
+        lambda keys: sort_descending(keys, count, np.zeros(count, np.int64)),
+    ):
+        keys = given.copy()
+        work(keys)
+        assert np.array_equal(keys[count:], given[count:])
+        assert np.array_equal(np.sort(keys[:count]), np.sort(given[:count]))
+
+
 @pytest.mark.parametrize("levels", [1, 2, 10**6])
 def test_many_keys(levels):
     keys = keys_of(np.random.default_rng(2).integers(1, levels + 1, 20_000))
