@@ -18,12 +18,13 @@ UNKNOWN: Final = -1
 """Number of a term that the collection does not hold."""
 
 _REMEMBERED: Final = 2**16
+_LONGEST: Final = 64  # bytes of a word that is remembered
 _SEPARATED: Final = bytes(c if chr(c).isalnum() and c < 128 else ord(" ") for c in range(256))
 """Everything in ASCII but letters and digits made a blank, as the analyser has it."""
 
 
 class TermNumbers(dict[bytes, int]):
-    """From text to term numbers; remembers up to 65,536 words of queries, about 7 MB.
+    """From text to term numbers; remembers up to 65,536 words of queries, 9 MB at most.
 
     A word of ASCII is taken apart from its neighbours, cased as it is, and looked up as bytes: all
     in C, 1 µs for a query of ten words. Words the analyser would join by an apostrophe and other
@@ -45,12 +46,13 @@ class TermNumbers(dict[bytes, int]):
         return [self._numbers.get(term, UNKNOWN) for term in self._analyzer.terms(text)]
 
     def __missing__(self, word: bytes) -> int:
-        """Find the number of a word and remember it."""
+        """Find the number of a word, and remember it unless it is longer than words are."""
         terms = self._analyzer.terms(word.decode())
         number = self._numbers.get(terms[0], UNKNOWN) if terms else UNKNOWN
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        self[word] = number
+        if len(word) <= _LONGEST:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[word] = number
         return number
 
 

@@ -58,6 +58,14 @@ def test_what_is_remembered_is_bounded(monkeypatch):
         assert len(numbers) <= 10
 
 
+def test_words_longer_than_words_are_found_but_not_remembered():
+    """A query may be one word of 10,000 letters, and 65,536 of those would be held."""
+    numbers = TermNumbers(Analyzer(), Vocabulary(["x" * 64, "x" * 65]))
+    for long in ("x" * 65, "y" * 10_000):
+        assert numbers.of(f"{long} {'x' * 64}") == [1 if long[0] == "x" else UNKNOWN, 0]
+    assert [*numbers] == [b"x" * 64]
+
+
 def test_terms_are_counted_and_the_unknown_left_out():
     terms = QueryTerms.of([5, UNKNOWN, 2, 5])
     assert (terms.numbers.tolist(), terms.counts.tolist()) == ([2, 5], [1.0, 2.0])
