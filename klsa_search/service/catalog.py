@@ -16,7 +16,6 @@ from pathlib import Path
 
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError, StoreError
 from klsa_search.search import Index, open_index
-from klsa_search.search.engine import warm_up
 from klsa_search.store import current_generation, indexes_in
 
 INTERVAL = 1.0
@@ -57,9 +56,9 @@ class Catalog:
     """The open indexes of a home folder by name; safe to share between threads.
 
     Opens them all on construction: cost is that of opening, milliseconds each, and of compiling the
-    query engine where that was never done before, some seconds. One that cannot be
-    opened is reported by `statuses` and does not keep the others from being served. Use as a
-    context manager, or `close` it.
+    query engine where that was never done before, half a minute. One that cannot be opened is
+    reported by `statuses` and does not keep the others from being served. Use as a context manager,
+    or `close` it.
     """
 
     def __init__(self, home: Path, *, interval: float = INTERVAL) -> None:
@@ -168,7 +167,7 @@ class Catalog:
             mark = _mark(path)
             if opened is None or opened.mark != mark:
                 opened = _Opened(open_index(path), mark)
-                warm_up()  # at once, after the first time
+                opened.index.warm_up()  # at once, after the first time
         except (KlsaError, OSError) as failure:
             return _Entry(opened, str(failure))
         return _Entry(opened, None)

@@ -1,7 +1,7 @@
 """The query engine: compiled ranking, for one query or many."""
 
-from klsa_search.search.engine.engine import Engine, warm_up
+from klsa_search.search.engine.engine import Engine
 from klsa_search.search.engine.expanding import ExpandingEngine
 from klsa_search.search.engine.seeds import Mix
 
-__all__ = ["Engine", "ExpandingEngine", "Mix", "warm_up"]
+__all__ = ["Engine", "ExpandingEngine", "Mix"]

@@ -94,19 +94,3 @@ class Engine:
     def _by_row(self, terms: Sequence[int], k: int) -> Answer:
         known = QueryTerms.of(terms)
         return top_z(self._postings.query_row(known.numbers, known.counts), k)
-
-
-def warm_up() -> None:
-    """Compile what is not compiled yet, or read it from the cache: some seconds, or 0.2.
-
-    Whoever does not call it waits as long at the first query.
-    """
-    postings = Postings(
-        starts=np.array([0, 1]),
-        documents=np.zeros(1, np.int32),
-        weights=np.ones(1, np.float32),
-        size=1,
-    )
-    engine = Engine(postings, Bounds.of(postings, 1.0))
-    engine.best([0], 1)
-    engine.best_of_many([[0]], 1)
