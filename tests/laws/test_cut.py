@@ -124,6 +124,16 @@ def test_the_size_of_the_answers_before_leaves_no_trace(pair):
         assert np.array_equal(scores, values)
 
 
+@pytest.mark.parametrize("z", [80, 81, 1500, 1501, 10**6, 2**63, 10**30])
+def test_more_seeds_than_documents_are_all_of_them(pair, z):
+    _, cut = pair
+    for query in QUERIES:
+        positions, scores = cut.rank(query, 10, z=z)
+        expected, values = cut.rank(query, 10, z=79)
+        assert np.array_equal(positions, expected)
+        assert np.array_equal(scores, values)
+
+
 def test_a_deeper_ranking_begins_with_the_same_documents(pair):
     _, cut = pair
     for query in QUERIES:

@@ -9,8 +9,9 @@
        from the features of the seeds.
 
 Exact are the seeds, their weights, the lengths the parts are divided by, and the scores of what
-step 5 looks at, to the 8 bits that entries and features are kept in. A document is missed if it
-is no candidate, or if step 4 thinks far too little of it.
+step 5 looks at, to the 8 bits that entries and features are kept in; but seeds that weigh next to
+nothing beside the first are passed over. A document is missed if it is no candidate, or if step 4
+thinks far too little of it.
 """
 
 from __future__ import annotations

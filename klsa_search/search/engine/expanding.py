@@ -17,7 +17,7 @@ from klsa_search.kernel.postings import Postings
 from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
-from klsa_search.search.engine.seeds import Mix
+from klsa_search.search.engine.seeds import MAX_SEEDS, Mix
 from klsa_search.search.engine.state import MAX_TERMS, K, Scratch
 
 Answer = tuple[Positions, Scores]
@@ -34,8 +34,9 @@ COMPARED: Final = (32, 192)
 class ExpandingEngine:
     """The default ranking by a cut D; immutable, safe to share between threads.
 
-    Each thread has scratch memory of its own: 4 bytes a document, 2 a feature, 50 a candidate.
-    What is exact and what is not: see `expanded`. The number of threads changes nothing.
+    Each thread has scratch memory of its own: 4 bytes a document, 2 a feature, 50 a candidate,
+    and for each of the best 4 bytes a term. What is exact and what is not: see `expanded`. The
+    number of threads changes nothing.
     """
 
     def __init__(
@@ -47,26 +48,20 @@ class ExpandingEngine:
         dimensions: int,
         neighbours: int,
     ) -> None:
-        self._postings, self._bounds, self._neighbours = postings, bounds, neighbours
-        self._dimensions = dimensions
-        self._held = Held(
-            postings.starts, postings.documents, postings.weights, idf,
-            bounds.rows, bounds.block_starts,
-            expansion.rows, expansion.scales, expansion.starts, expansion.features,
-            expansion.cards, expansion.cards.view(np.float32),
-            expansion.terms, expansion.terms.view(np.float32),
-        )  # fmt: skip
-        self._features = len(expansion.mean)
+        self._postings, self._bounds = postings, bounds
+        self._held = Held.of(postings, bounds, idf, expansion)
+        self._neighbours = min(neighbours, expansion.rows.shape[1])
+        self._dimensions, self._features = dimensions, len(expansion.mean)
         self._of_thread = threading.local()
 
     def best(self, terms: Sequence[int], k: int, mix: Mix) -> Answer | None:
         """Positions and scores of the k best documents, best first, ties by document order.
 
         Only scores above 0. None where the compiled search cannot take the query: see `Engine`;
-        and where there is no document.
+        where there are more than 1,500 seeds; and where there is no document.
         """
         k = min(k, self._postings.size)
-        if len(terms) > MAX_TERMS or not k:
+        if len(terms) > MAX_TERMS or mix.seeds > MAX_SEEDS or not k:
             return None
         scratch, arrays = self._memory(k, mix)
         struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, K * 8, k, len(terms), *terms)
@@ -81,7 +76,7 @@ class ExpandingEngine:
         """Answer each query as `best` does, many in one call that runs without the GIL."""
         asked = list(queries)
         k = min(k, self._postings.size)
-        if not k:
+        if mix.seeds > MAX_SEEDS or not k:
             return [None] * len(asked)
         at_once = max(1, RESULTS // k)
         parts = (asked[begin : begin + at_once] for begin in range(0, len(asked), at_once))
@@ -107,18 +102,19 @@ class ExpandingEngine:
 
     def _memory(self, k: int, mix: Mix) -> tuple[Scratch, npt.NDArray[np.int64]]:
         """Memory of this thread, made anew when more is asked for than ever before."""
-        wide, seeds = max(k, mix.best), mix.seeds
+        wide, best, seeds = max(k, mix.best), mix.best, mix.seeds
         held: _Memory | None = getattr(self._of_thread, "memory", None)
-        if held is None or held.wide < wide or held.seeds < seeds:
+        if held is None or held.wide < wide or held.best < best or held.seeds < seeds:
             if held is not None:
-                wide, seeds = max(wide, held.wide), max(seeds, held.seeds)
+                wide, best = max(wide, held.wide), max(best, held.best)
+                seeds = max(seeds, held.seeds)
             scratch = Scratch(self._postings, self._bounds, wide)
-            room = self._room(wide, seeds)
-            held = _Memory(wide, seeds, scratch, room, directory(self._held, room))
+            room = self._room(wide, best, seeds)
+            held = _Memory(wide, best, seeds, scratch, room, directory(self._held, room))
             self._of_thread.memory = held
         return held.scratch, held.directory
 
-    def _room(self, wide: int, seeds: int) -> Room:
+    def _room(self, wide: int, best: int, seeds: int) -> Room:
         size = wide + min(self._postings.size, seeds * self._held.rows.shape[1]) + 1
         scores = np.zeros(size + LANES, np.float32)
         return Room(
@@ -133,7 +129,7 @@ class ExpandingEngine:
             chosen=np.zeros(size, np.int32),
             keys=np.zeros(size, np.int64),
             spare=np.zeros(size, np.int64),
-            impacts=np.zeros(MAX_TERMS * (wide + 1), np.float32),
+            impacts=np.zeros(MAX_TERMS * (best + 1), np.float32),
             near=np.zeros(self._neighbours + 1, np.int32),
             shares=np.zeros(self._neighbours + 1, np.float32),
             worth=np.zeros(MAX_TERMS, np.float32),
@@ -146,7 +142,8 @@ class ExpandingEngine:
 
 
 class _Memory(NamedTuple):
-    wide: int
+    wide: int  # documents of the query kernel
+    best: int
     seeds: int
     scratch: Scratch
     room: Room  # owns what the directory tells the addresses of

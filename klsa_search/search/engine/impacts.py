@@ -19,7 +19,7 @@ from klsa_search.search.engine.scan import find, set_bits
 from klsa_search.search.engine.terms import State, Table
 
 SCANNED = 16  # postings looked at for each that would be looked up
-TAKEN = 256  # postings at a time; no more than there are best documents
+TAKEN = 256  # postings at a time; those of the best among them have room in `chosen`
 WINDOW = 64  # postings that one comparison looks at
 
 

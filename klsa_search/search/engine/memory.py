@@ -47,18 +47,14 @@ def float32_at(address: int, length: int) -> npt.NDArray[np.float32]:
 
 
 @inlined
-def uint32_at(address: int, length: int) -> npt.NDArray[np.uint32]:
-    """View the memory at an address as an array; no copy, no check."""
-    return carray(_pointer(address), (length,), np.uint32)
+def vector_in(directory: npt.NDArray[np.int64], place: int, kind: Any) -> Any:
+    """View an array of one dimension that a directory names in its row `place`; no check."""
+    at = 3 * place
+    return carray(_pointer(directory[at]), (directory[at + 1],), kind)
 
 
 @inlined
-def int16_at(address: int, length: int) -> npt.NDArray[np.int16]:
-    """View the memory at an address as an array; no copy, no check."""
-    return carray(_pointer(address), (length,), np.int16)
-
-
-@inlined
-def int8_at(address: int, length: int) -> npt.NDArray[np.int8]:
-    """View the memory at an address as an array; no copy, no check."""
-    return carray(_pointer(address), (length,), np.int8)
+def table_in(directory: npt.NDArray[np.int64], place: int, kind: Any) -> Any:
+    """View an array of two dimensions that a directory names in its row `place`; no check."""
+    at = 3 * place
+    return carray(_pointer(directory[at]), (directory[at + 1], directory[at + 2]), kind)

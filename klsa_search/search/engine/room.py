@@ -13,14 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import inlined
-from klsa_search.search.engine.memory import (
-    float32_at,
-    int8_at,
-    int16_at,
-    int32_at,
-    int64_at,
-    uint32_at,
-)
+from klsa_search.expansion.cut import CutExpansion
+from klsa_search.kernel.bounds import Bounds
+from klsa_search.kernel.postings import Postings
+from klsa_search.search.engine.memory import table_in, vector_in
 
 _Ints = npt.NDArray[np.int32]
 _Starts = npt.NDArray[np.int64]
@@ -49,16 +45,38 @@ class Held(NamedTuple):
     terms: npt.NDArray[np.int8]
     term_steps: _Floats
 
+    @classmethod
+    def of(cls, postings: Postings, bounds: Bounds, idf: _Floats, expansion: CutExpansion) -> Held:
+        """Gather the arrays, each of the type and order in which compiled code will read it."""
+        as_read = np.ascontiguousarray  # the array itself where it is so already
+        cards, terms = as_read(expansion.cards, np.int8), as_read(expansion.terms, np.int8)
+        return cls(
+            starts=as_read(postings.starts, np.int64),
+            documents=as_read(postings.documents, np.int32),
+            weights=as_read(postings.weights, np.float32),
+            idf=as_read(idf, np.float32),
+            block_rows=as_read(bounds.rows, np.int32),
+            block_starts=as_read(bounds.block_starts, np.int32),
+            rows=as_read(expansion.rows, np.uint32),
+            scales=as_read(expansion.scales, np.float32),
+            feature_starts=as_read(expansion.starts, np.int64),
+            features=as_read(expansion.features, np.uint32),
+            cards=cards,
+            facts=cards.view(np.float32),
+            terms=terms,
+            term_steps=terms.view(np.float32),
+        )
+
 
 class Room(NamedTuple):
-    """Memory of one thread for at most M candidates, B of them best, and z seeds.
+    """Memory of one thread for at most M candidates, Q of the query kernel, B best and z seeds.
 
     slots      (N,) the slot of a document, 0 for none; 0 between queries
     among      (N / 32,) uint32, a bit for each document: whether it is one of the best; likewise
     documents  (M + 1,) the document of a slot
-    lexical    (B + 1,) k_q over that of the first, for the documents of the query kernel
+    lexical    (Q + 1,) k_q over that of the first
     expanded   (M + 1,) E: of the seeds exactly, of the others as far as the rows tell
-    covered    (B + 1,) T of the best: of the seeds exactly, of the others by what they hold alone
+    covered    (Q + 1,) T of the best: of the seeds exactly, of the others by what they hold alone
     scores     (M + 65,) whole vectors are read
     bits       the same memory as whole numbers
     chosen     (M + 1,) slots that are looked at more closely
@@ -106,54 +124,52 @@ def directory(held: Held, room: Room) -> _Starts:
     return np.array(entries, np.int64).ravel()
 
 
-HELD_ENTRIES = len(Held._fields)
-
-
 @inlined
 def held_in(directory: _Starts) -> Held:
-    """Arrays of the index, without owners: to count who uses an array costs more than to use it."""
-    at = directory.reshape(-1, 3)
+    """Arrays of the index, without owners: to count who uses an array costs more than to use it.
+
+    The numbers are the places of the fields.
+    """
     return Held(
-        int64_at(at[0, 0], at[0, 1]),
-        int32_at(at[1, 0], at[1, 1]),
-        float32_at(at[2, 0], at[2, 1]),
-        float32_at(at[3, 0], at[3, 1]),
-        int32_at(at[4, 0], at[4, 1]),
-        int32_at(at[5, 0], at[5, 1] * at[5, 2]).reshape(at[5, 1], at[5, 2]),
-        uint32_at(at[6, 0], at[6, 1] * at[6, 2]).reshape(at[6, 1], at[6, 2]),
-        float32_at(at[7, 0], at[7, 1] * at[7, 2]).reshape(at[7, 1], at[7, 2]),
-        int64_at(at[8, 0], at[8, 1]),
-        uint32_at(at[9, 0], at[9, 1]),
-        int8_at(at[10, 0], at[10, 1] * at[10, 2]).reshape(at[10, 1], at[10, 2]),
-        float32_at(at[11, 0], at[11, 1] * at[11, 2]).reshape(at[11, 1], at[11, 2]),
-        int8_at(at[12, 0], at[12, 1] * at[12, 2]).reshape(at[12, 1], at[12, 2]),
-        float32_at(at[13, 0], at[13, 1] * at[13, 2]).reshape(at[13, 1], at[13, 2]),
+        starts=vector_in(directory, 0, np.int64),
+        documents=vector_in(directory, 1, np.int32),
+        weights=vector_in(directory, 2, np.float32),
+        idf=vector_in(directory, 3, np.float32),
+        block_rows=vector_in(directory, 4, np.int32),
+        block_starts=table_in(directory, 5, np.int32),
+        rows=table_in(directory, 6, np.uint32),
+        scales=table_in(directory, 7, np.float32),
+        feature_starts=vector_in(directory, 8, np.int64),
+        features=vector_in(directory, 9, np.uint32),
+        cards=table_in(directory, 10, np.int8),
+        facts=table_in(directory, 11, np.float32),
+        terms=table_in(directory, 12, np.int8),
+        term_steps=table_in(directory, 13, np.float32),
     )
 
 
 @inlined
 def room_in(directory: _Starts) -> Room:
-    """The thread's own memory; see `held_in`."""
-    at = directory.reshape(-1, 3)[HELD_ENTRIES:]
+    """The thread's own memory, which follows; see `held_in`."""
     return Room(
-        int32_at(at[0, 0], at[0, 1]),
-        uint32_at(at[1, 0], at[1, 1]),
-        int32_at(at[2, 0], at[2, 1]),
-        float32_at(at[3, 0], at[3, 1]),
-        float32_at(at[4, 0], at[4, 1]),
-        float32_at(at[5, 0], at[5, 1]),
-        float32_at(at[6, 0], at[6, 1]),
-        int32_at(at[7, 0], at[7, 1]),
-        int32_at(at[8, 0], at[8, 1]),
-        int64_at(at[9, 0], at[9, 1]),
-        int64_at(at[10, 0], at[10, 1]),
-        float32_at(at[11, 0], at[11, 1]),
-        int32_at(at[12, 0], at[12, 1]),
-        float32_at(at[13, 0], at[13, 1]),
-        float32_at(at[14, 0], at[14, 1]),
-        float32_at(at[15, 0], at[15, 1]),
-        float32_at(at[16, 0], at[16, 1]),
-        int16_at(at[17, 0], at[17, 1]),
-        int16_at(at[18, 0], at[18, 1]),
-        float32_at(at[19, 0], at[19, 1]),
+        slots=vector_in(directory, 14, np.int32),
+        among=vector_in(directory, 15, np.uint32),
+        documents=vector_in(directory, 16, np.int32),
+        lexical=vector_in(directory, 17, np.float32),
+        expanded=vector_in(directory, 18, np.float32),
+        covered=vector_in(directory, 19, np.float32),
+        scores=vector_in(directory, 20, np.float32),
+        bits=vector_in(directory, 21, np.int32),
+        chosen=vector_in(directory, 22, np.int32),
+        keys=vector_in(directory, 23, np.int64),
+        spare=vector_in(directory, 24, np.int64),
+        impacts=vector_in(directory, 25, np.float32),
+        near=vector_in(directory, 26, np.int32),
+        shares=vector_in(directory, 27, np.float32),
+        worth=vector_in(directory, 28, np.float32),
+        half=vector_in(directory, 29, np.float32),
+        weights=vector_in(directory, 30, np.float32),
+        sums=vector_in(directory, 31, np.int16),
+        place=vector_in(directory, 32, np.int16),
+        fine=vector_in(directory, 33, np.float32),
     )

@@ -55,7 +55,7 @@ def cover(held: Held, room: Room, mix: Mix, extent: Extent, depth: int, factors:
         return
     t = factors[1]
     documents, chosen, rows = room.documents, room.chosen, held.rows
-    count = _choose(room, extent.size, depth)
+    count = choose(room, extent.size, depth)
     for i in range(-AHEAD, count):
         later = documents[chosen[min(i + AHEAD, count - 1)]] * rows.shape[1]
         prefetch(rows, later)
@@ -81,7 +81,7 @@ def compare(
     e = factors[0]
     documents, chosen = room.documents, room.chosen
     starts, features = held.feature_starts, held.features
-    count = _choose(room, extent.size, depth)
+    count = choose(room, extent.size, depth)
     for i in range(count):
         prefetch(starts, documents[chosen[i]])
     for i in range(-AHEAD, count):
@@ -100,8 +100,11 @@ def compare(
 
 
 @compiled
-def _choose(room: Room, size: int, wanted: int) -> int:
-    """Choose the slots of the highest scores, `wanted` or an eighth more; returns how many."""
+def choose(room: Room, size: int, wanted: int) -> int:
+    """Choose the slots of the highest scores: `wanted`, or hardly more; returns how many.
+
+    All where fewer are above 0. Equal scores are chosen together, or none of them.
+    """
     scores, bits, chosen = room.scores, room.bits, room.chosen
     count = 0
     if size <= wanted:
@@ -141,7 +144,7 @@ def answer(
 ) -> int:
     """Write down the k best with a score above 0; of the chosen alone, if they suffice."""
     if chosen < min(k, size):
-        chosen = _choose(room, size, k)
+        chosen = choose(room, size, k)
     found = 0
     for i in range(chosen):
         slot = room.chosen[i]

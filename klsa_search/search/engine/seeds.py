@@ -15,14 +15,15 @@ from klsa_search.search.engine.room import Held, Room
 LINE = 16  # entries of a cache line
 LINES = 6  # lines of a document's features that are asked for in advance
 SUMS = 32_000.0  # what the sums of features stay within, and in 16 bits when rounded
+MAX_SEEDS = 1_500  # each may round up by half a step
 NEGLIGIBLE = 0.002  # share of the first seed's weight below which a seed adds nothing
 
 
 class Mix(NamedTuple):
     """The parameters of a search, as the compiled code takes them."""
 
-    seeds: int  # z
-    best: int
+    seeds: int  # z, N at most
+    best: int  # as many as seeds at least, N at most
     expansion: float  # shares of the parts, α in them
     coverage: float
     latent: float
@@ -58,7 +59,10 @@ def weigh_seeds(held: Held, room: Room, mix: Mix, lanes: int, seeds: int, top: n
 
 @compiled
 def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
-    """Add up the rows of the seeds; returns the last slot. A negligible weight becomes 0."""
+    """Add up the rows of the seeds; returns the last slot. A negligible weight becomes 0.
+
+    What this gives the seeds themselves is not used: theirs is computed in full.
+    """
     weights = room.weights
     least = np.float32(NEGLIGIBLE) * weights[0]
     for i in range(seeds):
@@ -66,9 +70,7 @@ def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
             weights[i] = 0
             continue
         seed = int(room.documents[i + 1])
-        weight = np.float32(mix.slope) * weights[i]
-        room.expanded[i + 1] += weight * held.scales[seed, 1]
-        step = weight * held.scales[seed, 0]
+        step = np.float32(mix.slope) * weights[i] * held.scales[seed, 0]
         for entry in held.rows[seed]:
             if entry == 0:
                 break

@@ -77,15 +77,16 @@ class Scratch:
         self.addresses = self.documents.ctypes.data, self.scores.ctypes.data
         keys = buffer_size(room)
         state = np.zeros(QUERY + MAX_TERMS, np.int64)
+        as_read = np.ascontiguousarray  # the array itself where its type and order are those
         arrays: dict[int, npt.NDArray[Any]] = {
-            STARTS: postings.starts,
-            POSTINGS_DOCUMENTS: postings.documents,
-            POSTINGS_WEIGHTS: postings.weights,
-            MAXIMA: bounds.maxima,
-            KTH_BEST: bounds.kth_best,
-            ROWS: bounds.rows,
-            BLOCK_STARTS: bounds.block_starts,
-            BLOCK_MAXIMA: bounds.block_maxima,
+            STARTS: as_read(postings.starts, np.int64),
+            POSTINGS_DOCUMENTS: as_read(postings.documents, np.int32),
+            POSTINGS_WEIGHTS: as_read(postings.weights, np.float32),
+            MAXIMA: as_read(bounds.maxima, np.int32),
+            KTH_BEST: as_read(bounds.kth_best, np.int32),
+            ROWS: as_read(bounds.rows, np.int32),
+            BLOCK_STARTS: as_read(bounds.block_starts, np.int32),
+            BLOCK_MAXIMA: as_read(bounds.block_maxima, np.int32),
             ACCUMULATOR: np.zeros(1 << bounds.block_bits, np.float32),
             KEYS: np.zeros(keys, np.int64),
             SPARE: np.zeros(keys, np.int64),

@@ -78,10 +78,10 @@ def _scaled(part: Scores, seeds: Positions, parameters: SearchSettings) -> Score
 
 def mix_of(snapshot: Snapshot, parameters: SearchSettings) -> Mix:
     """The parameters as the engine of a cut D takes them."""
-    alpha = parameters.alpha
+    alpha, size = parameters.alpha, len(snapshot)
     return Mix(
-        seeds=parameters.z,
-        best=max(BEST, parameters.z),
+        seeds=min(parameters.z, size),
+        best=min(max(BEST, parameters.z), size),
         expansion=alpha * (1 - parameters.coverage - parameters.latent),
         coverage=alpha * parameters.coverage,
         latent=alpha * parameters.latent,

@@ -13,9 +13,13 @@ from klsa_search.expansion import top_z
 from klsa_search.expansion.coverage import BEST
 from klsa_search.kernel.bounds import Bounds
 from klsa_search.search.engine import ExpandingEngine
+from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
 from klsa_search.search.engine.impacts import SCANNED, WINDOW, place_of
+from klsa_search.search.engine.room import Held, Room, directory, held_in, room_in
 from klsa_search.search.engine.saturation import TOGETHER, saturated
 from klsa_search.search.engine.scan import LANES, bar_of
+from klsa_search.search.engine.scores import choose
+from klsa_search.search.engine.topk import search, search_many
 from klsa_search.search.rankers.klsa import mix_of
 from tests.worlds import random_documents
 
@@ -77,6 +81,67 @@ def test_as_many_as_wanted_are_above_the_bar(vectors, wanted, sorted_, seed):
     low, high = np.float32(0), scores.max()
     bar = bar_of(scores.ctypes.data, len(scores), low, high, wanted)
     assert (scores > bar).sum() >= wanted
+
+
+@compiled
+def arrays_of(directory):
+    return held_in(directory), room_in(directory)
+
+
+def test_every_array_is_found_in_its_place(index):
+    engine = index.snapshot.expanding
+    engine.best([0], 10, mix_of(index.snapshot, index.parameters()))
+    memory = engine._of_thread.memory
+    given = engine._held, memory.room
+    found = arrays_of(directory(*given))
+    for kind, arrays, views in zip((Held, Room), given, found, strict=True):
+        for name in kind._fields:
+            array, view = getattr(arrays, name), getattr(views, name)
+            assert view.__array_interface__["data"][0] == array.ctypes.data, name
+            assert (view.dtype, view.shape) == (array.dtype, array.shape), name
+
+
+@compiled
+def chosen_in(directory, size, wanted):
+    return choose(room_in(directory), size, wanted)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    size=st.sampled_from([1, 2, 63, 64, 65, 128, 700, 8191, 8192, 9000]),
+    wanted=st.sampled_from([1, 2, 10, 63, 64, 65, 500]),
+    levels=st.sampled_from([1, 3, 10**6]),
+    below=st.sampled_from([0.0, 0.5, 0.99, 1.0]),
+    seed=st.integers(0, 9),
+)
+def test_the_highest_are_chosen_and_equals_together(index, size, wanted, levels, below, seed):
+    """Whatever stands beyond the last slot; some, or all, of the scores are not above 0."""
+    rng = np.random.default_rng(seed)
+    engine = index.snapshot.expanding
+    room = engine._room(9001, 300, 1)
+    room.scores[:] = 10.0**9
+    values = rng.integers(1, levels + 1, size) / np.float32(levels)
+    values[rng.random(size) < below] *= rng.choice([-1, 0])
+    room.scores[1 : size + 1] = values
+    count = chosen_in(directory(engine._held, room), size, wanted)
+    chosen = room.chosen[:count]
+    assert count >= min(size, wanted)
+    assert np.array_equal(np.sort(chosen), np.unique(chosen))
+    assert ((chosen > 0) & (chosen <= size)).all()
+    others = np.setdiff1d(np.arange(1, size + 1), chosen)
+    if len(others):
+        assert room.scores[chosen].min() > room.scores[others].max()
+
+
+def test_after_warming_up_no_query_compiles(index):
+    index.warm_up()
+    compilers = (search, search_many, search_expanded, search_expanded_many)
+    before = [compiler.signatures for compiler in compilers]
+    assert all(before)
+    for ranker in ("bm25", "klsa"):
+        index.rank("t03 t11", 10, ranker=ranker)
+        index.rank_many(["t03 t11"] * 100, 1000, ranker=ranker, threads=2)
+    assert [compiler.signatures for compiler in compilers] == before
 
 
 @pytest.fixture(scope="module")

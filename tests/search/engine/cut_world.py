@@ -1,0 +1,65 @@
+"""A small collection whose D is cut, in memory: what the default ranking reads, and no files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from klsa_search.expansion import LatentSpace
+from klsa_search.expansion.cut import ENTRIES, CutExpansion
+from klsa_search.features import bm25
+from klsa_search.kernel import DocumentKernel, Postings
+from klsa_search.kernel.bounds import Bounds
+from klsa_search.search.engine import Engine
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.spectrum import decompose
+from tests.worlds import counts_of
+
+
+def cut_world(
+    documents, *, neighbours=5, dimensions=6, block_bits=None, around=lambda array: array
+):
+    """Snapshot of documents whose terms are separated by blanks.
+
+    around  applied to every array that compiled code reads
+    """
+    counts = counts_of(*documents)
+    weights, step = bm25.on_grid(bm25.query_impacts(counts, k1=1.2, b=0.75))
+    postings = Postings.of(weights)
+    bounds = Bounds.of(postings, step, block_bits=block_bits)
+    idf = bm25.inverse_document_frequencies(counts)
+    kernel = DocumentKernel.of(
+        bm25.document_features(counts, k1=3.0, b=0.75, idf_power=1.0),
+        centred=True,
+        normalised=True,
+    )
+    spectrum = decompose(kernel, dimensions, seed=0)
+    latent = LatentSpace.of(kernel, spectrum, dimensions, idf)
+    strongest = sparse.csr_array(np.maximum(kernel.explicit(), 0))
+    cut = CutExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
+    held = _each(postings, around)
+    return Snapshot(
+        generation=Path(),
+        vocabulary=counts.vocabulary,
+        bm25=held,
+        engine=Engine(held, _each(bounds, around)),
+        idf=around(idf.astype(np.float32)),
+        eigenvalues=spectrum.eigenvalues,
+        eigenvectors=np.zeros((len(documents), 0), np.float32),
+        expansion=None,
+        expansion_key=("gvsm", 0.3, 0),
+        cut=_each(cut, around),
+        neighbour_count=neighbours,
+        analysed=lambda positions: counts.matrix[positions],
+    )
+
+
+def _each(arrays, around):
+    """The same dataclass with `around` applied to its arrays."""
+    fields = {
+        name: around(value) if isinstance(value, np.ndarray) else value
+        for name, value in vars(arrays).items()
+    }
+    return type(arrays)(**fields)

@@ -1,0 +1,263 @@
+"""The default ranking of a cut D against its exact scores, part by part; and what it leaves behind.
+
+Compiled code checks no bounds. So every array stands between fences here, and whatever is asked,
+in any order, a used engine answers like a new one and clears its memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klsa_search.config import SearchSettings
+from klsa_search.expansion import top_z
+from klsa_search.expansion.coverage import BEST
+from klsa_search.search.engine import ExpandingEngine
+from klsa_search.search.engine.impacts import SCANNED
+from klsa_search.search.engine.seeds import MAX_SEEDS
+from klsa_search.search.engine.state import MAX_TERMS
+from klsa_search.search.query import QueryTerms
+from klsa_search.search.rankers.klsa import mix_of, rank_klsa
+from tests.search.engine.cut_world import cut_world
+from tests.search.engine.fences import Fences
+from tests.worlds import random_documents
+
+PARTS = {
+    "expansion": ({"alpha": 1.0, "coverage": 0.0, "latent": 0.0, "sharpness": 1.0}, 5e-3),
+    "coverage": ({"alpha": 1.0, "coverage": 1.0, "latent": 0.0}, 1e-5),
+    "latent": ({"alpha": 1.0, "coverage": 0.0, "latent": 1.0}, 1e-3),
+    "lexical": ({"alpha": 1e-30, "lexical_sharpness": 2.5}, 1e-5),
+}
+"""Parameters that leave one part alone, and how far the fast way may be off: E is rounded to 16
+bits and the place of a query to 15, the others to nothing but float32."""
+
+parameters = st.fixed_dictionaries(
+    {
+        "alpha": st.sampled_from([1e-300, 1e-3, 0.3, 0.8, 1.0]),
+        "z": st.sampled_from([1, 2, 5, 20, 60, 301, MAX_SEEDS, MAX_SEEDS + 1, 10**30]),
+        "sharpness": st.sampled_from([1.0, 2.5, 5.0, 100.0]),
+        "lexical_sharpness": st.sampled_from([1.0, 7.3, 8.0, 100.0]),
+        "coverage": st.sampled_from([0.0, 1e-300, 0.4, 0.8]),
+        "latent": st.sampled_from([0.0, 1e-300, 0.2]),
+        "unit_length": st.booleans(),
+    }
+).map(lambda chosen: SearchSettings(**chosen))
+
+queries = st.lists(st.integers(-1, 11), max_size=6) | st.sampled_from(
+    [[], [-1], [0] * 40, [1] * MAX_TERMS, [1] * (MAX_TERMS + 1), [*range(12)] * 2]
+)
+
+asked = st.tuples(queries, st.sampled_from([1, 2, 10, 31, 64, 400, 10**9]), parameters)
+
+worlds = st.fixed_dictionaries(
+    {
+        "size": st.sampled_from([0, 1, 2, 7, 31, 32, 33, 63, 64, 65, 130]),
+        "neighbours": st.sampled_from([1, 5, 48, 60]),
+        "dimensions": st.sampled_from([1, 3, 20]),
+        "block_bits": st.sampled_from([6, None]),
+        "seed": st.integers(0, 3),
+    }
+)
+
+
+def world_of(options, **changes):
+    options = {**options, **changes}
+    documents = random_documents(options.pop("size"), 12, options.pop("seed"))
+    return cut_world(documents, **options)
+
+
+def new_engine(snapshot):
+    return ExpandingEngine(
+        snapshot.bm25, snapshot.engine.bounds, snapshot.idf, snapshot.cut,
+        len(snapshot.eigenvalues), snapshot.neighbour_count,
+    )  # fmt: skip
+
+
+def known(snapshot, terms):
+    return [term if term < len(snapshot.vocabulary) else -1 for term in terms]
+
+
+def same(one, other):
+    if one is None or other is None:
+        return one is other
+    return all(map(np.array_equal, one, other))
+
+
+def exact_scores(snapshot, terms, chosen):
+    return rank_klsa(snapshot, QueryTerms.of(terms), chosen, 0)
+
+
+def left_over(engine):
+    """What the memory of this thread holds that has to be 0 between two queries."""
+    room = engine._of_thread.memory.room
+    return [name for name in ("slots", "among", "sums") if getattr(room, name).any()]
+
+
+@settings(max_examples=60, deadline=None)
+@given(options=worlds, calls=st.lists(asked, min_size=1, max_size=12))
+def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, calls):
+    snapshot = world_of(options)
+    used = new_engine(snapshot)
+    for terms, k, chosen in calls:
+        terms, mix = known(snapshot, terms), mix_of(snapshot, chosen)
+        answer = used.best(terms, k, mix)
+        assert same(answer, new_engine(snapshot).best(terms, k, mix))
+        assert same(answer, *used.best_of_many([terms], k, mix))
+        if answer is not None:
+            assert left_over(used) == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(options=worlds, calls=st.lists(asked, min_size=1, max_size=6))
+def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
+    plain = world_of(options)
+    expected = [
+        (plain.expanding.best(known(plain, terms), k, mix_of(plain, chosen)),
+         plain.engine.best(known(plain, terms), k))
+        for terms, k, chosen in calls
+    ]  # fmt: skip
+    for filling in (0, 1, 0x7F, 0xFF):
+        fences = Fences(filling)
+        with pytest.MonkeyPatch.context() as patch:
+            for module in ("expanding", "state"):
+                patch.setattr(sys.modules[f"klsa_search.search.engine.{module}"], "np", fences)
+            fenced = world_of(options, around=fences.around)
+            for (terms, k, chosen), (expanded, lexical) in zip(calls, expected, strict=True):
+                terms, mix = known(fenced, terms), mix_of(fenced, chosen)
+                assert same(fenced.expanding.best(terms, k, mix), expanded)
+                assert same(fenced.engine.best(terms, k), lexical)
+        assert fences.intact()
+
+
+@settings(max_examples=80, deadline=None)
+@given(options=worlds, terms=queries, chosen=parameters)
+def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(options, terms, chosen):
+    """All of up to 130 documents are looked at closely where 60 are wanted."""
+    snapshot = world_of(options)
+    terms = known(snapshot, terms)
+    answer = snapshot.expanding.best(terms, 60, mix_of(snapshot, chosen))
+    if answer is None:
+        return
+    positions, scores = answer
+    exact = exact_scores(snapshot, terms, chosen)
+    near = 0.03 * np.abs(exact).max(initial=0)
+    assert np.abs(scores - exact[positions]).max(initial=0) <= near
+    assert (np.diff(scores) <= 0).all()
+    assert (scores > 0).all()
+    holding = np.zeros(len(exact), np.bool_)
+    for term in set(terms) - {-1}:
+        holding[snapshot.bm25.of_term(term)[0]] = True
+    last = scores[-1] if len(scores) == 60 else 0
+    missed = np.setdiff1d(np.flatnonzero(holding & (exact > last + near)), positions)
+    assert len(missed) == 0
+
+
+SOME = 100
+"""So few best documents that the impacts of terms in half of `many` are looked up one by one."""
+
+
+@pytest.fixture(scope="module")
+def many():
+    """3,000 documents in blocks of 64."""
+    snapshot = cut_world(random_documents(3000, 60, seed=3), block_bits=6, neighbours=20)
+    lengths = np.diff(snapshot.bm25.starts)
+    assert lengths[3] > SCANNED * SOME > lengths[14]
+    return snapshot
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+@pytest.mark.parametrize("unit_length", [True, False])
+@pytest.mark.parametrize("z", [1, 20, 400])
+@pytest.mark.parametrize("best", [SOME, BEST])
+def test_each_part_alone_is_what_it_is_by_its_definition(
+    many, part, unit_length, z, best, monkeypatch
+):
+    monkeypatch.setattr("klsa_search.search.rankers.klsa.BEST", best)
+    changes, tolerance = PARTS[part]
+    chosen = SearchSettings(**changes, unit_length=unit_length, z=z)
+    mix = mix_of(many, chosen)
+    for terms in ([0], [3, 14, 3], [40, 1, 25], [*range(9)], [*range(20, 37)]):
+        exact = exact_scores(many, terms, chosen)
+        positions, scores = many.expanding.best(terms, 20, mix)
+        assert len(positions) == 20
+        assert np.abs(scores - exact[positions]).max() <= tolerance * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("coverage", [0.1, 0.3])
+def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, coverage):
+    """Most of the 1,652 that hold the term are not among the best: what they hold is nothing."""
+    chosen = SearchSettings(alpha=1.0, sharpness=1.0, coverage=coverage, latent=0.0)
+    mix = mix_of(many, chosen)
+    row = many.bm25.query_row(np.array([3]), np.ones(1, np.float32))
+    exact = exact_scores(many, [3], chosen)
+    positions, scores = many.expanding.best([3], 100, mix)
+    assert len(np.setdiff1d(positions, top_z(row, mix.best)[0])) > 20
+    assert np.abs(scores - exact[positions]).max() <= 3e-3 * exact.max()
+
+
+def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
+    """2,063 documents alike, whose shares of 32,000 steps all round up: the sum would be negative.
+
+    With as many seeds as are allowed E is right.
+    """
+    size = 2063
+    snapshot = cut_world(["a b"] * size + ["c d"] * size, neighbours=1, dimensions=1)
+    for z, taken in ((MAX_SEEDS, True), (MAX_SEEDS + 1, False), (size, False)):
+        chosen = SearchSettings(
+            alpha=1.0, z=z, sharpness=1.0, coverage=0.0, latent=0.0, unit_length=False
+        )
+        mix = mix_of(snapshot, chosen)
+        answer = snapshot.expanding.best([0], 10, mix)
+        assert (answer is not None) == taken
+        assert (snapshot.expanding.best_of_many([[0]], 10, mix) == [None]) != taken
+        if answer is not None:
+            exact = exact_scores(snapshot, [0], chosen)
+            assert answer[1] == pytest.approx(exact[answer[0]], rel=0.05)
+
+
+def test_threads_answer_as_one_does(many):
+    rng = np.random.default_rng(0)
+    mixes = [mix_of(many, SearchSettings(z=z, alpha=a)) for z in (1, 20, 70) for a in (0.3, 0.8)]
+    calls = [
+        (rng.integers(-1, 60, 4).tolist(), int(rng.choice([1, 10, 500])), mixes[number % 6])
+        for number in range(150)
+    ]
+    expected = [many.expanding.best(*call) for call in calls]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda call: many.expanding.best(*call), calls))
+    assert all(map(same, answers, expected))
+
+
+def test_arrays_of_other_types_are_read_for_what_they_hold(many):
+    """A query needs no more than numbers; what compiled code reads is of one type."""
+
+    def other(array):
+        wider = {"i": np.int64, "f": np.float64}.get(array.dtype.kind)
+        array = array.astype(wider) if wider and array.itemsize >= 4 else array
+        return np.asfortranarray(array)
+
+    documents = random_documents(200, 30, seed=1)
+    plain, changed = cut_world(documents), cut_world(documents, around=other)
+    chosen = SearchSettings()
+    for terms in ([0], [3, 14], [*range(9)]):
+        answer = changed.expanding.best(terms, 20, mix_of(changed, chosen))
+        assert same(answer, plain.expanding.best(terms, 20, mix_of(plain, chosen)))
+        assert same(changed.engine.best(terms, 20), plain.engine.best(terms, 20))
+
+
+def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):
+    """Documents alike, each thrice: what stands in the answer, and in which order."""
+    texts = random_documents(40, 30, seed=2)
+    snapshot = cut_world([text for text in texts for _ in range(3)], neighbours=1)
+    chosen = SearchSettings(coverage=0.0)
+    exact = exact_scores(snapshot, [1, 4], chosen)
+    for k in (1, 2, 3, 4, 5, 17, 60):
+        positions, scores = snapshot.expanding.best([1, 4], k, mix_of(snapshot, chosen))
+        order = np.lexsort((positions, -scores))
+        assert order.tolist() == list(range(len(positions)))
+        assert positions[0] == top_z(exact, 1)[0][0]
