@@ -144,7 +144,7 @@ def factors_of(
     return (
         _over(mix.expansion, e),
         _over(mix.coverage, t),
-        _over(mix.latent, a),
+        _over(mix.latent, a) if a > 0 else np.float32(mix.latent) * angle,
         _over(mix.lexical, x),
     )
 

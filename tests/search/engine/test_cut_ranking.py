@@ -135,11 +135,23 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
 
 
 @settings(max_examples=80, deadline=None)
-@given(options=worlds, terms=queries, chosen=parameters)
-def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(options, terms, chosen):
-    """All of up to 130 documents are looked at closely where 60 are wanted."""
-    snapshot = world_of(options)
-    terms = known(snapshot, terms)
+@given(
+    options=worlds,
+    size=st.sampled_from([31, 32, 33, 63, 64, 65, 130]),
+    terms=queries,
+    chosen=parameters,
+    z=st.sampled_from([1, 2, 5]),
+)
+def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(
+    options, size, terms, chosen, z
+):
+    """All of up to 130 documents are looked at closely where 60 are wanted.
+
+    With few seeds: over all documents the rows of a centred kernel add up to 0, and nothing but the
+    8 bits of the features is left.
+    """
+    snapshot = world_of(options, size=size)
+    terms, chosen = known(snapshot, terms), chosen.model_copy(update={"z": z})
     answer = snapshot.expanding.best(terms, 60, mix_of(snapshot, chosen))
     if answer is None:
         return
@@ -198,6 +210,18 @@ def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, 
     positions, scores = many.expanding.best([3], 100, mix)
     assert len(np.setdiff1d(positions, top_z(row, mix.best)[0])) > 20
     assert np.abs(scores - exact[positions]).max() <= 3e-3 * exact.max()
+
+
+def test_a_latent_part_that_no_seed_has_counts_as_it_is():
+    """The one seed lies opposite to the query: what others have is a cosine, not its steps."""
+    snapshot = cut_world(random_documents(31, 12, 0), neighbours=1, dimensions=1)
+    chosen = SearchSettings(alpha=0.001, z=1, coverage=0.0, latent=0.2)
+    latent = snapshot.latent.cosines(np.zeros(1, np.int64), np.ones(1, np.float32))
+    positions, scores = snapshot.expanding.best([0], 31, mix_of(snapshot, chosen))
+    assert latent[positions[0]] <= 0 < latent.max()
+    exact = exact_scores(snapshot, [0], chosen)
+    assert positions.tolist() == top_z(exact, 31)[0].tolist()
+    assert scores == pytest.approx(exact[positions], rel=1e-3)
 
 
 def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
