@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,11 @@ import numpy.typing as npt
 from klsa_search.errors import IndexDamaged
 
 VOCABULARY = "vocabulary.txt"
+
+_HEADER = re.compile(
+    r"\{'descr': '(?P<type>[<|]\w+)', 'fortran_order': False, "
+    r"'shape': \((?P<shape>[\d, ]*)\), \}\s*"
+)
 
 
 def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -31,11 +36,23 @@ def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> No
 
 
 def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
-    """Map `<name>.npy` into memory, read-only; IndexDamaged if it is no array file."""
+    """Map `<name>.npy` into memory, read-only; IndexDamaged if it is no array file.
+
+    The header is read here and not by NumPy, which gives it to Python's own parser: in two threads
+    at once that now and then fails, and took a query with it.
+    """
     path = generation / f"{name}.npy"
     try:
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, TokenError) as error:
+        with path.open("rb") as stream:
+            version = np.lib.format.read_magic(stream)
+            length = int.from_bytes(stream.read(2), "little")
+            header = _HEADER.fullmatch(stream.read(length).decode("latin1"))
+            begin = stream.tell()
+        if version != (1, 0) or header is None:
+            raise ValueError("its header is none")
+        shape = tuple(map(int, header["shape"].replace(",", " ").split()))
+        mapped = np.memmap(path, np.dtype(header["type"]), "r", begin, shape, "C")
+    except (OSError, ValueError, TypeError, OverflowError) as error:
         raise _unreadable(path, error) from error
     # A plain array over the same memory: np.memmap's own indexing is several times slower.
     return np.asarray(mapped)

@@ -1,0 +1,53 @@
+"""Arrays come back as they were written, and files that are none are named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from klsa_search.errors import IndexDamaged
+from klsa_search.store.arrays import open_array, write_arrays
+
+
+@pytest.mark.parametrize("kind", ["<f4", "<f8", "<i4", "<i8", "<u4", "|i1", "|u1", "|b1"])
+@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (3, 4), (0, 5), (2, 3, 4)])
+def test_what_is_written_is_what_numpy_reads_and_what_is_opened(kind, shape, tmp_path):
+    array = (np.arange(np.prod(shape)) % 2).reshape(shape).astype(kind)
+    write_arrays(tmp_path, {"kept": array})
+    for found in (open_array(tmp_path, "kept"), np.load(tmp_path / "kept.npy")):
+        assert (found.dtype, found.shape) == (array.dtype, array.shape)
+        assert np.array_equal(found, array)
+    assert not open_array(tmp_path, "kept").flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"\x93NUMPY\x01", b"\x93NUMPY\x02"),
+        (b"NUMPY", b"DUMPY"),
+        (b"'<f4'", b"'<f9'"),
+        (b"'<f4'", b"'|O' "),
+        (b"False", b"True "),
+        (b"(3, 4)", b"(9, 9)"),
+        (b"(3, 4)", b"(3 4) "),
+        (b"(3, 4), }  ", b"(9" + b"9" * 9),
+        (b"{", b"\xff"),
+    ],
+)
+def test_a_file_that_is_no_array_is_named(old, new, tmp_path):
+    write_arrays(tmp_path, {"kept": np.ones((3, 4), np.float32)})
+    path = tmp_path / "kept.npy"
+    held = path.read_bytes()
+    assert old in held
+    path.write_bytes(held.replace(old, new, 1))
+    with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read .*klsa-index build"):
+        open_array(tmp_path, "kept")
+
+
+@pytest.mark.parametrize("length", [0, 5, 9, 40, 130])
+def test_a_file_cut_short_is_named(length, tmp_path):
+    write_arrays(tmp_path, {"kept": np.ones((3, 4), np.float32)})
+    path = tmp_path / "kept.npy"
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read"):
+        open_array(tmp_path, "kept")
