@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import gc
+import threading
+
 import numpy as np
 import pytest
 
@@ -51,3 +55,35 @@ def test_a_file_cut_short_is_named(length, tmp_path):
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read"):
         open_array(tmp_path, "kept")
+
+
+def test_an_array_can_be_opened_while_another_thread_parses(tmp_path):
+    """Python 3.11 fails when a second thread parses from deeper down while one has not finished.
+
+    Threads change where memory is swept, so at each sweep in turn another thread parses.
+    """
+    write_arrays(tmp_path, {"kept": np.ones((3, 4), np.float32)})
+    sweeps, chosen = 0, 0
+
+    def deeper(calls):
+        return ast.parse("x = (1 + (2 + 3))") if calls == 0 else deeper(calls - 1)
+
+    def parse(phase, _):
+        nonlocal sweeps
+        if phase == "start":
+            sweeps += 1
+            if sweeps == chosen:
+                other = threading.Thread(target=deeper, args=(100,))
+                other.start()
+                other.join()
+
+    before = gc.get_threshold()
+    gc.callbacks.append(parse)
+    try:
+        gc.set_threshold(1)
+        for chosen in range(1, 40):  # noqa: B007 - `parse` reads it
+            sweeps = 0
+            assert open_array(tmp_path, "kept").shape == (3, 4)
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(parse)
