@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Final
 
 Progress = Callable[[str, int, int | None], None]
 """Called with phase, amount done, and amount in all where it is known."""
+
+
+def steps(progress: Progress | None, phase: str, total: int | None = None) -> Callable[[], None]:
+    """Give a function that is called after each step of a phase and tells how many are done."""
+    done = count(1)
+
+    def step() -> None:
+        number = next(done)
+        if progress is not None:
+            progress(phase, number, total)
+
+    return step
+
 
 # Phases of a build, in their order; each is a noun that can be counted.
 DOCUMENTS: Final = "documents"

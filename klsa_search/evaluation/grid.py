@@ -9,7 +9,7 @@ from klsa_search.collection.model import Collection
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.rankings import SearchParameters, rank_all
 from klsa_search.evaluation.systems import judged_queries
-from klsa_search.progress import Progress
+from klsa_search.progress import Progress, steps
 from klsa_search.search import Index
 
 ALPHAS = tuple(tenths / 10 for tenths in range(11))
@@ -63,15 +63,11 @@ def measure_grid(
     """
     judge = Judge(collection.judgements(), measures=("map",))
     queries = judged_queries(collection, judge)
-    total = len(ALPHAS) * len(SEEDS) + 2
-    done = 0
+    told = steps(progress, "points", len(ALPHAS) * len(SEEDS) + 2)
 
     def mean(parameters: SearchParameters) -> float:
-        nonlocal done
         value = judge.measure(rank_all(index, queries, **parameters)).means()["map"]
-        done += 1
-        if progress is not None:
-            progress("points", done, total)
+        told()
         return value
 
     return Grid(

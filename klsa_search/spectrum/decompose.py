@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from klsa_search.arrays import Basis, Eigenvalues, Matrix
 from klsa_search.errors import SettingsError
 from klsa_search.kernel import DocumentKernel
-from klsa_search.progress import Progress
+from klsa_search.progress import EIGENVECTORS, Progress, steps
 from klsa_search.spectrum import krylov
 
 RANK_TOLERANCE = 1e-10  # eigenvalues below this share of the first are rounding noise
@@ -103,26 +103,19 @@ def _one_by_one(
 ) -> tuple[Eigenvalues, Matrix]:
     """Solve on the smaller side, and go over to the documents."""
     N, F = kernel.features.shape
-    applied = 0
-
-    def count() -> None:
-        nonlocal applied
-        applied += 1
-        if progress is not None:
-            progress("eigenvectors", applied, None)
-
+    applied = steps(progress, EIGENVECTORS)
     if 2 * wanted >= N:
         return _dense(kernel, wanted)
     if N <= F:
 
         def apply(x: Matrix) -> Matrix:
-            count()
+            applied()
             return kernel.apply(x)
 
         return _iterative(N, apply, wanted, seed)
 
     def apply_on_features(x: Matrix) -> Matrix:
-        count()
+        applied()
         return kernel.backward(kernel.forward(x))
 
     # The feature side has at most F directions; one fewer is all Lanczos can give.

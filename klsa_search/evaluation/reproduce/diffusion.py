@@ -25,7 +25,7 @@ from klsa_search.evaluation.reproduce.machine import (
 from klsa_search.evaluation.reproduce.report import Chart, Line, Panel, Reproduction, Row, Value
 from klsa_search.evaluation.reproduce.splits import Labels, Split, random_splits
 from klsa_search.evaluation.reproduce.texts import TEXT_CHOICE, judged_documents
-from klsa_search.progress import Progress
+from klsa_search.progress import Progress, steps
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum
 
 SPLITS: Final = 10
@@ -146,13 +146,7 @@ def reproduce_diffusion(
     rows: list[Row] = []
     curves: dict[tuple[str, int], dict[str, Line]] = {}
     total = sum(len(_kernels(scaling)) for scaling in WEIGHTS.values()) * len(shares) * splits
-    done = 0
-
-    def told() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress("splits", done, total)
+    told = steps(progress, "splits", total)
 
     for weights, scaling in WEIGHTS.items():
         features = TfidfFeatures(unit_length=scaling.features).fit_transform(counts)

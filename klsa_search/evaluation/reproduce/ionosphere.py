@@ -19,7 +19,7 @@ from klsa_search.evaluation.reproduce.report import (
     curve_rows,
 )
 from klsa_search.evaluation.reproduce.splits import random_splits
-from klsa_search.progress import Progress
+from klsa_search.progress import Progress, steps
 
 SPLITS: Final = 100
 DIMENSIONS: Final = (5, 10, 15, 20, 30, 40, 60, 80, 120, 200, 300)
@@ -59,13 +59,7 @@ def reproduce_ionosphere(
     test = round(size / 10)
     parted = random_splits(size, train=size - test, test=test, count=splits)
     labels = np.array([name == "g" for name in points.classes])
-    total, done = 2 * len(degrees) * splits, 0
-
-    def told() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress("splits", done, total)
+    told = steps(progress, "splits", 2 * len(degrees) * splits)
 
     rows: list[Row] = []
     panels: list[Panel] = []

@@ -19,7 +19,7 @@ from klsa_search.evaluation.reproduce.report import (
 )
 from klsa_search.evaluation.reproduce.splits import stratified_splits
 from klsa_search.evaluation.reproduce.texts import TEXT_CHOICE, judged_documents
-from klsa_search.progress import Progress
+from klsa_search.progress import Progress, steps
 
 SPLITS: Final = 100
 TRAINED: Final = {"23": 24, "20": 22}
@@ -66,13 +66,7 @@ def reproduce_medline(
     """
     counts, labels = judged_documents(collection, TRAINED)
     tested = round(counts.shape[0] / 10)
-    total, done = 2 * len(degrees) * len(TRAINED) * splits, 0
-
-    def told() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress("splits", done, total)
+    told = steps(progress, "splits", 2 * len(degrees) * len(TRAINED) * splits)
 
     rows: list[Row] = []
     panels: list[Panel] = []

@@ -22,7 +22,7 @@ from klsa_search.evaluation.reproduce.report import (
 )
 from klsa_search.evaluation.reproduce.splits import random_splits
 from klsa_search.evaluation.reproduce.texts import TEXT_CHOICE, term_counts
-from klsa_search.progress import Progress
+from klsa_search.progress import Progress, steps
 
 SPLITS: Final = 10
 TOPICS: Final = ("earn", "acq", "money-fx", "grain", "crude")
@@ -68,13 +68,7 @@ def reproduce_reuters(
     counts = term_counts(f"{story.title}\n{story.text}" for story in labelled)
     targets = {t: np.array([t in story.topics for story in labelled]) for t in TOPICS}
     parted = random_splits(len(labelled), train=train, test=test, count=splits)
-    done = 0
-
-    def told() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress("splits", done, splits)
+    told = steps(progress, "splits", splits)
 
     protocol = Protocol(TfidfFeatures, 1, ("LSK", "GSK"), dimensions, CAPACITIES, F1)
     curves = measure_curves(counts, targets, parted, protocol, told)
