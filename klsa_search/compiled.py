@@ -14,8 +14,12 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core import event
+from numba.extending import intrinsic as untyped_intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+intrinsic = cast(Callable[[Callable[..., Any]], Any], untyped_intrinsic)
+"""numba's decorator for functions whose LLVM code is written out."""
 
 
 class _Tidy(event.Listener):
@@ -35,7 +39,7 @@ class _Tidy(event.Listener):
 
 
 _OURS: set[Callable[..., Any]] = set()
-event.register("numba:compile", _Tidy())  # type: ignore[no-untyped-call]
+event.register("numba:compile", _Tidy())  # type: ignore[no-untyped-call]  # numba has no types
 
 
 def compiled(function: F) -> F:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic as untyped_intrinsic
 from numba.np import arrayobj
 
-intrinsic = cast(Callable[[Callable[..., Any]], Any], untyped_intrinsic)
+from klsa_search.compiled import intrinsic
 
 
 @intrinsic
@@ -19,7 +17,8 @@ def prefetch(context: Any, array: Any, position: Any) -> Any:
     """Begin to load the cache line of array[position]; `position` is not checked. No result."""
 
     def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        structure: Any = arrayobj.make_array(signature.args[0])  # type: ignore[no-untyped-call]
+        of_type: Any = arrayobj.make_array  # numba has no types
+        structure = of_type(signature.args[0])
         data = structure(context, builder, values[0]).data
         address = builder.bitcast(builder.gep(data, [values[1]]), cgutils.voidptr_t)
         word = ir.IntType(32)

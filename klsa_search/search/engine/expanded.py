@@ -35,7 +35,7 @@ from klsa_search.search.engine.seeds import (
     factors_of,
     weigh_seeds,
 )
-from klsa_search.search.engine.terms import State, distinct_terms, table_of
+from klsa_search.search.engine.terms import State, ask, distinct_terms, table_of
 from klsa_search.search.engine.topk import best_keys
 from klsa_search.selection import LOW, select_largest, sort_descending
 
@@ -100,12 +100,8 @@ def search_expanded_many(
     state[s.K] = k
     first = 0
     for query in range(len(ends)):
-        asked = ends[query] - first
         found = -1
-        if asked <= s.MAX_TERMS:
-            state[s.COUNT] = asked
-            for i in range(asked):
-                state[s.QUERY + i] = terms[first + i]
+        if ask(state, terms, first, ends[query]):
             row = 4 * k * query
             found = search_expanded(
                 state, directory, mix, depths, documents.ctypes.data + row, scores.ctypes.data + row

@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import types
 
 from klsa_search.compiled import compiled, inlined
 from klsa_search.expansion.coverage import HALF
 from klsa_search.search.engine import state as s
-from klsa_search.search.engine.memory import intrinsic
 from klsa_search.search.engine.room import Held, Room
 from klsa_search.search.engine.saturation import TOGETHER
-from klsa_search.search.engine.scan import find, set_bits
+from klsa_search.search.engine.scan import LANES, find, mask_below, set_bits
 from klsa_search.search.engine.terms import State, Table
 
 SCANNED = 16  # postings looked at for each that would be looked up
 TAKEN = 256  # postings at a time; those of the best among them have room in `chosen`
-WINDOW = 64  # postings that one comparison looks at
-
-
-@intrinsic
-def mask_below(context: Any, address: Any, bar: Any) -> Any:
-    """Bit i: whether the i-th of the 64 int32 at `address` is below `bar`."""
-
-    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        lanes = ir.VectorType(ir.IntType(32), WINDOW)
-        numbers = builder.load(builder.inttoptr(values[0], lanes.as_pointer()))
-        numbers.align = 4
-        undefined = ir.Constant(lanes, ir.Undefined)
-        one = builder.insert_element(undefined, values[1], ir.Constant(ir.IntType(32), 0))
-        bars = builder.shuffle_vector(one, undefined, ir.Constant(lanes, [0] * WINDOW))
-        below = builder.icmp_signed("<", numbers, bars)
-        return builder.bitcast(below, ir.IntType(WINDOW))
-
-    return types.uint64(types.int64, types.int32), code
 
 
 @compiled
@@ -105,14 +82,14 @@ def place_of(
 
     One comparison of a window about where it is expected nearly always finds it.
     """
-    if high - low < WINDOW:
+    if high - low < LANES:
         return find(documents, low, high, document) if high > low else low
-    begin = max(low, min(expected - WINDOW // 2, high - WINDOW))
+    begin = max(low, min(expected - LANES // 2, high - LANES))
     address = documents.ctypes.data + 4 * begin
     below = int(set_bits(mask_below(address, np.int32(document))))
     if below == 0:
         return find(documents, low, begin + 1, document)
-    if below == WINDOW:
-        rest = begin + WINDOW
+    if below == LANES:
+        rest = begin + LANES
         return find(documents, rest, high, document) if high > rest else low
     return begin + below

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from numba import carray, types  # type: ignore[attr-defined]  # numba has no stubs for carray
 from numba.core import cgutils
-from numba.extending import intrinsic as untyped_intrinsic
 
-from klsa_search.compiled import inlined
-
-intrinsic = cast(Callable[[Callable[..., Any]], Any], untyped_intrinsic)
-"""numba's decorator for functions whose LLVM code is written out."""
+from klsa_search.compiled import inlined, intrinsic
 
 
 @intrinsic

@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from klsa_search.search.engine.memory import intrinsic
+from klsa_search.compiled import intrinsic
 
 TOGETHER = 8  # terms in a vector
 
@@ -53,7 +53,7 @@ def saturated(
             )
 
         none = ir.Constant(vector, [0.0] * TOGETHER)
-        lent = cgutils.alloca_once_value(builder, none)  # type: ignore[no-untyped-call]  # numba's
+        lent = cgutils.alloca_once_value(builder, none)  # type: ignore[no-untyped-call]  # numba has no types
         with cgutils.for_range(builder, hits) as loop:
             place = builder.zext(number(near, ir.IntType(32), loop.index), ir.IntType(64))
             share = number(shares, ir.FloatType(), loop.index)

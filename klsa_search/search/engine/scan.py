@@ -9,10 +9,9 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 
-from klsa_search.compiled import compiled
-from klsa_search.search.engine.memory import intrinsic
+from klsa_search.compiled import compiled, intrinsic
 
-LANES = 64  # scores that one comparison looks at
+LANES = 64  # numbers that one comparison looks at
 HALVINGS = 24  # float32 has no finer steps
 SAMPLE = 8  # one vector in eight is counted first
 SAMPLED = 128  # where there are this many
@@ -27,17 +26,31 @@ def mask_above(context: Any, address: Any, bar: Any) -> Any:
     """
 
     def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        lanes = ir.VectorType(ir.FloatType(), LANES)
-        scores = builder.load(builder.inttoptr(values[0], lanes.as_pointer()))
-        scores.align = 4
-        undefined = ir.Constant(lanes, ir.Undefined)
-        one = builder.insert_element(undefined, values[1], ir.Constant(ir.IntType(32), 0))
-        first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        bars = builder.shuffle_vector(one, undefined, first)
-        above = builder.fcmp_ordered(">", scores, bars)
-        return builder.bitcast(above, ir.IntType(LANES))
+        return _mask(builder, ir.FloatType(), values, builder.fcmp_ordered, ">")
 
     return types.uint64(types.int64, types.float32), code
+
+
+@intrinsic
+def mask_below(context: Any, address: Any, bar: Any) -> Any:
+    """Bit i: whether the i-th of the 64 int32 at `address` is below `bar`."""
+
+    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        return _mask(builder, ir.IntType(32), values, builder.icmp_signed, "<")
+
+    return types.uint64(types.int64, types.int32), code
+
+
+def _mask(builder: ir.IRBuilder, kind: Any, values: Any, compare: Any, sign: str) -> Any:
+    """Write code that compares the 64 numbers at an address with one, all at once."""
+    lanes = ir.VectorType(kind, LANES)
+    numbers = builder.load(builder.inttoptr(values[0], lanes.as_pointer()))
+    numbers.align = 4
+    undefined = ir.Constant(lanes, ir.Undefined)
+    one = builder.insert_element(undefined, values[1], ir.Constant(ir.IntType(32), 0))
+    first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    bars = builder.shuffle_vector(one, undefined, first)
+    return builder.bitcast(compare(sign, numbers, bars), ir.IntType(LANES))
 
 
 @intrinsic

@@ -25,6 +25,18 @@ def table_of(state: State) -> Table:
 
 
 @compiled
+def ask(state: State, terms: npt.NDArray[np.int64], first: int, after: int) -> bool:
+    """Put a query of some terms into the state; whether it has room for them."""
+    asked = after - first
+    if asked > s.MAX_TERMS:
+        return False
+    state[s.COUNT] = asked
+    for i in range(asked):
+        state[s.QUERY + i] = terms[first + i]
+    return True
+
+
+@compiled
 def distinct_terms(state: State, table: Table) -> int:
     """Fill the table with the query's distinct known terms, weakest first; returns how many."""
     starts = int64_at(state[s.STARTS], state[s.TERMS] + 1)

@@ -33,6 +33,7 @@ from klsa_search.search.engine.scan import LANES, bar_of, count_above
 from klsa_search.search.engine.terms import (
     State,
     Table,
+    ask,
     distinct_terms,
     enter_block,
     known_to_be_reached,
@@ -90,12 +91,8 @@ def search_many(
     best, values = int32_at(state[s.FOUND], k), float32_at(state[s.SCORES], k)
     first = 0
     for query in range(len(ends)):
-        asked = ends[query] - first
         found = -1
-        if asked <= s.MAX_TERMS:
-            state[s.COUNT] = asked
-            for i in range(asked):
-                state[s.QUERY + i] = terms[first + i]
+        if ask(state, terms, first, ends[query]):
             found = search(state)
             for i in range(found):
                 documents[query, i] = best[i]

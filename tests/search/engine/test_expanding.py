@@ -14,7 +14,7 @@ from klsa_search.expansion.coverage import BEST
 from klsa_search.kernel.bounds import Bounds
 from klsa_search.search.engine import ExpandingEngine
 from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
-from klsa_search.search.engine.impacts import SCANNED, WINDOW, place_of
+from klsa_search.search.engine.impacts import SCANNED, place_of
 from klsa_search.search.engine.room import Held, Room, directory, held_in, room_in
 from klsa_search.search.engine.saturation import TOGETHER, saturated
 from klsa_search.search.engine.scan import LANES, bar_of
@@ -47,7 +47,7 @@ def test_eight_terms_saturate_together_as_one_by_one(hits):
 
 @settings(max_examples=100, deadline=None)
 @given(
-    size=st.sampled_from([1, 2, WINDOW - 1, WINDOW, WINDOW + 1, 200, 1000]),
+    size=st.sampled_from([1, 2, LANES - 1, LANES, LANES + 1, 200, 1000]),
     crowded=st.booleans(),
     wrong=st.sampled_from([0, 20, 300]),
     seed=st.integers(0, 9),
