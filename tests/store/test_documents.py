@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klsa_search.collection.model import Document
@@ -24,7 +24,7 @@ def stored(path, documents):
     return DocumentReader(path)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(contents=st.lists(st.tuples(text, text, metadata), max_size=8))
 def test_what_goes_in_comes_out(tmp_path_factory, contents):
     documents = [
