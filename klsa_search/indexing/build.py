@@ -14,17 +14,16 @@ from typing import Any
 
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.config import Settings
-from klsa_search.errors import CollectionError
-from klsa_search.features import TermCounts
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.check import refuse_beyond_budget, refuse_large_source
 from klsa_search.indexing.reading import read
+from klsa_search.indexing.replacing import refuse_to_empty
 from klsa_search.indexing.weighing import weigh
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum
-from klsa_search.store import current_generation, index_path, read_manifest
-from klsa_search.store.generations import CURRENT, describe_files, new_generation, seal
+from klsa_search.store import index_path
+from klsa_search.store.generations import describe_files, new_generation, seal
 from klsa_search.store.manifest import (
     FORMAT_VERSION,
     BuildEntry,
@@ -54,7 +53,8 @@ def build(
     source    a file or folder in any format of `klsa_search.collection`, the name of a collection,
               "python-docs", an opened `Collection`, which then carries its own format and
               on_error, or an iterable of Documents or mappings with id, title, text
-    name      of the index below `home`; one already there is replaced when the new one is whole
+    name      of the index below `home`; one already there is replaced when the new one is whole,
+              and stays on the disk until the next one is (`klsa_search.store.rollback`)
     preset    "default" or "paper"; `settings` change single values on top of it
     format    of the source, if it is not to be recognised
     on_error  "stop" at the first bad record, or "skip" and count it
@@ -81,7 +81,7 @@ def build(
     refuse_large_source(collection, chosen, budget)
     with new_generation(index_path(Path(home), name)) as generation:
         counts, digest = read(collection, generation, chosen, report, memory=budget)
-        _refuse_to_empty(generation.parent, counts, collection)
+        refuse_to_empty(generation.parent, counts.matrix.shape[0], collection)
         refuse_beyond_budget(counts, generation, chosen, budget)
         spectra = weigh(counts, generation, chosen, report)
         report(FILES, 0, None)
@@ -108,18 +108,6 @@ def build(
         )
         seal(generation, manifest)
     return Index(generation)
-
-
-def _refuse_to_empty(path: Path, counts: TermCounts, collection: Collection) -> None:
-    """Keep a collection that turns out empty from replacing an index that holds documents."""
-    if counts.matrix.shape[0] or not (path / CURRENT).is_file():
-        return
-    held = read_manifest(current_generation(path)).counts.documents
-    if held:
-        raise CollectionError(
-            f"{collection.name} holds no document, and index {path.name} holds {held}: it stays "
-            f"as it is; look at the source, or delete the index first"
-        )
 
 
 def _entry(spectrum: Spectrum) -> SpectrumEntry:

@@ -26,7 +26,7 @@ def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> No
         path = generation / f"{name}.npy"
         contiguous = np.ascontiguousarray(array)
         try:
-            with path.open("wb") as stream:
+            with path.open("xb") as stream:
                 header = np.lib.format.header_data_from_array_1_0(contiguous)
                 np.lib.format.write_array_header_1_0(stream, header)
                 # Not ndarray.tofile, which np.save uses: it loses the reason of a failure.
@@ -65,7 +65,7 @@ def has_array(generation: Path, name: str) -> bool:
 
 def write_vocabulary(generation: Path, terms: Sequence[str]) -> None:
     """Write the terms, one a line, in order; no term holds a line break."""
-    with (generation / VOCABULARY).open("w", encoding="utf-8", newline="\n") as stream:
+    with (generation / VOCABULARY).open("x", encoding="utf-8", newline="\n") as stream:
         stream.writelines(f"{term}\n" for term in terms)
 
 
