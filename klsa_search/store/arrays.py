@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.errors import IndexDamaged
+from klsa_search.store.files import is_exhausted
 
 VOCABULARY = "vocabulary.txt"
 
@@ -38,6 +39,7 @@ def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> No
 def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
     """Map `<name>.npy` into memory, read-only; IndexDamaged if it is no array file.
 
+    OSError where the process has too many files open.
     The header is read here and not by NumPy, which gives it to Python's own parser: in two threads
     at once that now and then fails, and took a query with it.
     """
@@ -53,6 +55,8 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
         shape = tuple(map(int, header["shape"].replace(",", " ").split()))
         mapped = np.memmap(path, np.dtype(header["type"]), "r", begin, shape, "C")
     except (OSError, ValueError, TypeError, OverflowError) as error:
+        if is_exhausted(error):
+            raise
         raise _unreadable(path, error) from error
     # A plain array over the same memory: np.memmap's own indexing is several times slower.
     return np.asarray(mapped)
@@ -75,6 +79,8 @@ def read_vocabulary(generation: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        if is_exhausted(error):
+            raise
         raise _unreadable(path, error) from error
     return text.split("\n")[:-1]
 

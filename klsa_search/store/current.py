@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, IndexNotFound
-from klsa_search.store.files import EXHAUSTED, read_regular, sync, write_fresh
+from klsa_search.store.files import is_exhausted, read_regular, sync, write_fresh
 from klsa_search.store.names import CURRENT, DELETED, GENERATION, MANIFEST, NEW_CURRENT
 
 _MOST = 65_536  # bytes; ours have some hundred
@@ -50,7 +50,7 @@ def read_current(path: Path) -> Current:
     except (FileNotFoundError, NotADirectoryError):
         raise IndexNotFound(_missing(path)) from None
     except OSError as error:
-        if error.errno in EXHAUSTED:
+        if is_exhausted(error):
             raise
         raise IndexDamaged(
             f"{path / CURRENT} cannot be read ({error.strerror}): {next_step(path)}"

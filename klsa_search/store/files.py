@@ -7,9 +7,6 @@ import os
 import stat
 from pathlib import Path
 
-EXHAUSTED = (errno.EMFILE, errno.ENFILE)
-"""Reasons of an OSError that say nothing of the file: the process has too many open."""
-
 
 def write_fresh(path: Path, text: str) -> None:
     """Write a file that is not there yet, and sync it; FileExistsError, for a link too."""
@@ -35,6 +32,11 @@ def read_regular(path: Path, most: int = 2**26) -> bytes:
         return b"".join(pieces)
     finally:
         os.close(descriptor)
+
+
+def is_exhausted(error: Exception) -> bool:
+    """Say whether it tells nothing of the file: the process, or the system, has too many open."""
+    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def sync(path: Path) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from klsa_search.config import Settings
 from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError, StoreError
 from klsa_search.store.current import next_step, read_current
-from klsa_search.store.files import EXHAUSTED, read_regular
+from klsa_search.store.files import is_exhausted, read_regular
 from klsa_search.store.names import MANIFEST
 
 FORMAT_VERSION = 3
@@ -110,7 +110,7 @@ def read_manifest(generation: Path) -> Manifest:
         raw = json.loads(content)
         version = raw["format_version"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        if isinstance(error, OSError) and error.errno in EXHAUSTED:
+        if is_exhausted(error):
             raise
         raise IndexDamaged(f"{path} cannot be read ({error}): {_step(generation)}") from error
     if version != FORMAT_VERSION:
@@ -138,7 +138,7 @@ def files_of(path: Path) -> Collection[str] | None:
     try:
         raw = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, OSError) and error.errno in EXHAUSTED:
+        if is_exhausted(error):
             raise
         return None
     ours = isinstance(raw, dict) and {"format_version", "fingerprint", "files"} <= raw.keys()

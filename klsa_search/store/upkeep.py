@@ -114,18 +114,16 @@ def _refuse_other(path: Path) -> None:
 
 def _chosen(path: Path, sealed: list[Path], before: str | None, to: str | None) -> Path:
     there = ", ".join(generation.name for generation in sealed) or "none"
-    if to is not None:
-        for generation in sealed:
-            if generation.name == to:
-                return generation
-        raise StoreError(f"{path} has no generation {to!r}: choose from {there}", field="to")
     older = [each for each in sealed if before is None or each.name < before]
-    if not older:
-        raise StoreError(
-            f"{path} has no generation before {before}, there are {there}: a build keeps the one "
-            "it replaces, and none older"
-        )
-    return older[-1]
+    for generation in reversed(older) if to is None else sealed:
+        if to in (None, generation.name):
+            return generation
+    wanted = f"generation {to!r}" if to is not None else f"generation before {before}"
+    raise StoreError(
+        f"{path} has no {wanted}, what it has is {there}: name one of them (--to, in Python to=), "
+        "or build it again",
+        field="to",
+    )
 
 
 def _has_current(path: Path) -> bool:

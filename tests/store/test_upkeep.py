@@ -91,7 +91,9 @@ def test_going_back_and_forward(tmp_path):
     back = rollback(path)
     assert (back.now, back.before, back.manifest) == ("000001", "000002", verify(path))
     assert content(path) == "one"
-    with pytest.raises(StoreError, match="no generation before 000001, there are 000001, 000002"):
+    with pytest.raises(
+        StoreError, match="no generation before 000001, what it has is 000001, 000002"
+    ):
         rollback(path)
     assert rollback(path, "000002").before == "000001"
     assert content(path) == "two"
@@ -131,7 +133,7 @@ def test_going_back_needs_a_whole_generation(tmp_path):
     with pytest.raises(IndexDamaged, match="content has 6 bytes, not 3"):
         rollback(path)
     for name in ("000007", "..", "1", ""):
-        with pytest.raises(StoreError, match=r"has no generation .*choose from 000001, 000002"):
+        with pytest.raises(StoreError, match=r"has no generation .*what it has is 000001, 000002"):
             rollback(path, name)
     assert content(path) == "two"
 
