@@ -25,7 +25,7 @@ home_option = click.option(
     type=FOLDER,
     default=Path("index"),
     show_default=True,
-    help="Folder of the indexes.",
+    help="Folder of the indexes, apart from the folders they are made of.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
 json_file_option = click.option(

@@ -87,3 +87,16 @@ class Filed(Protocol):
 
     def files(self) -> Iterable[Path]:
         """Files of the documents, in the order they are read; none for Python objects."""
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """A collection that lies somewhere."""
+
+    @property
+    def root(self) -> Path | None:
+        """The file or folder that is read; None where nothing of the file system is."""
+
+    @property
+    def address(self) -> str | None:
+        """Where it lies, as an absolute path; None where its name tells all there is to tell."""

@@ -48,8 +48,12 @@ class _Source:
         queries: Callable[[], list[Query]] = list,
         judgements: Callable[[], list[Judgement]] = list,
         files: Callable[[], Iterable[Path]] = tuple,
+        root: Path | None = None,
+        address: str | None = None,
     ) -> None:
         self.name = name
+        self.root = root
+        self.address = address
         self.format = kind
         self.files = files
         self.queries = queries
@@ -110,10 +114,11 @@ def open_collection(
             f"{path}: no such file or folder, nor is it one of {', '.join(COLLECTIONS)}"
         )
     kind = format or recognise(path)
-    # The name travels into JSON and messages; a path may hold bytes that are not UTF-8.
-    name = os.fsencode(path.resolve().name).decode("utf-8", "replace")
+    # Both travel into JSON and messages; a path may hold bytes that are not UTF-8.
+    address = os.fsencode(path.resolve()).decode("utf-8", "replace")
+    name = address.rpartition(os.sep)[2]
     if kind == "smart":
-        return _smart(name, path, on_error)
+        return _smart(name, path, on_error, address=address)
     if kind == "beir":
         corpus = corpus_file(path) if path.is_dir() else None
         if corpus is None:
@@ -130,7 +135,7 @@ def open_collection(
         documents = partial(_one_file, READERS[kind], path)
         files = partial(folder.walk, path)
     if not path.is_dir():
-        return _Source(name, kind, on_error, documents, files=files)
+        return _Source(name, kind, on_error, documents, files=files, root=path, address=address)
     return _Source(
         name,
         kind,
@@ -139,10 +144,14 @@ def open_collection(
         partial(beside.queries, path),
         partial(beside.judgements, path),
         files,
+        path,
+        address,
     )
 
 
-def _smart(name: str, path: Path, on_error: str, target: str | None = None) -> Collection:
+def _smart(
+    name: str, path: Path, on_error: str, target: str | None = None, address: str | None = None
+) -> Collection:
     file = smart_documents(path) if path.is_dir() else path
     if file is None:
         raise CollectionError(
@@ -153,7 +162,7 @@ def _smart(name: str, path: Path, on_error: str, target: str | None = None) -> C
     documents = partial(_one_file, partial(smart.documents, rules=rules), file)
     files = partial(folder.walk, file)
     if not path.is_dir():
-        return _Source(name, "smart", on_error, documents, files=files)
+        return _Source(name, "smart", on_error, documents, files=files, root=path, address=address)
     asked, judged = smart_queries(path), smart_judgements(path)
     if target and not (asked and judged):
         raise CollectionError(
@@ -168,6 +177,8 @@ def _smart(name: str, path: Path, on_error: str, target: str | None = None) -> C
         partial(smart.queries, asked, rules) if asked else list,
         partial(smart.judgements, judged, rules) if judged else list,
         files,
+        path,
+        address,
     )
 
 
@@ -178,7 +189,9 @@ def _python_docs(on_error: str) -> Collection:
             f"{PYTHON_DOCS}: this Python has no source of its standard library at {root}; "
             "name a file or folder instead"
         )
-    return _Source(PYTHON_DOCS, PYTHON_DOCS, on_error, lambda _: python_docs.documents(root))
+    return _Source(
+        PYTHON_DOCS, PYTHON_DOCS, on_error, lambda _: python_docs.documents(root), root=root
+    )
 
 
 def _one_file(reader: Reader, path: Path, intake: Intake) -> Iterator[Document]:

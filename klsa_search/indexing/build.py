@@ -15,7 +15,11 @@ from typing import Any
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.config import Settings
 from klsa_search.indexing.budget import memory_budget
-from klsa_search.indexing.check import refuse_beyond_budget, refuse_large_source
+from klsa_search.indexing.check import (
+    refuse_beyond_budget,
+    refuse_large_source,
+    refuse_overlap,
+)
 from klsa_search.indexing.reading import read
 from klsa_search.indexing.replacing import refuse_to_empty
 from klsa_search.indexing.weighing import weigh
@@ -55,6 +59,7 @@ def build(
               on_error, or an iterable of Documents or mappings with id, title, text
     name      of the index below `home`; one already there is replaced when the new one is whole,
               and stays on the disk until the next one is (`klsa_search.store.rollback`)
+    home      folder of the indexes; neither within a source folder nor around it
     preset    "default" or "paper"; `settings` change single values on top of it
     format    of the source, if it is not to be recognised
     on_error  "stop" at the first bad record, or "skip" and count it
@@ -68,8 +73,9 @@ def build(
 
     Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and O(N² · k) for D
     while it is kept whole; the rows of a cut D cost the same a document whatever N is.
-    CollectionError, SettingsError (too little memory among them), StoreError, KlsaError where a
-    process dies; whatever fails, the index in use stays as it was.
+    CollectionError, SettingsError (too little memory, a home within the source), StoreError (a
+    folder that is no index), KlsaError where a process dies; whatever fails, the index in use stays
+    as it was, and so does every file that is not the index's.
     """
     started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)
@@ -78,10 +84,12 @@ def build(
     collection = source
     report = progress or _silent
     budget = memory_budget(memory)
-    refuse_large_source(collection, chosen, budget)
-    with new_generation(index_path(Path(home), name)) as generation:
+    path = index_path(Path(home), name)
+    refuse_overlap(path, collection)
+    with new_generation(path) as generation:
+        refuse_large_source(collection, chosen, budget)
         counts, digest = read(collection, generation, chosen, report, memory=budget)
-        refuse_to_empty(generation.parent, counts.matrix.shape[0], collection)
+        refuse_to_empty(path, counts.matrix.shape[0], collection)
         refuse_beyond_budget(counts, generation, chosen, budget)
         spectra = weigh(counts, generation, chosen, report)
         report(FILES, 0, None)

@@ -124,6 +124,21 @@ def test_list_info_verify_delete(shell, cars, tmp_path):
     assert shell("klsa-index", "info", "cars").code == 1
 
 
+def test_a_folder_of_the_user_is_not_built_into(shell, cars, tmp_path):
+    note = tmp_path / "reports" / "2023" / "may.txt"
+    note.parent.mkdir(parents=True)
+    note.write_text("Engines overheat.")
+    done = shell("klsa-index", "build", "reports", "--name", "reports", "--home", ".")
+    assert (done.code, done.out) == (2, "")
+    assert "the source reports lies within" in done.err
+    assert "choose a home apart from the source (--home" in done.err
+    done = shell("klsa-index", "build", cars, "--name", "reports", "--home", ".")
+    assert (done.code, done.out) == (1, "")
+    assert "error: reports is there and is not an index, so nothing was changed" in done.err
+    assert note.read_text() == "Engines overheat."
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["cars.jsonl", "reports"]
+
+
 @pytest.mark.parametrize("content", ["", '{"id": \n'])
 def test_an_index_of_nothing_is_warned_of(shell, tmp_path, content):
     source = tmp_path / "empty.jsonl"
