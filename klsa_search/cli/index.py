@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +28,9 @@ from klsa_search.cli.output import progress_bar, write_facts, write_json
 from klsa_search.cli.plan import plan
 from klsa_search.cli.tune import tune
 from klsa_search.cli.upkeep import delete, info, list_, rollback, verify
+
+if TYPE_CHECKING:
+    from klsa_search.collection import Collection
 
 
 @click.group()
@@ -65,6 +69,11 @@ def main() -> None:
 @preset_option
 @source_options
 @memory_option
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Let SOURCE take the place of documents of another source, without asking.",
+)
 @settings_options()
 @json_option
 @debug_option
@@ -77,24 +86,36 @@ def build(
     format_: str | None,
     on_error: str,
     memory: str | None,
+    replace: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Turn SOURCE into an index.
 
     SOURCE is a file or a folder, the name of a collection (cran, cisi, cacm, med), or python-docs.
-    An index of that name is replaced when the new one is whole; until then it goes on serving.
+    An index of that name is replaced when the new one is whole; until then it goes on serving, and
+    afterwards klsa-index rollback has it back. Where it holds documents of another source, a
+    terminal is asked first, and anything else needs --replace.
     """
     settings = chosen_settings(config, options)
     from klsa_search.collection import open_collection
     from klsa_search.indexing import build as build_index
+    from klsa_search.store import index_path
 
     collection = open_collection(
         source, format=format_, on_error=on_error, data=collections_homes(data)
     )
+    if not replace and sys.stdin is not None and sys.stdin.isatty():
+        replace = _may_replace(index_path(home, name), collection)
     with progress_bar() as bar:
         index = build_index(
-            collection, name=name, home=home, progress=bar, memory=memory, **settings
+            collection,
+            name=name,
+            home=home,
+            progress=bar,
+            memory=memory,
+            replace=replace,
+            **settings,
         )
     if not len(index):
         click.echo(f"warning: {source} holds no document, so {name} finds nothing", err=True)
@@ -108,3 +129,20 @@ def build(
         click.echo(f"skipped {problems.count:,} bad records; the first reasons:", err=True)
         for reason in problems.reasons:
             click.echo(f"  {reason}", err=True)
+
+
+def _may_replace(path: Path, collection: Collection) -> bool:
+    """Ask whether documents of another source may go; Abort if not, False if there are none."""
+    from klsa_search.indexing import other_source
+    from klsa_search.indexing.replacing import address
+
+    before = other_source(path, collection)
+    if before is None:
+        return False
+    click.echo(
+        f"{path} holds {before.counts.documents:,} documents of "
+        f"{before.source_path or before.source}, built {before.build.created}",
+        err=True,
+    )
+    coming = address(collection) or collection.name
+    return click.confirm(f"Replace them by those of {coming}?", abort=True, err=True)

@@ -21,7 +21,7 @@ from klsa_search.indexing.check import (
     refuse_overlap,
 )
 from klsa_search.indexing.reading import read
-from klsa_search.indexing.replacing import refuse_to_empty
+from klsa_search.indexing.replacing import address, refuse_other_source, refuse_to_empty
 from klsa_search.indexing.weighing import weigh
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
@@ -50,6 +50,7 @@ def build(
     data: Any = None,
     progress: Progress | None = None,
     memory: str | int | None = None,
+    replace: bool = False,
     **settings: Any,
 ) -> Index:
     """Build an index and open it.
@@ -67,6 +68,8 @@ def build(
     progress  called with (phase, done, total); the phases are named in `klsa_search.progress`
     memory    that the build may use, as "4GiB" or in bytes; three quarters of the machine's, or of
               its control group's, by default. It changes no bit of the index
+    replace   let documents of another source be replaced, which is refused otherwise: a source of
+              another name, or of the same name in another place
 
     A build that needs more memory than that is refused before the work: a large source after a
     look at its first documents, any other once it is counted.
@@ -74,8 +77,8 @@ def build(
     Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and O(N² · k) for D
     while it is kept whole; the rows of a cut D cost the same a document whatever N is.
     CollectionError, SettingsError (too little memory, a home within the source), StoreError (a
-    folder that is no index), KlsaError where a process dies; whatever fails, the index in use stays
-    as it was, and so does every file that is not the index's.
+    folder that is no index, another source), KlsaError where a process dies; whatever fails, the
+    index in use stays as it was, and so does every file that is not the index's.
     """
     started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)
@@ -87,6 +90,8 @@ def build(
     path = index_path(Path(home), name)
     refuse_overlap(path, collection)
     with new_generation(path) as generation:
+        if not replace:
+            refuse_other_source(path, collection)
         refuse_large_source(collection, chosen, budget)
         counts, digest = read(collection, generation, chosen, report, memory=budget)
         refuse_to_empty(path, counts.matrix.shape[0], collection)
@@ -113,6 +118,7 @@ def build(
                 peak_memory=_peak_memory(),
             ),
             files=describe_files(generation),
+            source_path=address(collection),
         )
         seal(generation, manifest)
     return Index(generation)

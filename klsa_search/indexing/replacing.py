@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from klsa_search.collection import Collection
+from klsa_search.collection.model import Placed
 from klsa_search.errors import CollectionError, StoreError
 from klsa_search.store import Manifest, current_generation, read_manifest, sealed_generations
 
@@ -23,6 +24,36 @@ def held(path: Path) -> Manifest | None:
             except StoreError:
                 continue
     return None
+
+
+def other_source(path: Path, collection: Collection) -> Manifest | None:
+    """What an index holds, if that is documents of another source than `collection`; else None.
+
+    Another one is of another name, or of the same name in another place, where both are known.
+    """
+    before = held(path)
+    if before is None or not before.counts.documents:
+        return None
+    place = address(collection)
+    moved = None not in (before.source_path, place) and before.source_path != place
+    return before if moved or before.source != collection.name else None
+
+
+def refuse_other_source(path: Path, collection: Collection) -> None:
+    """StoreError where documents of another source would be replaced."""
+    before = other_source(path, collection)
+    if before is not None:
+        coming = address(collection) or collection.name
+        raise StoreError(
+            f"{path} holds {before.counts.documents:,} documents of another source, "
+            f"{before.source_path or before.source}, and those of {coming} would take their "
+            "place: choose another name, or allow it (--replace, in Python replace=True)"
+        )
+
+
+def address(collection: Collection) -> str | None:
+    """Where a collection lies; None where it has no place, or its name tells enough."""
+    return collection.address if isinstance(collection, Placed) else None
 
 
 def refuse_to_empty(path: Path, documents: int, collection: Collection) -> None:

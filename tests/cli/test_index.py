@@ -1,3 +1,4 @@
+import io
 import re
 import subprocess
 import sys
@@ -137,6 +138,49 @@ def test_a_folder_of_the_user_is_not_built_into(shell, cars, tmp_path):
     assert "error: reports is there and is not an index, so nothing was changed" in done.err
     assert note.read_text() == "Engines overheat."
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["cars.jsonl", "reports"]
+
+
+@pytest.fixture
+def ten(tmp_path):
+    """Another source, of one document."""
+    path = tmp_path / "ten.jsonl"
+    path.write_text('{"id": "1", "text": "one engine"}\n')
+    return path
+
+
+def test_another_source_needs_an_option_where_nobody_can_be_asked(shell, cars, ten):
+    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+    done = shell("klsa-index", "build", ten, "--name", "cars")
+    assert (done.code, done.out) == (1, "")
+    assert "cars holds 4 documents of" in done.err
+    assert "--replace" in done.err
+    assert shell("klsa-index", "build", ten, "--name", "cars", "--replace").code == 0
+    assert shell("klsa-index", "build", ten, "--name", "cars").code == 0
+    assert shell("klsa-index", "info", "cars", "--json").json["counts"]["documents"] == 1
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 4), ("", 1, 4), ("y", 0, 1)])
+def test_another_source_is_asked_about_on_a_terminal(
+    shell, cars, ten, monkeypatch, answer, code, left
+):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    asked = []
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(
+        "click.termui.visible_prompt_func", lambda text: asked.append(text) or answer
+    )
+    build = ["klsa-index", "build", "--name", "cars", "--json"]
+    assert shell(*build, cars).code == 0
+    assert shell(*build, cars).code == 0
+    assert not asked
+    done = shell(*build, ten)
+    assert done.code == code
+    assert done.err.startswith(f"index/cars holds 4 documents of {cars}, built 2")
+    assert f"Replace them by those of {ten}?" in done.err + "".join(asked)
+    assert shell("klsa-index", "info", "cars", "--json").json["counts"]["documents"] == left
 
 
 @pytest.mark.parametrize("content", ["", '{"id": \n'])
