@@ -8,7 +8,11 @@ from klsa_search.cli.output import in_bytes
 from klsa_search.config import Settings
 
 if TYPE_CHECKING:
+    from klsa_search.collection import Unread
     from klsa_search.store import Manifest
+
+_KINDS = 5
+"""Kinds of files that are named."""
 
 
 def facts_for_people(name: str, manifest: Manifest) -> list[tuple[str, str]]:
@@ -49,3 +53,15 @@ def facts_for_programs(name: str, manifest: Manifest) -> dict[str, Any]:
     """Say the same for programs: the manifest, without its list of files."""
     facts = manifest.model_dump(exclude={"files"})
     return {"name": name, **facts, "bytes": manifest.bytes()}
+
+
+def unread_for_people(unread: Unread) -> str:
+    """Say how many files of the source were not read, of which kinds, and where to look."""
+    kinds = sorted(unread.kinds, key=lambda kind: (-unread.kinds[kind], kind))
+    counted = [f"{unread.kinds[kind]:,} {kind}" for kind in kinds[:_KINDS]]
+    if kinds[_KINDS:]:
+        counted.append(f"{sum(unread.kinds[kind] for kind in kinds[_KINDS:]):,} of other kinds")
+    first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
+    files = "1 file" if unread.count == 1 else f"{unread.count:,} files"
+    links = "; --follow-links reads those linked" if "linked" in unread.kinds else ""
+    return f"{files}: {', '.join(counted)} (first: {first}){links}"

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klsa_search.cli.analyze import analyze
-from klsa_search.cli.facts import facts_for_people, facts_for_programs
+from klsa_search.cli.facts import (
+    facts_for_people,
+    facts_for_programs,
+    unread_for_people,
+)
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.mine import cluster, duplicates, related
 from klsa_search.cli.options import (
@@ -85,6 +89,7 @@ def build(
     config: Path | None,
     format_: str | None,
     on_error: str,
+    follow_links: bool,
     memory: str | None,
     replace: bool,
     as_json: bool,
@@ -103,7 +108,11 @@ def build(
     from klsa_search.store import index_path
 
     collection = open_collection(
-        source, format=format_, on_error=on_error, data=collections_homes(data)
+        source,
+        format=format_,
+        on_error=on_error,
+        follow_links=follow_links,
+        data=collections_homes(data),
     )
     if not replace and sys.stdin is not None and sys.stdin.isatty():
         replace = _may_replace(index_path(home, name), collection)
@@ -119,12 +128,16 @@ def build(
         )
     if not len(index):
         click.echo(f"warning: {source} holds no document, so {name} finds nothing", err=True)
-    problems = collection.problems
-    with_reasons = {"skipped": {"count": problems.count, "first": problems.reasons}}
+    problems, unread = collection.problems, collection.unread
     if as_json:
-        write_json(facts_for_programs(index.name, index.manifest) | with_reasons)
+        left_out = {
+            "skipped": {"count": problems.count, "first": problems.reasons},
+            "unread": unread.as_json(),
+        }
+        write_json(facts_for_programs(index.name, index.manifest) | left_out)
         return
-    write_facts(facts_for_people(index.name, index.manifest))
+    passed_over = [("not read", unread_for_people(unread))] if unread.count else []
+    write_facts([*facts_for_people(index.name, index.manifest), *passed_over])
     if problems.count:
         click.echo(f"skipped {problems.count:,} bad records; the first reasons:", err=True)
         for reason in problems.reasons:

@@ -58,7 +58,7 @@ memory_option = click.option(
 
 
 def source_options(function: F) -> F:
-    """Decorate a command that reads a SOURCE with --format and --on-error."""
+    """Decorate a command that reads a SOURCE with --format, --on-error and --follow-links."""
     on_error = click.option(
         "--on-error",
         type=click.Choice(["stop", "skip"]),
@@ -72,7 +72,12 @@ def source_options(function: F) -> F:
         metavar="NAME",
         help="Format of SOURCE.  [default: its own]",
     )
-    return kind(on_error(function))
+    links = click.option(
+        "--follow-links",
+        is_flag=True,
+        help="Also read what links in a SOURCE folder lead to.",
+    )
+    return kind(on_error(links(function)))
 
 
 class FigurePath(click.Path):

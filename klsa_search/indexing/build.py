@@ -48,6 +48,7 @@ def build(
     format: str | None = None,  # noqa: A002 - the option's name everywhere
     on_error: str = "stop",
     data: Any = None,
+    follow_links: bool = False,
     progress: Progress | None = None,
     memory: str | int | None = None,
     replace: bool = False,
@@ -65,6 +66,8 @@ def build(
     format    of the source, if it is not to be recognised
     on_error  "stop" at the first bad record, or "skip" and count it
     data      folder or folders in which collection names are looked up
+    follow_links
+              read what links in a source folder lead to, too
     progress  called with (phase, done, total); the phases are named in `klsa_search.progress`
     memory    that the build may use, as "4GiB" or in bytes; three quarters of the machine's, or of
               its control group's, by default. It changes no bit of the index
@@ -83,7 +86,9 @@ def build(
     started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)
     if not isinstance(source, Collection):
-        source = open_collection(source, format=format, on_error=on_error, data=data)
+        source = open_collection(
+            source, format=format, on_error=on_error, data=data, follow_links=follow_links
+        )
     collection = source
     report = progress or _silent
     budget = memory_budget(memory)

@@ -141,6 +141,52 @@ def test_a_folder_of_the_user_is_not_built_into(shell, cars, tmp_path):
 
 
 @pytest.fixture
+def notes(tmp_path):
+    """A folder of two texts, a link to another, and what is no text."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a.md", "b.txt", "c.html", "d.html", "e.pdf"):
+        (folder / name).write_text("Engines overheat.")
+    (tmp_path / "other.txt").write_text("Engines stall.")
+    (folder / "link.txt").symlink_to(tmp_path / "other.txt")
+    return folder
+
+
+def test_files_that_are_not_read_are_named_in_the_summary(shell, notes):
+    words = "4 files: 2 .html, 1 .pdf, 1 linked (first: c.html, e.pdf, link.txt)"
+    words += "; --follow-links reads those linked"
+    known = {"count": 4, "kinds": {".html": 2, ".pdf": 1, "linked": 1}}
+    build = ["klsa-index", "build", notes, "--name", "notes"]
+    for command in (build, ["klsa-index", "plan", notes]):
+        (line,) = (x for x in shell(*command).out.splitlines() if x.startswith("not read"))
+        assert line.split("  ")[-1].strip() == words
+        told = shell(*command, "--json").json["unread"]
+        assert {key: told[key] for key in known} == known
+        assert told["first"][".html"] == "c.html"
+
+
+def test_a_source_that_is_read_whole_says_nothing_of_it(shell, cars):
+    done = shell("klsa-index", "build", cars, "--name", "cars")
+    assert "not read" not in done.out
+    done = shell("klsa-index", "build", cars, "--name", "cars", "--json")
+    assert done.json["unread"] == {"count": 0, "kinds": {}, "first": {}}
+
+
+@pytest.mark.parametrize(("options", "found"), [([], 2), (["--follow-links"], 3)])
+def test_links_are_followed_when_asked(shell, notes, options, found):
+    build = ["klsa-index", "build", notes, "--name", "notes", "--json"]
+    assert shell(*build, *options).json["counts"]["documents"] == found
+    assert shell("klsa-index", "plan", notes, "--json", *options).json["sampled"] == found
+
+
+def test_more_kinds_than_can_be_named(shell, notes):
+    for kind in "fghijk":
+        (notes / f"x.{kind}").write_text("")
+    done = shell("klsa-index", "build", notes, "--name", "notes")
+    assert "10 files: 2 .html, 1 .f, 1 .g, 1 .h, 1 .i, 4 of other kinds (first:" in done.out
+
+
+@pytest.fixture
 def ten(tmp_path):
     """Another source, of one document."""
     path = tmp_path / "ten.jsonl"

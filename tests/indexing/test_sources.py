@@ -89,3 +89,12 @@ def test_a_collection_by_name_has_a_place_too(tmp_path):
     (tmp_path / "med" / "MED.REL").write_text("1 0 1 1\n")
     with pytest.raises(SettingsError, match="lies within the source"):
         build("med", name="it", home=tmp_path / "med" / "index", data=tmp_path)
+
+
+def test_links_in_a_folder_are_followed_when_asked(notes, tmp_path):
+    (tmp_path / "other.txt").write_text("Engines stall.")
+    (notes / "link.txt").symlink_to(tmp_path / "other.txt")
+    for links in (False, True):
+        index = build(notes, name="it", home=tmp_path / "index", follow_links=links)
+        assert len(index) == 1 + links
+        index.close()
