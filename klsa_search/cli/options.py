@@ -25,7 +25,7 @@ home_option = click.option(
     type=FOLDER,
     default=Path("index"),
     show_default=True,
-    help="Folder of the indexes.",
+    help="Folder of the indexes, apart from the folders they are made of.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
 json_file_option = click.option(
@@ -58,7 +58,7 @@ memory_option = click.option(
 
 
 def source_options(function: F) -> F:
-    """Decorate a command that reads a SOURCE with --format and --on-error."""
+    """Decorate a command that reads a SOURCE with --format, --on-error and --follow-links."""
     on_error = click.option(
         "--on-error",
         type=click.Choice(["stop", "skip"]),
@@ -72,7 +72,12 @@ def source_options(function: F) -> F:
         metavar="NAME",
         help="Format of SOURCE.  [default: its own]",
     )
-    return kind(on_error(function))
+    links = click.option(
+        "--follow-links",
+        is_flag=True,
+        help="Also read what links in a SOURCE folder lead to.",
+    )
+    return kind(on_error(links(function)))
 
 
 class FigurePath(click.Path):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import errno
 import gc
+import os
 import threading
 
 import numpy as np
@@ -54,6 +56,17 @@ def test_a_file_cut_short_is_named(length, tmp_path):
     path = tmp_path / "kept.npy"
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read"):
+        open_array(tmp_path, "kept")
+
+
+def test_too_many_open_files_are_no_damage(tmp_path, monkeypatch):
+    write_arrays(tmp_path, {"kept": np.ones(3, np.float32)})
+
+    def exhausted(*_, **__):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("pathlib.Path.open", exhausted)
+    with pytest.raises(OSError, match="Too many open files"):
         open_array(tmp_path, "kept")
 
 
