@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
@@ -11,21 +10,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-def _compiled_code() -> Path:
-    """A folder for compiled code that a change of any source leaves behind.
-
-    numba itself looks at the file of a function and not at what the function calls.
-    """
-    digest = hashlib.sha256()
-    for source in sorted((ROOT / "klsa_search").rglob("*.py")):
-        text = source.read_bytes()
-        if b"numba" in text or b"compiled" in text:
-            digest.update(text)
-    return ROOT / ".pytest_cache" / f"compiled-{digest.hexdigest()[:16]}"
-
-
 # Before anything imports numba, which reads it once; workers and subprocesses inherit it.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_compiled_code()))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"))
 
 
 @pytest.fixture(scope="session")

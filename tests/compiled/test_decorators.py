@@ -8,9 +8,9 @@ import sys
 import weakref
 
 import numpy as np
-from numba.core import caching
 
 from klsa_search.compiled import compiled
+from klsa_search.compiled.keeping import KeptCode
 
 
 def test_importing_compiles_nothing():
@@ -23,8 +23,7 @@ print([len(f.overloads) for f in vars(topk).values() if hasattr(f, "overloads")]
 
 
 def test_where_no_folder_can_be_written_to_each_process_compiles_for_itself(monkeypatch):
-    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
-    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [], raising=False)
+    monkeypatch.setattr(KeptCode, "_folders", lambda self: iter(()))
 
     @compiled
     def double(number):

@@ -1,10 +1,4 @@
-"""Functions compiled by numba: at their first call, kept on disk where that is possible.
-
-Compiled code is kept in `__pycache__` beside the source, else in the user's cache folder;
-`NUMBA_CACHE_DIR` names another. Where none of them can be written to, every process compiles for
-itself, some seconds at its first query. numba notices a change of the file a function stands in,
-not of the functions it calls: who works on compiled code empties the cache.
-"""
+"""How functions are marked to be compiled, and what compiling leaves behind."""
 
 from __future__ import annotations
 
@@ -15,6 +9,8 @@ from typing import Any, TypeVar, cast
 from numba import njit
 from numba.core import event
 from numba.extending import intrinsic as untyped_intrinsic
+
+from klsa_search.compiled.keeping import KeptCode
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,10 +41,9 @@ event.register("numba:compile", _Tidy())  # type: ignore[no-untyped-call]  # num
 def compiled(function: F) -> F:
     """Decorate a function to be compiled at its first call, to code that runs without the GIL."""
     _OURS.add(function)
-    try:
-        return cast(F, njit(function, nogil=True, cache=True))
-    except RuntimeError:  # "no locator available": there is no folder to keep it in
-        return cast(F, njit(function, nogil=True))
+    dispatcher = njit(function, nogil=True)
+    dispatcher._cache = KeptCode(dispatcher)  # where cache=True puts the one of numba
+    return cast(F, dispatcher)
 
 
 def inlined(function: F) -> F:
