@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from llvmlite.binding import ffi
 from numba import njit
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic as untyped_intrinsic
 
 from klsa_search.compiled.keeping import KeptCode
@@ -36,6 +39,28 @@ class _Tidy(event.Listener):
 
 _OURS: set[Callable[..., Any]] = set()
 event.register("numba:compile", _Tidy())  # type: ignore[no-untyped-call]  # numba has no types
+
+
+def _wait_for_compilers() -> None:
+    """Let no thread compile, or use LLVM at all, while the process forks: see `forks`."""
+    _compiler.acquire()
+    _llvm.__enter__()
+
+
+def _let_compilers_go_on() -> None:
+    _llvm.__exit__()
+    _compiler.release()
+
+
+_compiler: Any = global_compiler_lock  # numba has no types
+_llvm: Any = ffi.lib._lock
+if hasattr(os, "register_at_fork"):
+    # Registered after `forks` and so called before it: no lock of moments waits for a compiler.
+    os.register_at_fork(
+        before=_wait_for_compilers,
+        after_in_parent=_let_compilers_go_on,
+        after_in_child=_let_compilers_go_on,
+    )
 
 
 def compiled(function: F) -> F:

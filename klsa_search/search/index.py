@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from klsa_search.collection.model import Document
 from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError
 from klsa_search.expansion import top_z
+from klsa_search.lazily import lazily
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.engine import ExpandingEngine, Mix
 from klsa_search.search.parameters import Parameters, whole_number
@@ -239,7 +239,7 @@ class Index:
         own = parameters is self._defaults
         return self._own_mix if own else mix_of(self._snapshot, parameters)
 
-    @cached_property
+    @lazily
     def _own_mix(self) -> Mix:
         return mix_of(self._snapshot, self._defaults)
 
