@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
 from klsa_search.config import SearchSettings, Settings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
@@ -20,7 +21,9 @@ from klsa_search.kernel import DocumentKernel, Postings
 from klsa_search.kernel.bounds import bounds_of_arrays
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import Engine, ExpandingEngine
+from klsa_search.search.query import counts_of_texts
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS
+from klsa_search.store import DocumentReader
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.sparse import open_sparse
 
@@ -168,7 +171,7 @@ class Snapshot:
 
 
 def open_snapshot(
-    generation: Path, settings: Settings, analysed: Callable[[Positions], sparse.csr_array]
+    generation: Path, settings: Settings, analyzer: Analyzer, documents: DocumentReader
 ) -> Snapshot:
     """Map the arrays of a generation; `settings` are those it was built with.
 
@@ -202,7 +205,7 @@ def open_snapshot(
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         cut=cut,
         neighbour_count=settings.neighbours,
-        analysed=analysed,
+        analysed=partial(_analysed, documents, analyzer, vocabulary),
     )
     if cut is None:
         # Mapped now, so that who holds an index that is deleted goes on getting answers.
@@ -213,6 +216,13 @@ def open_snapshot(
 
 def _optional(generation: Path, name: str) -> Matrix | None:
     return open_array(generation, name) if has_array(generation, name) else None
+
+
+def _analysed(
+    reader: DocumentReader, analyzer: Analyzer, vocabulary: Vocabulary, positions: Positions
+) -> sparse.csr_array:
+    texts = ((document.title, document.text) for document in reader.at(positions))
+    return counts_of_texts(texts, analyzer, vocabulary)
 
 
 def _lengths(basis: Basis, eigenvalues: Eigenvalues) -> Scores:
