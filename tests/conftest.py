@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import socket
 from collections.abc import Iterator
@@ -14,21 +13,8 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).parent.parent
 
 
-def _compiled_code() -> Path:
-    """A folder for compiled code that a change of any source leaves behind.
-
-    numba itself looks at the file of a function and not at what the function calls.
-    """
-    digest = hashlib.sha256()
-    for source in sorted((ROOT / "klsa_search").rglob("*.py")):
-        text = source.read_bytes()
-        if b"numba" in text or b"compiled" in text:
-            digest.update(text)
-    return ROOT / ".pytest_cache" / f"compiled-{digest.hexdigest()[:16]}"
-
-
 # Before anything imports numba, which reads it once; workers and subprocesses inherit it.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_compiled_code()))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"))
 
 # How long an example takes says how busy the machine is. Each run tries others; one that fails is
 # printed so that it can be tried again.

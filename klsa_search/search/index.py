@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from scipy import sparse
 
 from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
 from klsa_search.collection.model import Document
 from klsa_search.config import SearchSettings
-from klsa_search.errors import QueryError
-from klsa_search.expansion import top_z
+from klsa_search.errors import StoreError
 from klsa_search.search.batch import in_parallel
-from klsa_search.search.engine import ExpandingEngine, Mix
 from klsa_search.search.parameters import Parameters, whole_number
-from klsa_search.search.query import QueryTerms, TermNumbers, counts_of_texts
-from klsa_search.search.rankers import RANKERS, USES
-from klsa_search.search.rankers.klsa import mix_of
+from klsa_search.search.rankers import USES
+from klsa_search.search.ranking import Ranking
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.search.snippet import snippet
@@ -33,7 +27,8 @@ class Index:
     """One generation of an index, opened; immutable, and safe to share between threads.
 
     Arrays are memory-mapped, so opening costs the vocabulary and little more. `ranker`, `alpha`,
-    `z` and `dimensions` of each call default to the settings the index was built with.
+    `z` and `dimensions` of each call default to the settings the index was built with. StoreError
+    from every call but the length once it is closed.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -47,10 +42,14 @@ class Index:
         self._defaults = SearchSettings(
             **{name: getattr(self.settings, name) for name in SearchSettings.model_fields}
         )
-        self._snapshot = open_snapshot(generation, self.settings, self._analysed)
-        self._numbers = TermNumbers(self.analyzer, self._snapshot.vocabulary)
-        self._documents = DocumentReader(generation)
-        self._parameters = Parameters(self.name, self._defaults, self._snapshot)
+        documents = DocumentReader(generation)
+        snapshot = open_snapshot(generation, self.settings, self.analyzer, documents)
+        self._held: _Opened | None = _Opened(
+            snapshot,
+            Ranking(snapshot, self.analyzer, self._defaults),
+            Parameters(self.name, self._defaults, snapshot),
+            documents,
+        )
 
     def __len__(self) -> int:
         """N, the number of documents."""
@@ -68,8 +67,10 @@ class Index:
         parameters  fields of `SearchSettings`: `ranker`, `alpha`, `z`, `spectral`, ...
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
-        chosen = self._parameters.checked(parameters)
-        return self._scores(query, chosen, self._parameters.dimensions(dimensions, chosen))
+        opened = self._opened()
+        chosen = opened.parameters.checked(parameters)
+        used = opened.parameters.dimensions(dimensions, chosen)
+        return opened.ranking.scores(query, chosen, used)
 
     def rank(
         self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
@@ -78,9 +79,11 @@ class Index:
 
         Only documents with a score above 0; ties by document order. See `scores`.
         """
+        opened = self._opened()
         k = whole_number("k", k)
-        chosen = self._parameters.checked(parameters)
-        return self._best(query, k, chosen, self._parameters.dimensions(dimensions, chosen))
+        chosen = opened.parameters.checked(parameters)
+        used = opened.parameters.dimensions(dimensions, chosen)
+        return opened.ranking.best(query, k, chosen, used)
 
     def rank_many(
         self,
@@ -96,21 +99,13 @@ class Index:
         With the ranker bm25, and by default where D is cut, the threads work at the same time, in
         code that needs no GIL.
         """
+        opened = self._opened()
         k = whole_number("k", k)
-        chosen = self._parameters.checked(parameters)
-        used = self._parameters.dimensions(dimensions, chosen)
+        chosen = opened.parameters.checked(parameters)
+        used = opened.parameters.dimensions(dimensions, chosen)
 
         def work(some: Sequence[str]) -> list[tuple[Positions, Scores]]:
-            if chosen.ranker == "bm25":
-                return self._snapshot.engine.best_of_many(map(self._terms, some), k)
-            engine = self._candidates(chosen)
-            if engine is not None:
-                found = engine.best_of_many(map(self._terms, some), k, self._mix(chosen))
-                return [
-                    answer or self._by_scores(query, k, chosen, used)
-                    for query, answer in zip(some, found, strict=True)
-                ]
-            return [self._best(query, k, chosen, used) for query in some]
+            return opened.ranking.best_of_many(some, k, chosen, used)
 
         return in_parallel(work, queries, whole_number("threads", threads))
 
@@ -118,18 +113,11 @@ class Index:
         self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
     ) -> Results:
         """Return the k best documents with titles, snippets and metadata. See `rank`."""
+        opened = self._opened()
         k = whole_number("k", k)
-        chosen = self._parameters.checked(parameters)
-        used = self._parameters.dimensions(dimensions, chosen)
-        if chosen.ranker == "bm25" or self._candidates(chosen) is not None:
-            positions, values = self._best(query, k, chosen, used)
-            # Every impact is above 0, so a document that holds a term is a match.
-            total = self._snapshot.bm25.matches(QueryTerms.of(self._terms(query)).numbers)
-            total = max(total, len(positions))
-        else:
-            scores = self._scores(query, chosen, used)
-            positions, values = top_z(scores, k)
-            total = int(np.count_nonzero(scores > 0))
+        chosen = opened.parameters.checked(parameters)
+        used = opened.parameters.dimensions(dimensions, chosen)
+        positions, values, total = opened.ranking.best_and_total(query, k, chosen, used)
         terms = set(self.analyzer.terms(query))
         hits = tuple(
             Hit(
@@ -141,7 +129,7 @@ class Index:
                 metadata=document.metadata,
             )
             for rank, (document, score) in enumerate(
-                zip(self._documents.at(positions), values, strict=True), start=1
+                zip(opened.documents.at(positions), values, strict=True), start=1
             )
         )
         known = {**chosen.model_dump(), "dimensions": used}
@@ -171,28 +159,29 @@ class Index:
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Return the document of that id as it was indexed; DocumentNotFound."""
-        return self._documents.get(id)
+        return self._opened().documents.get(id)
 
     def ids(self, positions: Iterable[int] | None = None) -> list[str]:
         """Ids of the documents at these positions, or of all, in document order."""
-        return self._documents.all_ids() if positions is None else self._documents.ids(positions)
+        documents = self._opened().documents
+        return documents.all_ids() if positions is None else documents.ids(positions)
 
     @property
     def snapshot(self) -> Snapshot:
         """The arrays of the index: what a room above reads its documents and terms from."""
-        return self._snapshot
+        return self._opened().snapshot
 
     def positions(self, ids: Iterable[str]) -> list[int]:
         """Positions of the documents of these ids, in their order; DocumentNotFound."""
-        return self._documents.positions(ids)
+        return self._opened().documents.positions(ids)
 
     def documents(self, positions: Iterable[int]) -> list[Document]:
         """Documents at these positions, in their order, as they were indexed."""
-        return self._documents.at(positions)
+        return self._opened().documents.at(positions)
 
     def parameters(self, **given: Any) -> SearchSettings:
         """Fill up parameters of a search by the index's own; QueryError for what it refuses."""
-        return self._parameters.checked(given)
+        return self._opened().parameters.checked(given)
 
     def warm_up(self) -> None:
         """Compile what the first queries would wait for: half a minute, or 0.3 s from the cache."""
@@ -201,50 +190,29 @@ class Index:
             self.rank_many([""], ranker=ranker)
 
     def close(self) -> None:
-        """Close the document store; the index is of no use afterwards."""
-        self._documents.close()
+        """Let go of all files and memory; any call afterwards is refused with a StoreError.
 
-    def _terms(self, query: str) -> list[int]:
-        if not isinstance(query, str):
-            raise QueryError(f"query = {query!r}: a text is needed", field="query")
-        return self._numbers.of(query)
+        A call that another thread is in keeps its arrays until it ends; one that has not yet read
+        its documents is refused there.
+        """
+        opened, self._held = self._held, None
+        if opened is not None:
+            opened.documents.close()
 
-    def _scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
-        terms = QueryTerms.of(self._terms(query))
-        return RANKERS[parameters.ranker](self._snapshot, terms, parameters, dimensions)
+    def _opened(self) -> _Opened:
+        opened = self._held
+        if opened is None:
+            raise StoreError(
+                f"index {self.name} was closed: open it again with open_index({self.path.parent!s})"
+            )
+        return opened
 
-    def _best(
-        self, query: str, k: int, parameters: SearchSettings, dimensions: int
-    ) -> tuple[Positions, Scores]:
-        if parameters.ranker == "bm25":
-            return self._snapshot.engine.best(self._terms(query), k)
-        engine = self._candidates(parameters)
-        if engine is not None:
-            answer = engine.best(self._terms(query), k, self._mix(parameters))
-            if answer is not None:
-                return answer
-        return self._by_scores(query, k, parameters, dimensions)
 
-    def _by_scores(
-        self, query: str, k: int, parameters: SearchSettings, dimensions: int
-    ) -> tuple[Positions, Scores]:
-        return top_z(self._scores(query, parameters, dimensions), k)
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What every call holds on to until it ends, whoever closes the index meanwhile."""
 
-    def _candidates(self, parameters: SearchSettings) -> ExpandingEngine | None:
-        """Return the engine of a cut D where it answers, else None."""
-        asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not parameters.exact
-        return self._snapshot.expanding if asked else None
-
-    def _mix(self, parameters: SearchSettings) -> Mix:
-        own = parameters is self._defaults
-        return self._own_mix if own else mix_of(self._snapshot, parameters)
-
-    @cached_property
-    def _own_mix(self) -> Mix:
-        return mix_of(self._snapshot, self._defaults)
-
-    def _analysed(self, positions: Positions) -> sparse.csr_array:
-        """f(t,d) of some documents, from their text: (n, V)."""
-        documents = self._documents.at(positions)
-        texts = ((document.title, document.text) for document in documents)
-        return counts_of_texts(texts, self.analyzer, self._snapshot.vocabulary)
+    snapshot: Snapshot
+    ranking: Ranking
+    parameters: Parameters
+    documents: DocumentReader

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
 from klsa_search.config import SearchSettings, Settings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
@@ -18,8 +19,11 @@ from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
 from klsa_search.features import Vocabulary
 from klsa_search.kernel import DocumentKernel, Postings
 from klsa_search.kernel.bounds import bounds_of_arrays
+from klsa_search.lazily import lazily
 from klsa_search.search.engine import Engine, ExpandingEngine
+from klsa_search.search.query import counts_of_texts
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS
+from klsa_search.store import DocumentReader
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.sparse import open_sparse
 
@@ -57,7 +61,7 @@ class Snapshot:
         """N, the number of documents."""
         return self.bm25.size
 
-    @cached_property
+    @lazily
     def kernel(self) -> DocumentKernel:
         """The document kernel, opened when a spectral function first asks for its tail."""
         if self.cut is not None:
@@ -69,7 +73,7 @@ class Snapshot:
             mean,
         )
 
-    @cached_property
+    @lazily
     def expanding(self) -> ExpandingEngine | None:
         """The engine of the default ranking where D is cut."""
         if self.cut is None:
@@ -79,7 +83,7 @@ class Snapshot:
             self.neighbour_count,
         )  # fmt: skip
 
-    @cached_property
+    @lazily
     def neighbours(self) -> sparse.csr_array | None:
         """W, what is near each document, with shares of sum 1: (N, N); None if it was not built."""
         if self.cut is not None:
@@ -88,7 +92,7 @@ class Snapshot:
             return open_sparse(self.generation, "neighbours", len(self))
         return None
 
-    @cached_property
+    @lazily
     def latent(self) -> LatentSpace | None:
         """The latent space, if it was built."""
         if self.cut is not None:
@@ -100,23 +104,23 @@ class Snapshot:
             open_array(self.generation, "latent_terms"),
         )
 
-    @cached_property
+    @lazily
     def tfidf(self) -> Postings:
         """Postings of LSI's inner product; not where D is cut."""
         weights = open_array(self.generation, "postings_tfidf")
         return Postings(self.bm25.starts, self.bm25.documents, weights, len(self))
 
-    @cached_property
+    @lazily
     def lsi(self) -> Basis:
         """U of the log-tf·idf features: (N, k) float32; not where D is cut."""
         return open_array(self.generation, "lsi_eigenvectors")
 
-    @cached_property
+    @lazily
     def lsi_eigenvalues(self) -> Eigenvalues:
         """Their eigenvalues: (k,)."""
         return open_array(self.generation, "lsi_eigenvalues")
 
-    @cached_property
+    @lazily
     def _forward(self) -> sparse.csr_array:
         return open_sparse(self.generation, "forward", len(self.vocabulary))
 
@@ -130,16 +134,16 @@ class Snapshot:
             return self._lsi_lengths
         return _lengths(self.lsi[:, :dimensions], self.lsi_eigenvalues[:dimensions])
 
-    @cached_property
+    @lazily
     def _lsi_lengths(self) -> Scores:
         return _lengths(self.lsi, self.lsi_eigenvalues)
 
-    @cached_property
+    @lazily
     def slope(self) -> float:
         """S of a cut D = s · K."""
         return self._factors(*self.expansion_key, len(self.eigenvalues)).slope
 
-    @cached_property
+    @lazily
     def mean_square(self) -> float:
         """‖μ‖² of a cut D's features."""
         return self.cut.mean_square if self.cut is not None else 0.0
@@ -167,7 +171,7 @@ class Snapshot:
 
 
 def open_snapshot(
-    generation: Path, settings: Settings, analysed: Callable[[Positions], sparse.csr_array]
+    generation: Path, settings: Settings, analyzer: Analyzer, documents: DocumentReader
 ) -> Snapshot:
     """Map the arrays of a generation; `settings` are those it was built with.
 
@@ -201,7 +205,7 @@ def open_snapshot(
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         cut=cut,
         neighbour_count=settings.neighbours,
-        analysed=analysed,
+        analysed=partial(_analysed, documents, analyzer, vocabulary),
     )
     if cut is None:
         # Mapped now, so that who holds an index that is deleted goes on getting answers.
@@ -212,6 +216,13 @@ def open_snapshot(
 
 def _optional(generation: Path, name: str) -> Matrix | None:
     return open_array(generation, name) if has_array(generation, name) else None
+
+
+def _analysed(
+    reader: DocumentReader, analyzer: Analyzer, vocabulary: Vocabulary, positions: Positions
+) -> sparse.csr_array:
+    texts = ((document.title, document.text) for document in reader.at(positions))
+    return counts_of_texts(texts, analyzer, vocabulary)
 
 
 def _lengths(basis: Basis, eigenvalues: Eigenvalues) -> Scores:

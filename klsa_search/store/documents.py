@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +14,7 @@ from sqlite_utils import Database
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
+from klsa_search.forks import lock_free_in_children
 
 DOCUMENTS = "documents.db"
 
@@ -91,18 +92,17 @@ class DocumentReader:
     """Reads documents by position or id; safe to share between threads.
 
     One connection, opened once, so that a generation can be removed under a reader that holds it.
-    IndexDamaged where the file cannot be opened or read.
+    SQLite lets none be carried over a fork: a child opens its own when it first reads, and needs
+    the file for that. IndexDamaged where the file cannot be opened or read, StoreError where it is
+    closed or not there for a child.
     """
 
     def __init__(self, generation: Path) -> None:
         self._path = generation / DOCUMENTS
-        address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
-        try:
-            connection = sqlite3.connect(address, uri=True, check_same_thread=False)
-        except sqlite3.DatabaseError as error:
-            raise self._damage(error) from error
-        self._database = Database(connection)
-        self._lock = threading.Lock()
+        self._lock = lock_free_in_children()  # nobody is within SQLite while the process forks
+        with self._lock:
+            self._database: Database | None = self._connected()
+            self._file = self._identity()
 
     def at(self, positions: Iterable[int]) -> list[Document]:
         """Documents at the positions, in their order. Cost: one look-up each."""
@@ -142,7 +142,9 @@ class DocumentReader:
     def close(self) -> None:
         """Close the connection; the reader is of no use afterwards."""
         with self._lock:
-            self._database.conn.close()
+            if self._database is not None:
+                self._database.conn.close()
+                self._database = None
 
     def _rows(self, columns: str, positions: Sequence[int]) -> dict[int, tuple[Any, ...]]:
         rows: dict[int, tuple[Any, ...]] = {}
@@ -154,11 +156,42 @@ class DocumentReader:
         return rows
 
     def _fetch(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        with self._lock:
+            database = self._own()
+            try:
+                return list(database.execute(statement, values).fetchall())
+            except sqlite3.DatabaseError as error:
+                raise self._damage(error) from error
+
+    def _own(self) -> Database:
+        """Return the connection of this process."""
+        if self._database is None:
+            raise StoreError(f"{self._path} was closed: open the index again")
+        if self._process != os.getpid():
+            if self._identity() != self._file:
+                raise StoreError(
+                    f"{self._path} was removed or replaced since this process was forked: "
+                    "open the index again"
+                )
+            self._database.conn.close()
+            self._database = self._connected()
+        return self._database
+
+    def _connected(self) -> Database:
+        address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
+        self._process = os.getpid()
         try:
-            with self._lock:
-                return list(self._database.execute(statement, values).fetchall())
+            return Database(sqlite3.connect(address, uri=True, check_same_thread=False))
         except sqlite3.DatabaseError as error:
             raise self._damage(error) from error
+
+    def _identity(self) -> tuple[int, ...] | None:
+        """Tell the file from any other that may stand in its place; None where there is none."""
+        try:
+            file = self._path.stat()
+        except OSError:
+            return None
+        return file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns
 
     def _damage(self, error: sqlite3.DatabaseError) -> IndexDamaged:
         return IndexDamaged(

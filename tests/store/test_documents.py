@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.store import DocumentReader, DocumentWriter
 from klsa_search.store.documents import DOCUMENTS
+from tests.forked import another_thread, in_child
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 metadata = st.dictionaries(
@@ -27,7 +29,7 @@ def stored(path, documents):
     return DocumentReader(path)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(contents=st.lists(st.tuples(text, text, metadata), max_size=8))
 def test_what_goes_in_comes_out(tmp_path_factory, contents):
     documents = [
@@ -99,3 +101,41 @@ def test_a_folder_that_lets_nothing_in_is_named(tmp_path):
 def test_a_store_that_cannot_be_opened_is_damage(tmp_path):
     with pytest.raises(IndexDamaged, match=r"documents\.db cannot be read .*check its mode"):
         DocumentReader(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_forked_child_reads_over_a_connection_of_its_own(tmp_path):
+    documents = [Document(id=str(number), text="wing " * number) for number in range(300)]
+    reader = stored(tmp_path, documents)
+
+    def work():
+        assert reader.at(range(300)) == documents
+        assert reader.get("7") == documents[7]
+
+    with another_thread(lambda: reader.at(range(300))):
+        assert [in_child(work) for _ in range(10)] == [0] * 10
+    work()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_forked_child_says_that_the_file_is_no_longer_there(tmp_path, replaced):
+    reader = stored(tmp_path, [Document(id="a", text="of old")])
+    (tmp_path / DOCUMENTS).unlink()
+    if replaced:
+        stored(tmp_path, [Document(id="a", text="of new")])
+
+    def work():
+        with pytest.raises(StoreError, match="removed or replaced since this process was forked"):
+            reader.get("a")
+
+    assert in_child(work) == 0
+    assert reader.get("a").text == "of old"
+
+
+def test_a_closed_reader_says_so(tmp_path):
+    reader = stored(tmp_path, [])
+    reader.close()
+    reader.close()
+    with pytest.raises(StoreError, match=r"documents\.db was closed"):
+        reader.all_ids()
