@@ -65,7 +65,10 @@ def _listen(host: str, port: int) -> socket.socket:
     """Take the address, so that it is ours before it is announced."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
+        made = socket.create_server(address[:2], family=family, backlog=2048)
+        # The same with TCP as its protocol, where create_server leaves 0. asyncio sets TCP_NODELAY
+        # on TCP alone, and without it an answer on a kept connection waits 45 ms for the client.
+        return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, made.detach())
     except socket.gaierror as failure:
         raise click.BadParameter(
             f"{host!r} cannot be found ({failure.strerror}): give a name or an address of this "

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import re
 import signal
@@ -9,7 +10,7 @@ from urllib.request import urlopen
 import pytest
 
 from klsa_search.cli.frame import run
-from klsa_search.cli.serve import serve
+from klsa_search.cli.serve import _listen, serve
 from klsa_search.indexing import build
 from tests.waiting import wait_until
 
@@ -66,6 +67,29 @@ def test_serves_until_it_is_stopped(home, kind):
             assert server.stderr.read() == ""
         finally:
             server.kill()
+
+
+def test_small_answers_are_sent_at_once():
+    """What asyncio accepts from the listener has TCP_NODELAY."""
+    accepted = []
+
+    class Accepting(asyncio.Protocol):
+        def connection_made(self, transport):
+            connection = transport.get_extra_info("socket")
+            accepted.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            transport.close()
+
+    async def accept():
+        with _listen("127.0.0.1", 0) as listener:
+            server = await asyncio.get_running_loop().create_server(Accepting, sock=listener)
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            assert await reader.read() == b""
+            writer.close()
+            server.close()
+
+    asyncio.run(accept())
+    assert accepted != [0]
+    assert len(accepted) == 1
 
 
 def test_home_without_an_index(capsys, tmp_path):
