@@ -44,7 +44,8 @@ def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -
 
     A generation never changes, so even a new α is a new one, made by `build` like any other: what
     depends on a setting is made again, and the manifest's settings and fingerprint are those of an
-    index built that way in the first place. `index` stays open, and whole until the next build.
+    index built that way in the first place. `index` stays open, and whole until the build after
+    this one is done.
 
     Cost: that of `build`. SettingsError; StoreError if the index has been replaced meanwhile.
     """

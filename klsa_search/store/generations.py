@@ -50,7 +50,7 @@ def new_generation(path: Path) -> Iterator[Path]:
     StoreError if the path holds something that is no index, or is being changed by another.
     """
     refuse_foreign(path)
-    made = [folder for folder in (path, path.parent) if not folder.is_dir()]
+    made = [folder for folder in (path, *path.parents) if not folder.is_dir()]
     try:
         path.mkdir(parents=True, exist_ok=True)
         with alone(path), _marked(path):

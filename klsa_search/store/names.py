@@ -19,12 +19,12 @@ DELETED = ".CURRENT.klsa-deleted"
 NEW, GONE = "klsa-new", "klsa-gone"
 HALF_DONE = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def index_path(home: Path, name: str) -> Path:
     """Folder of an index; SettingsError for a name that is no plain file name."""
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise SettingsError(
             f"name = {name!r}: an index name is 1 to 100 letters, digits, '.', '_' or '-', "
             "and begins with a letter or a digit",

@@ -24,7 +24,7 @@ from klsa_search.store.marking import (
     remove_empty,
     sweep,
 )
-from klsa_search.store.names import CURRENT, DELETED, LOCK, MARKER
+from klsa_search.store.names import CURRENT, DELETED, LOCK, MARKER, NAME
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,8 @@ def _has_current(path: Path) -> bool:
     try:
         (path / CURRENT).lstat()
     except PermissionError:
-        return True  # to be told what is wrong with it, by who opens it
+        # To be told what is wrong with it, by who opens it; lost+found is no index, and closed.
+        return bool(NAME.fullmatch(path.name))
     except OSError:
         return False
     return True

@@ -63,8 +63,8 @@ def test_an_empty_folder_can_become_an_index_and_is_empty_again_if_that_fails(tm
     assert content(path) == "one"
 
 
-def test_a_home_that_a_failed_build_made_goes_with_it(tmp_path):
-    with pytest.raises(RuntimeError), new_generation(tmp_path / "home" / "a"):
+def test_the_folders_that_a_failed_build_made_go_with_it(tmp_path):
+    with pytest.raises(RuntimeError), new_generation(tmp_path / "deep" / "home" / "a"):
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
 

@@ -149,6 +149,21 @@ def test_a_failing_build_killed_at_any_step_of_its_cleaning_up(monkeypatch, prep
         assert has(path, mine)
 
 
+def test_a_failing_first_build_killed_at_any_step_of_its_cleaning_up(monkeypatch, tmp_path):
+    def failing(path):
+        with pytest.raises(RuntimeError), new_generation(path):
+            raise RuntimeError
+
+    def prepare(name):
+        return tmp_path / name / "home" / "a", set()
+
+    for path, _, tried in each_step(monkeypatch, prepare, failing, (None,)):
+        left = list(path.parent.parent.parent.glob(f"{path.parent.parent.name}/*"))
+        write(path, "one")
+        assert held(path) == "one", tried
+    assert left == []  # by the last one, which was not killed
+
+
 def test_going_back_killed_at_any_step(monkeypatch, prepared):
     for path, mine, tried in each_step(monkeypatch, prepared, rollback, ("one", "two")):
         rollback(path, "000002")

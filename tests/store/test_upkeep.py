@@ -45,6 +45,7 @@ def test_deleting_and_listing(tmp_path):
 
 def test_an_index_that_cannot_be_looked_into_is_listed(tmp_path, monkeypatch):
     path = written(tmp_path / "a", "one")
+    (tmp_path / "lost+found").mkdir()
     lstat = os.lstat
 
     def refused(entry, **options):
