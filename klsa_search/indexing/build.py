@@ -23,7 +23,7 @@ from klsa_search.indexing.weighing import weigh
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum
-from klsa_search.store import current_generation, index_path, read_manifest
+from klsa_search.store import current_generation, index_path, note_checked, read_manifest
 from klsa_search.store.generations import CURRENT, describe_files, new_generation, seal
 from klsa_search.store.manifest import (
     FORMAT_VERSION,
@@ -107,6 +107,7 @@ def build(
             files=describe_files(generation),
         )
         seal(generation, manifest)
+        note_checked(generation, manifest)
     return Index(generation)
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, SettingsError, StoreError
+from klsa_search.store.checked import check_again
 from klsa_search.store.manifest import MANIFEST, FileEntry, Manifest, read_manifest, sha256_of
 
 CURRENT = "CURRENT"
@@ -143,12 +144,7 @@ def verify(path: Path) -> Manifest:
     generation = current_generation(path)
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
-    for name, entry in manifest.files.items():
-        if sha256_of(generation / name) != entry.sha256:
-            raise IndexDamaged(
-                f"{generation / name} has changed since it was built: "
-                "rebuild the index with klsa-index build"
-            )
+    check_again(generation, manifest)
     return manifest
 
 

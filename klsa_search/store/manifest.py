@@ -95,7 +95,7 @@ def read_manifest(generation: Path) -> Manifest:
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
         version = raw["format_version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise IndexDamaged(
             f"{path} cannot be read ({error}): rebuild the index with klsa-index build"
         ) from error
