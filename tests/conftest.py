@@ -15,6 +15,8 @@ ROOT = Path(__file__).parent.parent
 
 # Before anything imports numba, which reads it once; workers and subprocesses inherit it.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"))
+# What is kept in the cache folder of whoever runs the tests stays as it is.
+os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "user")
 
 # How long an example takes says how busy the machine is. Each run tries others; one that fails is
 # printed so that it can be tried again.

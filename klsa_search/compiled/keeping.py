@@ -17,6 +17,7 @@ import re
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,7 +100,8 @@ class KeptCode(_Cache):
                 fresh.write_bytes(hashlib.sha256(content).digest() + content)
                 fresh.replace(folder / name)  # in one step: a reader sees all of it or nothing
             except OSError:
-                fresh.unlink(missing_ok=True)
+                with suppress(OSError):
+                    fresh.unlink()
                 continue
             self._remove(folder, but=name.rpartition("-")[0])
             return

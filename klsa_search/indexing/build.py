@@ -26,7 +26,7 @@ from klsa_search.indexing.weighing import weigh
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum
-from klsa_search.store import index_path
+from klsa_search.store import index_path, note_checked
 from klsa_search.store.generations import describe_files, new_generation, seal
 from klsa_search.store.manifest import (
     FORMAT_VERSION,
@@ -126,6 +126,7 @@ def build(
             source_path=address(collection),
         )
         seal(generation, manifest)
+        note_checked(generation, manifest)
     return Index(generation)
 
 

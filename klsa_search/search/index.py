@@ -19,16 +19,17 @@ from klsa_search.search.ranking import Ranking
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.search.snippet import snippet
-from klsa_search.store import DocumentReader, read_manifest
+from klsa_search.store import DocumentReader, check_once, read_manifest
 from klsa_search.store.generations import check_sizes
 
 
 class Index:
     """One generation of an index, opened; immutable, and safe to share between threads.
 
-    Arrays are memory-mapped, so opening costs the vocabulary and little more. `ranker`, `alpha`,
-    `z` and `dimensions` of each call default to the settings the index was built with. StoreError
-    from every call but the length once it is closed.
+    Arrays are memory-mapped, so opening costs the vocabulary and little more, once all files were
+    found to be what was built: see `open_index`. `ranker`, `alpha`, `z` and `dimensions` of each
+    call default to the settings the index was built with. StoreError from every call but the
+    length once it is closed.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -37,6 +38,7 @@ class Index:
         self.generation = generation.name
         self.manifest = read_manifest(generation)
         check_sizes(generation, self.manifest)
+        check_once(generation, self.manifest)
         self.settings = self.manifest.checked_settings()
         self.analyzer = Analyzer(self.settings)
         self._defaults = SearchSettings(

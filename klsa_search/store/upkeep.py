@@ -6,8 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.store.current import Current, current_generation, next_step, write_current
+from klsa_search.errors import StoreError
+from klsa_search.store.checked import check_again
+from klsa_search.store.current import Current, current_generation, write_current
 from klsa_search.store.files import sync, write_fresh
 from klsa_search.store.generations import (
     alone,
@@ -16,7 +17,7 @@ from klsa_search.store.generations import (
     named,
     sealed_generations,
 )
-from klsa_search.store.manifest import Manifest, read_manifest, sha256_of
+from klsa_search.store.manifest import Manifest, read_manifest
 from klsa_search.store.marking import (
     is_index,
     mark_index,
@@ -53,10 +54,7 @@ def verify(path: Path) -> Manifest:
     generation = current_generation(path)
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
-    for name, entry in manifest.files.items():
-        if sha256_of(generation / name) != entry.sha256:
-            step = next_step(path, besides=generation.name)
-            raise IndexDamaged(f"{generation / name} has changed since it was built: {step}")
+    check_again(generation, manifest)
     return manifest
 
 

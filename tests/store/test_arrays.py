@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from klsa_search.errors import IndexDamaged
-from klsa_search.store.arrays import open_array, write_arrays
+from klsa_search.store.arrays import VOCABULARY, open_array, read_vocabulary, write_arrays
 
 
 @pytest.mark.parametrize("kind", ["<f4", "<f8", "<i4", "<i8", "<u4", "|i1", "|u1", "|b1"])
@@ -46,8 +46,15 @@ def test_a_file_that_is_no_array_is_named(old, new, tmp_path):
     held = path.read_bytes()
     assert old in held
     path.write_bytes(held.replace(old, new, 1))
-    with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read .*klsa-index build"):
+    with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read .*klsa-index build") as told:
         open_array(tmp_path, "kept")
+    assert "\n" not in told.value.message
+
+
+def test_terms_that_are_no_text_are_named(tmp_path):
+    (tmp_path / VOCABULARY).write_bytes(b"\xff" * 20)
+    with pytest.raises(IndexDamaged, match=r"vocabulary\.txt cannot be read .*: rebuild"):
+        read_vocabulary(tmp_path)
 
 
 @pytest.mark.parametrize("length", [0, 5, 9, 40, 130])

@@ -103,6 +103,12 @@ def test_a_store_that_cannot_be_opened_is_damage(tmp_path):
         DocumentReader(tmp_path)
 
 
+def test_a_file_that_is_no_store_is_damage(tmp_path):
+    (tmp_path / DOCUMENTS).write_bytes(b"\xff" * 8192)
+    with pytest.raises(IndexDamaged, match=r"documents\.db cannot be read .*rebuild"):
+        DocumentReader(tmp_path).all_ids()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_forked_child_reads_over_a_connection_of_its_own(tmp_path):
     documents = [Document(id=str(number), text="wing " * number) for number in range(300)]
