@@ -19,13 +19,18 @@ _MOMENT = 1.0
 """Seconds before the signal from which on a request may come too late."""
 
 
-def run(folder: Path, *, requests: int = 2000, documents: int = 1500) -> list[Tally]:
-    """Ask at twice the capacity, /health meanwhile; then again, and end the service amid that."""
+def run(
+    folder: Path, *, requests: int = 2000, documents: int = 1500, measured: float = 10
+) -> list[Tally]:
+    """Ask at twice the capacity, /health meanwhile; then again, and end the service amid that.
+
+    measured  seconds in which the capacity is found
+    """
     place = Place(folder / "load", "whole", documents)
     call(place.do, "old").given().expect_done()
     path = f"/search?index={NAME}&q=shared1+shared2+shared3+boat1+wing2&k={documents}"
     with Server(place.home) as server:
-        rate = 2 * asyncio.run(_capacity(server.port, path))
+        rate = 2 * asyncio.run(_capacity(server.port, path, measured))
         load, health = asyncio.run(_overload(server.port, path, rate, requests))
         ending, signalled = asyncio.run(_end(server, path, rate))
         code = server.left(_BOUND)
@@ -37,13 +42,14 @@ def run(folder: Path, *, requests: int = 2000, documents: int = 1500) -> list[Ta
         ]
 
 
-async def _capacity(port: int, path: str) -> float:
-    """Requests a second that eight get answered who ask in turn."""
+async def _capacity(port: int, path: str, seconds: float) -> float:
+    """Requests a second that eight get answered who ask in turn, once it is warm."""
+    await asyncio.gather(*(ask(port, path) for _ in range(8)))
     begun, done = time.monotonic(), 0
 
     async def in_turn() -> None:
         nonlocal done
-        while time.monotonic() < begun + 3:
+        while time.monotonic() < begun + seconds:
             done += (await ask(port, path)).outcome == 200
 
     await asyncio.gather(*(in_turn() for _ in range(8)))
