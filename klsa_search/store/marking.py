@@ -53,7 +53,7 @@ def refuse_foreign(path: Path) -> None:
         return
     if not path.is_dir():
         fact = "is there and is no folder"
-    elif any(not _is_bare_lock(entry) for entry in path.iterdir()):
+    elif any(not (_is_bare_lock(entry) or _is_half_mark(entry)) for entry in path.iterdir()):
         fact = "is there and is not an index"
     else:
         return
@@ -66,6 +66,8 @@ def mark_index(path: Path) -> bool:
     """Mark a folder as an index; False if it is marked."""
     if _is_marked(path, _INDEX):
         return False
+    if _is_half_mark(path / MARKER):
+        (path / MARKER).unlink()
     _mark(path, _INDEX)
     return True
 
@@ -158,8 +160,20 @@ def _is_bare_lock(entry: Path) -> bool:
     return entry.name == LOCK and is_real(entry, stat.S_IFREG) and entry.lstat().st_size == 0
 
 
+def _is_half_mark(entry: Path) -> bool:
+    """Say whether it is the beginning of a mark that a process left which could not write it."""
+    if entry.name != MARKER or not is_real(entry, stat.S_IFREG):
+        return False
+    whole, found = _text_of_mark(_INDEX).encode(), read_regular(entry, 1000)
+    return len(found) < len(whole) and whole.startswith(found)
+
+
 def _mark(folder: Path, kind: str) -> None:
-    write_fresh(folder / MARKER, f"{kind}\n\n{_NOTES[kind]}\n")
+    write_fresh(folder / MARKER, _text_of_mark(kind))
+
+
+def _text_of_mark(kind: str) -> str:
+    return f"{kind}\n\n{_NOTES[kind]}\n"
 
 
 def _is_marked(folder: Path, kind: str) -> bool:

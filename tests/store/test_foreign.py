@@ -7,8 +7,9 @@ import os
 import pytest
 
 from klsa_search.errors import IndexNotFound, StoreError
-from klsa_search.store import delete_index, indexes_in
+from klsa_search.store import delete_index, indexes_in, is_index
 from klsa_search.store.generations import new_generation
+from klsa_search.store.names import MARKER
 
 from .worlds import as_first_release, content, files_below, folders, write
 
@@ -193,3 +194,23 @@ def test_no_name_beside_an_index_is_taken_by_its_deletion(tmp_path):
     assert files_below(tmp_path / ".a.deleted") == mine
     with pytest.raises(IndexNotFound):
         delete_index(tmp_path / "a")
+
+
+@pytest.mark.parametrize("left", [b"", b"klsa-search", b"klsa-search index"])
+def test_a_mark_that_could_not_be_written_bars_nobody(left, tmp_path):
+    """A process that died, or found the disk full, while it wrote the first file of an index."""
+    path = tmp_path / "a"
+    path.mkdir()
+    (path / MARKER).write_bytes(left)
+    with new_generation(path) as generation:
+        assert generation.is_dir()
+    assert is_index(path)
+
+
+def test_a_file_of_that_name_that_is_not_ours_stays(tmp_path):
+    path = tmp_path / "a"
+    path.mkdir()
+    (path / MARKER).write_text("my own notes")
+    with pytest.raises(StoreError, match="is not an index"), new_generation(path):
+        pass
+    assert (path / MARKER).read_text() == "my own notes"
