@@ -6,7 +6,7 @@ import errno
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +19,7 @@ from klsa_search.errors import KlsaError, StoreError
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import Admission
 from klsa_search.service.descriptors import raise_limit
+from klsa_search.service.hosts import names_of_this_machine
 from klsa_search.service.server import Server, end
 from klsa_search.store import indexes_in
 
@@ -45,21 +46,33 @@ _REFUSALS = {
     show_default=True,
     help="Port to listen on; 0 takes a free one.",
 )
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    metavar="NAME",
+    multiple=True,
+    envvar="KLSA_ALLOWED_HOSTS",
+    show_envvar=True,
+    help="Further name by which the service may be asked for, as a proxy passes it on; * allows "
+    "any. May be repeated.  [default: the names of this machine]",
+)
 @click.version_option(package_name="klsa-search")
 @debug_option
-def serve(home: Path, host: str, port: int) -> None:
+def serve(home: Path, host: str, port: int, allowed_hosts: tuple[str, ...]) -> None:
     """Serve every index of a home over HTTP, until it is stopped (Ctrl-C or SIGTERM).
 
-    Indexes that are built, rebuilt or deleted meanwhile are taken up within a second.
+    Indexes that are built, rebuilt or deleted meanwhile are taken up within a second. Only requests
+    to an address or a name of this machine are answered, and to those allowed.
     """
     signal.signal(signal.SIGTERM, _leave)  # a container's first process would not hear it at all
     raise_limit()
+    names = {host, *allowed_hosts, *names_of_this_machine()}
     _tell_opening(home)
     with watch_compiling(_tell_compiling), Catalog(home) as catalog:
         served = _served(catalog)
         with _listen(host, port) as listener:
             _announce(served, listener)
-            _run(catalog, listener)
+            _run(catalog, names, listener)
 
 
 def _tell_opening(home: Path) -> None:
@@ -121,7 +134,7 @@ def _announce(names: Sequence[str], listener: socket.socket) -> None:
     click.echo(f"Try     curl '{address}/search?q=read+a+file&k=3{choice}'")
 
 
-def _run(catalog: Catalog, listener: socket.socket) -> None:
+def _run(catalog: Catalog, names: Collection[str], listener: socket.socket) -> None:
     """Serve until a signal."""
     sys.setswitchinterval(_TURN)
     admission = Admission()
@@ -135,7 +148,7 @@ def _run(catalog: Catalog, listener: socket.socket) -> None:
     # The server repeats the signal when it is done; to be stopped is no failure.
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, leave)
-    app = create_app(catalog, admission=admission)
+    app = create_app(catalog, admission=admission, allowed_hosts=names)
     Server(app, admission).run(sockets=[listener])
 
 

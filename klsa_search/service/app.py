@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib.metadata import version
 
 from fastapi import FastAPI
@@ -13,6 +14,7 @@ from klsa_search.service.body_limit import BodyLimit
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.door import Door
 from klsa_search.service.head import Head
+from klsa_search.service.hosts import ANY, AllowedHosts
 from klsa_search.service.request_id import RequestId
 from klsa_search.service.routes import router
 from klsa_search.service.serving import Desk
@@ -27,10 +29,12 @@ def create_app(
     catalog: Catalog,
     *,
     admission: Admission | None = None,
+    allowed_hosts: Collection[str] | None = None,
 ) -> FastAPI:
     """Make the application that serves a catalog; closing the catalog is left to the caller.
 
-    admission  how many requests run and wait; by default as many as serve this machine well
+    admission      how many requests run and wait; by default as many as serve this machine well
+    allowed_hosts  names by which the service may be asked for; by default any
     The page at /docs brings its own scripts and styles, so that it works without the internet.
     """
     app = FastAPIOffline(
@@ -47,6 +51,8 @@ def create_app(
     app.add_middleware(BodyLimit, limit=MAX_BODY)
     app.add_middleware(Head)
     app.add_middleware(Door, admission=admission)
+    if allowed_hosts is not None and ANY not in allowed_hosts:
+        app.add_middleware(AllowedHosts, names=allowed_hosts)
     app.add_middleware(RequestId)
     app.include_router(router)
     app.include_router(mining.router)

@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -165,6 +165,24 @@ def test_idle_connections_beyond_the_descriptors_do_not_end_it(home):
             each.close()
         server.send_signal(signal.SIGTERM)
         assert ended(server) == (0, f"Opening 1 index in {home}\n")
+
+
+def test_only_names_of_the_machine_are_answered(home):
+    def ask(address, host):
+        return status_of(Request(f"{address}/health", headers={"Host": host}))
+
+    with serving(home, "--allowed-host", "search.example") as (_, address):
+        assert ask(address, "localhost") == 200
+        assert ask(address, socket.gethostname()) == 200
+        assert ask(address, "search.example") == 200
+        assert ask(address, "evil.example") == 421
+
+
+def test_names_come_from_the_environment_too(home, monkeypatch):
+    monkeypatch.setenv("KLSA_ALLOWED_HOSTS", "one.example two.example")
+    with serving(home) as (_, address):
+        for host, status in {"one.example": 200, "two.example": 200, "evil.example": 421}.items():
+            assert status_of(Request(f"{address}/health", headers={"Host": host})) == status
 
 
 def test_compiling_is_told(home, tmp_path_factory, monkeypatch):
