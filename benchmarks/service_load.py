@@ -41,6 +41,7 @@ def empty() -> dict[str, str]:
     return {}
 listener = socket.socket(proto=socket.IPPROTO_TCP)
 listener.bind(("127.0.0.1", 0))
+listener.listen()
 print("Serving at http://127.0.0.1:%d " % listener.getsockname()[1], flush=True)
 uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run([listener])
 """

@@ -134,6 +134,11 @@ class Catalog:
         with self._lock:
             return [Status.of(name, entry) for name, entry in sorted(self._entries.items())]
 
+    @property
+    def at_work(self) -> bool:
+        """Whether an index is being opened, by whomever."""
+        return self._looking.locked()
+
     def close(self) -> None:
         """Serve nothing any more; each index is closed when its last user leaves."""
         self._closed.set()
