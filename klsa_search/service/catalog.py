@@ -18,7 +18,7 @@ from time import monotonic
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
 from klsa_search.search import Index
 from klsa_search.service.opening import FAULTS, explain, mark_of, open_warm
-from klsa_search.store import indexes_in
+from klsa_search.store import SumCheck, indexes_in
 
 INTERVAL = 0.5
 """Seconds between two looks at the home."""
@@ -35,9 +35,14 @@ class _Opened:
 
     index: Index
     mark: object
+    sums: SumCheck
     users: int = 0
     retired: bool = False
     damage: str | None = None
+
+    def close(self) -> None:
+        self.sums.stop()
+        self.index.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +61,15 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One index as the catalog sees it; `index` is None if it cannot be served."""
+    """One index as the catalog sees it; `index` is None if it cannot be served.
+
+    `sums` is how far its files were compared with their sums since it was opened: see `SumCheck`.
+    """
 
     name: str
     index: Index | None
     failure: str | None
+    sums: str | None = None
 
     @classmethod
     def of(cls, name: str, entry: _Entry) -> Status:
@@ -68,7 +77,10 @@ class Status:
         opened = entry.opened
         if opened is None:
             return cls(name, None, entry.failure)
-        return cls(name, opened.index, entry.failure or opened.damage)
+        sums = opened.sums
+        if sums.failure is not None:
+            return cls(name, None, sums.failure, sums.state)
+        return cls(name, opened.index, entry.failure or opened.damage, sums.state)
 
 
 class Catalog:
@@ -165,6 +177,8 @@ class Catalog:
         entry = self._entries[name]
         if entry.opened is None:
             raise StoreError(entry.failure or f"index {name!r} is not open", field="index")
+        if entry.opened.sums.failure is not None:  # rather no answer than a wrong one
+            raise IndexDamaged(entry.opened.sums.failure, field="index")
         return entry.opened
 
     def _give_back(self, opened: _Opened) -> None:
@@ -172,7 +186,7 @@ class Catalog:
             opened.users -= 1
             last = opened.retired and opened.users == 0
         if last:
-            opened.index.close()
+            opened.close()
 
     def _watch(self) -> None:
         while not self._closed.wait(self._interval):
@@ -210,7 +224,8 @@ class Catalog:
                 return _Entry(opened)
             if before.tried == mark and begun < before.again:
                 return before
-            return _Entry(_Opened(open_warm(path), mark))
+            index = open_warm(path)
+            return _Entry(_Opened(index, mark, SumCheck(index.path, index.manifest)))
         except FAULTS as fault:
             reason = explain(path, fault)
             if self._told and reason != before.failure:
@@ -233,4 +248,4 @@ class Catalog:
                 each.retired = True
             idle = [each for each in gone if each.users == 0]
         for each in idle:
-            each.index.close()
+            each.close()

@@ -8,6 +8,9 @@ from klsa_search.service.admission import Admission
 
 LONG = 60.0
 
+SHORT = 0.01
+"""Seconds that are over at once."""
+
 
 class Gate:
     """Work that begins when it is let, and ends when it is let."""
@@ -87,7 +90,7 @@ def test_nobody_waits_longer_than_patience(gate):
 
 def test_work_that_takes_too_long_is_answered_without_its_result(gate):
     async def ask():
-        admission = Admission(running=1, patience=0.01, deadline=0.01)
+        admission = Admission(running=1, patience=SHORT, deadline=SHORT)
         with pytest.raises(RequestTimedOut, match=r"0\.01 s"):
             await admission.run(gate)
         assert admission.at_work

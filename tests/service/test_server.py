@@ -9,6 +9,9 @@ from klsa_search.search import Index
 
 from .sockets import LONG, serving
 
+SHORT = 0.05
+"""Seconds that are over at once."""
+
 
 class Searches:
     """Every search waits until it is let."""
@@ -83,7 +86,7 @@ def test_who_waits_too_long_is_told(catalog_of, tiny_home, searches):
 
 
 def test_search_that_takes_too_long_is_told(catalog_of, tiny_home, searches):
-    with serving(catalog_of(tiny_home), running=1, patience=0.05, deadline=0.05) as served:
+    with serving(catalog_of(tiny_home), running=1, patience=SHORT, deadline=SHORT) as served:
         status, content = served.get("/search?q=wing")
         assert (status, content["error"]["code"]) == (503, "timed_out")
         searches.let.set()
