@@ -16,8 +16,8 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+from benchmarks.faults.answers import QUERIES, Answers, answers, answers_of
 from benchmarks.faults.children import PATIENCE
-from benchmarks.faults.world import QUERIES, Answers, answers, answers_of
 from klsa_search import Index, open_index
 from klsa_search.errors import KlsaError
 

@@ -49,6 +49,7 @@ class Operation:
 OPERATIONS = (
     Operation("first build", (), "new", ("none", "new")),
     Operation("build again", ("old",), "new", ("old", "new")),
+    Operation("rebuild", ("old",), "rebuild", ("old",)),
     Operation("failing build", ("old",), "broken", ("old",)),
     Operation("rollback", ("old", "new"), "rollback", ("old", "new")),
     Operation("delete", ("old",), "delete", ("old", "none")),

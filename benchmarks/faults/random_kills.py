@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+from benchmarks.faults.answers import answers_of
 from benchmarks.faults.children import Child, call
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import (
@@ -17,7 +18,6 @@ from benchmarks.faults.world import (
     Known,
     Place,
     Said,
-    answers_of,
     known_of,
     names_in,
     state,

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.faults import world
+from benchmarks.faults.answers import answers
 
 
 def _warm_up() -> None:
@@ -13,7 +14,7 @@ def _warm_up() -> None:
         for layout in world.LAYOUTS:
             place = world.Place(Path(folder) / layout, layout)
             place.build("old")
-            world.answers(place.index)
+            answers(place.index)
 
 
 _warm_up()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import json
 import random
@@ -12,23 +11,21 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from benchmarks.faults.answers import Answers, answers
 from benchmarks.faults.events import watch
-from klsa_search import Index, open_index
+from klsa_search import open_index
 from klsa_search.cli.frame import run
 from klsa_search.cli.index import klsa_index
 from klsa_search.errors import IndexNotFound, KlsaError
+from klsa_search.indexing import rebuild
 from klsa_search.store import verify
 
 LAYOUTS = ("whole", "cut")
 NAME = "reports"
 VERSIONS = ("first", "old", "new", "next")
-QUERIES = ("boat7 sail3", "bread1", "shared2 wing5 wing6", "nowhere")
 FOREIGN = {"2023/spring.txt": "a report", "2023/04/may.txt": "another", "notes.txt": "my notes"}
 """Files of the user that lie where an index is: by path, what they hold."""
-
-Answers = dict[str, Any]
 
 
 def documents(version: str, count: int = 30) -> list[dict[str, str]]:
@@ -121,10 +118,21 @@ class Place:
         place = ["--name", NAME, "--home", self.home]
         return command("build", self.write(version), *place, *options)
 
+    def rebuild(self) -> Said:
+        """Build the index again, from the documents that it holds."""
+        try:
+            with closing(open_index(self.index)) as index:
+                rebuild(index).close()
+        except KlsaError as error:
+            return Said(1, "", f"error: {error.message}\n")
+        return Said(0, "", "")
+
     def do(self, what: str) -> Said:
-        """Build a version, or `rollback`, `delete` or `verify` the index."""
+        """Build a version; or `rebuild`, `rollback`, `delete` or `verify` the index."""
         if what in (*VERSIONS, "broken"):
             return self.build(what)
+        if what == "rebuild":
+            return self.rebuild()
         sure = ["--yes"] if what == "delete" else []
         return command(what, NAME, "--home", self.home, *sure)
 
@@ -135,32 +143,6 @@ def recorded(place: Place, what: str) -> tuple[list[str], Said]:
     watch(place.home, events.append)
     said = place.do(what)
     return list(events), said
-
-
-def answers(path: Path, *, thoroughly: bool = False) -> Answers:
-    """Everything an index says: what it ranks and every document it holds."""
-    with closing(open_index(path)) as index:
-        return answers_of(index, thoroughly=thoroughly)
-
-
-def answers_of(index: Index, *, thoroughly: bool = False) -> Answers:
-    """The same of an open index; `thoroughly` with every ranker, so that every array is read."""
-    asked: list[dict[str, Any]] = [{}, {"ranker": "bm25"}]
-    if thoroughly:
-        asked.append({"exact": True})
-    if thoroughly and index.settings.expansion != "cut":
-        asked += [{"ranker": name} for name in ("lsi", "lsi-cosine", "rm3", "rocchio")]
-        asked += [{"spectral": "exponential"}, {"alpha": 1.0, "dimensions": 2}]
-    found: Answers = {}
-    for parameters in asked:
-        for query in QUERIES:
-            results = index.search(query, 10, **parameters)
-            hits = [(hit.id, hit.score.hex(), hit.title, hit.snippet) for hit in results]
-            found[f"{query} {parameters}"] = (results.total, hits)
-    ids = index.ids()
-    held = [index.document(id) for id in ids]  # noqa: A001 - the field's own name
-    found["documents"] = hashlib.sha256(repr([(ids, held)]).encode()).hexdigest()
-    return found
 
 
 def state(path: Path, known: Known) -> str:
