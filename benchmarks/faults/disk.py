@@ -176,7 +176,7 @@ def _count(tally: Tally, change: Change, ended: Ended, where: str, words: tuple[
     done = not met.said.code
     if not met.said.in_a_sentence:
         tally.fail("not said in a sentence", f"{where}: {met.said.words}")
-    elif met.state not in ((change.new,) if done else (change.old, change.new)):
+    elif met.state not in _may(change, done, where):
         tally.fail("neither old nor new", f"{where}: {met.state}: {met.said.words}")
     elif not done and not any(word in met.said.words for word in words):
         tally.fail("the reason is not said", f"{where}: {met.said.words}")
@@ -188,6 +188,12 @@ def _count(tally: Tally, change: Change, ended: Ended, where: str, words: tuple[
         tally.survive(
             "done all the same" if done else f"refused in a sentence, {_kept(met, change)}"
         )
+
+
+def _may(change: Change, done: bool, where: str) -> tuple[str, ...]:
+    """States that may be found. Whoever cannot read CURRENT goes back to the newest there is."""
+    unknown = change.what == "rollback" and where.endswith("CURRENT")
+    return (change.new,) if done and not unknown else (change.old, change.new)
 
 
 def _kept(met: Met, change: Change) -> str:

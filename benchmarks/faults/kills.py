@@ -169,7 +169,9 @@ def _wrong(
         return "files of the user are gone", after.said
     if after.state not in operation.may:
         return "neither old nor new", after.state
-    refused = operation.planted and not operation.before and after.code and after.in_a_sentence
+    # Where nothing but the user's files is left, no index may be built any more.
+    bare = not operation.before or after.state == "none"
+    refused = operation.planted and bare and after.code and after.in_a_sentence
     if not refused and (after.code, after.next, after.sums) != (0, "next", True):
         return "the next build fails", f"{after.next}: {after.said}"
     more = known.more(after.left) + sorted(after.left_at_last - usual.left_at_last)

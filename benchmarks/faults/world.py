@@ -104,7 +104,9 @@ class Place:
     def write(self, version: str) -> Path:
         """Write the source; `broken` has a bad last line."""
         self.home.mkdir(parents=True, exist_ok=True)
-        source = self.folder / "reports.jsonl"
+        # Each of its own: two builders at once do not read what the other is asked to.
+        source = self.folder / version / "reports.jsonl"
+        source.parent.mkdir(exist_ok=True)
         rows = documents("new" if version == "broken" else version, self.count)
         text = "".join(json.dumps(row) + "\n" for row in rows)
         text += '{"id":\n' if version == "broken" else ""
@@ -115,7 +117,7 @@ class Place:
     def build(self, version: str) -> Said:
         """Build the index of a version."""
         options = ["--expansion", self.layout, "--dimensions", 4, "--latent-dimensions", 4]
-        place = ["--name", NAME, "--home", self.home]
+        place = ["--name", NAME, "--home", self.home, "--replace"]
         return command("build", self.write(version), *place, *options)
 
     def rebuild(self) -> Said:
