@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from klsa_search.features import CountsBuilder, TermCounts
+from klsa_search.features import CountsBuilder, TermCounts, bm25
+from klsa_search.kernel import Postings, QueryKernel
 
 
 def counts_of(*documents: str) -> TermCounts:
@@ -13,6 +14,15 @@ def counts_of(*documents: str) -> TermCounts:
     for document in documents:
         builder.add(document.split())
     return builder.finish()
+
+
+def query_kernel(
+    counts: TermCounts, *, k1: float = 1.2, b: float = 0.75, block_bits: int | None = None
+) -> QueryKernel:
+    """BM25 of counts, as an index has it."""
+    average = bm25.standing_length(bm25.average_length(counts.lengths))
+    norms = bm25.norms(counts.lengths, average, k1=k1, b=b)
+    return QueryKernel.of(Postings.of(counts.matrix, norms, k1, block_bits=block_bits))
 
 
 def random_documents(size: int = 60, terms: int = 40, seed: int = 0) -> list[str]:

@@ -30,7 +30,8 @@ from klsa_search.indexing.estimate import (
 from klsa_search.indexing.layout import layout
 from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.survey import Survey, survey
-from klsa_search.kernel import DocumentKernel, Postings, nearest_rows
+from klsa_search.indexing.weighing import postings_of
+from klsa_search.kernel import DocumentKernel, nearest_rows
 from klsa_search.processors import processors
 from klsa_search.spectrum import decompose
 
@@ -217,8 +218,7 @@ def _compile(counts: TermCounts, settings: Settings) -> None:
 
 
 def _kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
-    weights, _ = bm25.on_grid(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
-    Postings.of(weights)
+    postings_of(counts, settings)
     features = bm25.document_features(
         counts,
         k1=settings.kernel_k1,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from klsa_search.expansion.cut import ENTRIES, CutExpansion, cut_arrays
 from klsa_search.features import TermCounts, bm25, tfidf
 from klsa_search.indexing.layout import layout
 from klsa_search.kernel import DocumentKernel, Postings, nearest_rows, neighbour_graph
-from klsa_search.kernel.bounds import Bounds, bounds_arrays
+from klsa_search.kernel.postings import postings_arrays
 from klsa_search.progress import EXPANSION, POSTINGS, Progress
 from klsa_search.spectrum import Spectrum, decompose
 from klsa_search.store.arrays import write_arrays, write_vocabulary
@@ -31,7 +30,8 @@ def weigh(
     report(POSTINGS, 0, None)
     write_vocabulary(generation, counts.vocabulary.terms)
     idf = bm25.inverse_document_frequencies(counts)
-    write_arrays(generation, _postings(counts, settings) | {"idf": idf.astype(np.float32)})
+    arrays = postings_arrays(postings_of(counts, settings))
+    write_arrays(generation, arrays | {"lengths": counts.lengths.astype(np.int32)})
     kernel = DocumentKernel.of(
         bm25.document_features(
             counts,
@@ -52,8 +52,10 @@ def weigh(
         seed=settings.seed,
         progress=report,
     )
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "postings_tfidf": Postings.of(tfidf.query_impacts(counts)).weights,
+    by_term = tfidf.query_impacts(counts).tocsc()
+    by_term.sort_indices()
+    arrays = {
+        "postings_tfidf": by_term.data.astype(np.float32),
         **sparse_arrays("forward", counts.matrix),
         **sparse_arrays("features", kernel.features),
         "features_scales": kernel.scales.astype(np.float32),
@@ -79,15 +81,12 @@ def weigh(
     return {"bm25": spectrum, "lsi": lsi}
 
 
-def _postings(counts: TermCounts, settings: Settings) -> dict[str, npt.NDArray[Any]]:
-    weights, step = bm25.on_grid(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
-    impacts = Postings.of(weights)
-    return {
-        "postings_starts": impacts.starts,
-        "postings_documents": impacts.documents,
-        "postings_bm25": impacts.weights,
-        **bounds_arrays(Bounds.of(impacts, step)),
-    }
+def postings_of(counts: TermCounts, settings: Settings) -> Postings:
+    """Postings of the query kernel. Cost O(nnz)."""
+    lengths = counts.lengths
+    average = bm25.standing_length(bm25.average_length(lengths))
+    norms = bm25.norms(lengths, average, k1=settings.k1, b=settings.b)
+    return Postings.of(counts.matrix, norms, settings.k1)
 
 
 def _write_cut(

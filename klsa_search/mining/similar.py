@@ -108,7 +108,7 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
 
 def _hits(index: Index, position: int, positions: Positions, values: Scores) -> tuple[Hit, ...]:
     document, *others = index.documents([position, *positions.tolist()])
-    numbers, idf = index.snapshot.vocabulary.numbers, index.snapshot.idf
+    numbers, idf = index.snapshot.vocabulary.numbers, index.snapshot.bm25.idf
     terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}
     weights = {term: float(idf[numbers[term]]) for term in terms if term in numbers}
     return tuple(

@@ -16,8 +16,8 @@ from klsa_search.config import SearchSettings, Settings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
 from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
 from klsa_search.features import Vocabulary
-from klsa_search.kernel import DocumentKernel, Postings
-from klsa_search.kernel.bounds import bounds_of_arrays
+from klsa_search.kernel import DocumentKernel, QueryKernel
+from klsa_search.kernel.postings import postings_of_arrays
 from klsa_search.search.engine import Engine, ExpandingEngine
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
@@ -28,9 +28,9 @@ from klsa_search.store.sparse import open_sparse
 class Snapshot:
     """The arrays of one generation, opened; which there are depends on how D is kept.
 
-    bm25             postings of the query kernel
+    bm25             the query kernel
+    lengths          (N,) dl(d), tokens in each document
     engine           the k best by the BM25 postings, without a score for every document
-    idf              (V,) w(t) of BM25
     eigenvalues      (k,) of the document kernel
     eigenvectors     U: (N, k) float32; (N, 0) where D is cut
     expansion        D of the index's own spectral function, if it is stored whole
@@ -42,9 +42,9 @@ class Snapshot:
 
     generation: Path
     vocabulary: Vocabulary
-    bm25: Postings
+    bm25: QueryKernel
+    lengths: npt.NDArray[np.int32]
     engine: Engine
-    idf: npt.NDArray[np.float32]
     eigenvalues: Eigenvalues
     eigenvectors: Basis
     expansion: Matrix | None
@@ -74,10 +74,7 @@ class Snapshot:
         """The engine of the default ranking where D is cut."""
         if self.cut is None:
             return None
-        return ExpandingEngine(
-            self.bm25, self.engine.bounds, self.idf, self.cut, len(self.eigenvalues),
-            self.neighbour_count,
-        )  # fmt: skip
+        return ExpandingEngine(self.bm25, self.cut, len(self.eigenvalues), self.neighbour_count)
 
     @cached_property
     def neighbours(self) -> sparse.csr_array | None:
@@ -101,10 +98,19 @@ class Snapshot:
         )
 
     @cached_property
-    def tfidf(self) -> Postings:
-        """Postings of LSI's inner product; not where D is cut."""
-        weights = open_array(self.generation, "postings_tfidf")
-        return Postings(self.bm25.starts, self.bm25.documents, weights, len(self))
+    def tfidf(self) -> npt.NDArray[np.float32]:
+        """Weights of LSI's inner product, a posting each; not where D is cut."""
+        return open_array(self.generation, "postings_tfidf")
+
+    def tfidf_row(
+        self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]
+    ) -> Scores:
+        """Inner products of the log-tf·idf vectors: (N,) float32. Cost: the postings."""
+        row, postings = np.zeros(len(self), np.float32), self.bm25.postings
+        for term, weight in zip(terms.tolist(), query_weights, strict=True):
+            weights = self.tfidf[postings.starts[term] : postings.starts[term + 1]]
+            row[postings.of_term(term)[0]] += weight * weights
+        return row
 
     @cached_property
     def lsi(self) -> Basis:
@@ -173,7 +179,6 @@ def open_snapshot(
 
     Cost O(V) for the vocabulary; the rest is read on use.
     """
-    starts = open_array(generation, "postings_starts")
     vocabulary = Vocabulary(read_vocabulary(generation))
     cut = None
     if has_array(generation, "cut_rows"):
@@ -183,18 +188,13 @@ def open_snapshot(
     else:
         eigenvectors = open_array(generation, "eigenvectors")
         size = len(eigenvectors)
-    bm25 = Postings(
-        starts,
-        open_array(generation, "postings_documents"),
-        open_array(generation, "postings_bm25"),
-        size,
-    )
+    bm25 = QueryKernel.of(postings_of_arrays(partial(open_array, generation), settings.k1))
     snapshot = Snapshot(
         generation=generation,
         vocabulary=vocabulary,
         bm25=bm25,
-        engine=Engine(bm25, bounds_of_arrays(partial(open_array, generation), size)),
-        idf=open_array(generation, "idf"),
+        lengths=open_array(generation, "lengths"),
+        engine=Engine(bm25),
         eigenvalues=open_array(generation, "eigenvalues"),
         eigenvectors=eigenvectors,
         expansion=_optional(generation, "expansion"),

@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.expansion.cut import CutExpansion
-from klsa_search.kernel.bounds import Bounds
-from klsa_search.kernel.postings import Postings
+from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
+from klsa_search.search.engine.record import ASKED_AT, MAX_TERMS, Scratch
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
 from klsa_search.search.engine.seeds import MAX_SEEDS, Mix
-from klsa_search.search.engine.state import MAX_TERMS, K, Scratch
 
 Answer = tuple[Positions, Scores]
 
@@ -41,15 +40,13 @@ class ExpandingEngine:
 
     def __init__(
         self,
-        postings: Postings,
-        bounds: Bounds,
-        idf: npt.NDArray[np.float32],
+        kernel: QueryKernel,
         expansion: CutExpansion,
         dimensions: int,
         neighbours: int,
     ) -> None:
-        self._postings, self._bounds = postings, bounds
-        self._held = Held.of(postings, bounds, idf, expansion)
+        self._kernel = kernel
+        self._held = Held.of(kernel.idf, expansion)
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
         self._of_thread = threading.local()
@@ -60,14 +57,12 @@ class ExpandingEngine:
         Only scores above 0. None where the compiled search cannot take the query: see `Engine`;
         where there are more than 1,500 seeds; and where there is no document.
         """
-        k = min(k, self._postings.size)
+        k = min(k, self._kernel.size)
         if len(terms) > MAX_TERMS or mix.seeds > MAX_SEEDS or not k:
             return None
         scratch, arrays = self._memory(k, mix)
-        struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, K * 8, k, len(terms), *terms)
-        found = search_expanded(scratch.state, arrays, mix, _depths(k), *scratch.addresses)
-        if found < 0:
-            return None
+        struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, ASKED_AT, k, len(terms), *terms)
+        found = search_expanded(scratch.record, arrays, mix, _depths(k), *scratch.addresses)
         return scratch.documents[:found].copy(), scratch.scores[:found].copy()
 
     def best_of_many(
@@ -75,7 +70,7 @@ class ExpandingEngine:
     ) -> list[Answer | None]:
         """Answer each query as `best` does, many in one call that runs without the GIL."""
         asked = list(queries)
-        k = min(k, self._postings.size)
+        k = min(k, self._kernel.size)
         if mix.seeds > MAX_SEEDS or not k:
             return [None] * len(asked)
         at_once = max(1, RESULTS // k)
@@ -90,7 +85,7 @@ class ExpandingEngine:
         counts = np.empty(len(queries), np.int64)
         scratch, arrays = self._memory(k, mix)
         search_expanded_many(
-            scratch.state, arrays, mix, _depths(k), flat, ends,
+            scratch.record, arrays, mix, _depths(k), flat, ends,
             documents, scores, counts,
         )  # fmt: skip
         return [
@@ -100,7 +95,7 @@ class ExpandingEngine:
             for number, found in enumerate(counts.tolist())
         ]
 
-    def _memory(self, k: int, mix: Mix) -> tuple[Scratch, npt.NDArray[np.int64]]:
+    def _memory(self, k: int, mix: Mix) -> tuple[Scratch, npt.NDArray[np.void]]:
         """Memory of this thread, made anew when more is asked for than ever before."""
         wide, best, seeds = max(k, mix.best), mix.best, mix.seeds
         held: _Memory | None = getattr(self._of_thread, "memory", None)
@@ -108,18 +103,18 @@ class ExpandingEngine:
             if held is not None:
                 wide, best = max(wide, held.wide), max(best, held.best)
                 seeds = max(seeds, held.seeds)
-            scratch = Scratch(self._postings, self._bounds, wide)
+            scratch = Scratch(self._kernel, wide)
             room = self._room(wide, best, seeds)
             held = _Memory(wide, best, seeds, scratch, room, directory(self._held, room))
             self._of_thread.memory = held
         return held.scratch, held.directory
 
     def _room(self, wide: int, best: int, seeds: int) -> Room:
-        size = wide + min(self._postings.size, seeds * self._held.rows.shape[1]) + 1
+        size = wide + min(self._kernel.size, seeds * self._held.rows.shape[1]) + 1
         scores = np.zeros(size + LANES, np.float32)
         return Room(
-            slots=np.zeros(self._postings.size, np.int32),
-            among=np.zeros(self._postings.size // 32 + 1, np.uint32),
+            slots=np.zeros(self._kernel.size, np.int32),
+            among=np.zeros(self._kernel.size // 32 + 1, np.uint32),
             documents=np.zeros(size, np.int32),
             lexical=np.zeros(wide + 1, np.float32),
             expanded=np.zeros(size, np.float32),
@@ -147,7 +142,7 @@ class _Memory(NamedTuple):
     seeds: int
     scratch: Scratch
     room: Room  # owns what the directory tells the addresses of
-    directory: npt.NDArray[np.int64]
+    directory: npt.NDArray[np.void]
 
 
 def _depths(k: int) -> tuple[int, int]:
