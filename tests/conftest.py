@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,6 +29,21 @@ def _compiled_code() -> Path:
 
 # Before anything imports numba, which reads it once; workers and subprocesses inherit it.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(_compiled_code()))
+
+# How long an example takes says how busy the machine is. Each run tries others; one that fails is
+# printed so that it can be tried again.
+settings.register_profile(
+    "klsa", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("klsa")
+
+
+@pytest.fixture
+def refusing_port() -> Iterator[int]:
+    """A port that refuses connections, and stays taken so that nothing else begins to listen."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 @pytest.fixture(scope="session")

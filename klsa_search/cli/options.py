@@ -76,7 +76,10 @@ def source_options(function: F) -> F:
 
 
 class FigurePath(click.Path):
-    """Type of an option that names a picture to draw; another ending is wrong usage."""
+    """Type of an option that names a picture to draw; another ending is wrong usage.
+
+    MissingExtra, before any work, where nothing can be drawn.
+    """
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False)
@@ -85,11 +88,12 @@ class FigurePath(click.Path):
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> Any:
         """Turn what was typed into a Path."""
-        from klsa_search.evaluation.drawing import FORMATS
+        from klsa_search.evaluation.drawing import FORMATS, require_matplotlib
 
         path = cast(Path, super().convert(value, parameter, context))
         if path.suffix[1:].lower() not in FORMATS:
             self.fail(f"{path} does not end in one of .{', .'.join(FORMATS)}", parameter)
+        require_matplotlib()
         return path
 
 

@@ -47,8 +47,9 @@ class QueryKernel:
         self, terms: npt.NDArray[np.int64], counts: npt.NDArray[np.floating]
     ) -> npt.NDArray[np.int64]:
         """k_q in steps: (N,); `counts` are f(t,q), whole or not. Cost: their postings."""
-        weights = np.rint(counts.astype(np.float64) * self.weights[terms]).astype(np.int64)
-        return self.postings.steps(terms, weights)
+        asked = counts > 0
+        weights = np.rint(counts[asked].astype(np.float64) * self.weights[terms[asked]])
+        return self.postings.steps(terms[asked], weights.astype(np.int64))
 
     def query_row(self, terms: npt.NDArray[np.int64], counts: npt.NDArray[np.floating]) -> Scores:
         """k_q: (N,) float32, Σ_t f(t,q) · w(t) · sat(t,d) [KLSA eq. 3]. See `steps`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +21,19 @@ DOCUMENTS = "documents.db"
 class DocumentWriter:
     """Writes documents in order; position 0 is the first. Use as a context manager.
 
-    StoreError where SQLite cannot write, such as on a full disk.
+    StoreError where SQLite cannot create or write the file, such as on a full disk.
     """
 
     def __init__(self, generation: Path) -> None:
         self._path = generation / DOCUMENTS
-        connection = sqlite3.connect(self._path)
-        # The whole generation is synced once, at its end; a half-written one is thrown away.
-        connection.execute("pragma journal_mode = off")
-        connection.execute("pragma synchronous = off")
-        connection.execute("pragma locking_mode = exclusive")
-        self._database = Database(connection)
-        self._database.table("documents").create(
-            {"position": int, "id": str, "title": str, "text": str, "metadata": str},
-            pk="position",
-            not_null={"id", "title", "text", "metadata"},
-        )
         self._count = 0
+        with self._refusing():
+            connection = sqlite3.connect(self._path)
+            try:
+                self._database = _created(connection)
+            except BaseException:
+                connection.close()
+                raise
 
     def __enter__(self) -> DocumentWriter:
         """Return itself."""
@@ -49,37 +46,61 @@ class DocumentWriter:
             for position, document in enumerate(documents, start=self._count)
         ]
         self._count += len(rows)
-        try:
+        with self._refusing():
             # Plain SQL: sqlite-utils' own insert takes twice as long for such short rows.
             self._database.conn.executemany("insert into documents values (?, ?, ?, ?, ?)", rows)
-        except sqlite3.DatabaseError as error:
-            raise StoreError(self._refusal(error)) from error
 
     def __exit__(self, *failure: object) -> None:
         """Write the index of ids, and close."""
         try:
             if failure[0] is None:
-                self._database.table("documents").create_index(["id"], unique=True)
-                self._database.conn.commit()
-        except sqlite3.DatabaseError as error:
-            raise StoreError(self._refusal(error)) from error
+                with self._refusing():
+                    self._database.table("documents").create_index(["id"], unique=True)
+                    self._database.conn.commit()
         finally:
             self._database.conn.close()
 
-    def _refusal(self, error: sqlite3.DatabaseError) -> str:
-        return f"{self._path} cannot be written ({error}): make room, then build again"
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Turn what SQLite says into StoreError; it tells a full disk only now and then."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{self._path} cannot be written ({error}): make room on its disk, or check who "
+                "owns its folder and what the mode allows, then build again"
+            ) from error
+
+
+def _created(connection: sqlite3.Connection) -> Database:
+    """Make the empty table."""
+    # The whole generation is synced once, at its end; a half-written one is thrown away.
+    connection.execute("pragma journal_mode = off")
+    connection.execute("pragma synchronous = off")
+    connection.execute("pragma locking_mode = exclusive")
+    database = Database(connection)
+    database.table("documents").create(
+        {"position": int, "id": str, "title": str, "text": str, "metadata": str},
+        pk="position",
+        not_null={"id", "title", "text", "metadata"},
+    )
+    return database
 
 
 class DocumentReader:
     """Reads documents by position or id; safe to share between threads.
 
     One connection, opened once, so that a generation can be removed under a reader that holds it.
+    IndexDamaged where the file cannot be opened or read.
     """
 
     def __init__(self, generation: Path) -> None:
         self._path = generation / DOCUMENTS
         address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
-        connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+        try:
+            connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+        except sqlite3.DatabaseError as error:
+            raise self._damage(error) from error
         self._database = Database(connection)
         self._lock = threading.Lock()
 
@@ -137,9 +158,13 @@ class DocumentReader:
             with self._lock:
                 return list(self._database.execute(statement, values).fetchall())
         except sqlite3.DatabaseError as error:
-            raise IndexDamaged(
-                f"{self._path} cannot be read ({error}): rebuild the index with klsa-index build"
-            ) from error
+            raise self._damage(error) from error
+
+    def _damage(self, error: sqlite3.DatabaseError) -> IndexDamaged:
+        return IndexDamaged(
+            f"{self._path} cannot be read ({error}): check its mode, or rebuild the index with "
+            "klsa-index build"
+        )
 
 
 def _not_found(id: str) -> DocumentNotFound:  # noqa: A002 - the field's own name

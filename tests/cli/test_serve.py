@@ -4,7 +4,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from urllib.request import urlopen
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from klsa_search.cli.frame import run
 from klsa_search.cli.serve import serve
 from klsa_search.indexing import build
+from tests.waiting import wait_until
 
 DOCUMENTS = [
     {"id": "1", "title": "Files", "text": "Read a file line by line."},
@@ -51,15 +51,18 @@ def test_serves_until_it_is_stopped(home, kind):
             server.stdout.readline()
             tried = re.fullmatch(r"Try +curl '(.+)'\n", server.stdout.readline())[1]
             assert tried.startswith(address)
-            with urlopen(tried, timeout=30) as response:
+            with urlopen(tried, timeout=120) as response:
                 answer = json.load(response)
             assert answer["hits"][0]["id"] == "1"
             build(DOCUMENTS[1:], name="files", home=home).close()
-            time.sleep(1.1)
-            with urlopen(f"{address}/health", timeout=30) as response:
-                assert json.load(response)["indexes"][0]["generation"] == "000002"
+
+            def taken_up():
+                with urlopen(f"{address}/health", timeout=120) as response:
+                    return json.load(response)["indexes"][0]["generation"] == "000002"
+
+            wait_until(taken_up)
             server.send_signal(kind)
-            assert server.wait(timeout=30) == 0
+            assert server.wait(timeout=120) == 0
             assert server.stderr.read() == ""
         finally:
             server.kill()

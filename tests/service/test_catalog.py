@@ -152,10 +152,12 @@ def test_each_answer_comes_from_one_generation(client_of, tmp_path):
     count = 4
     with ThreadPoolExecutor(count) as pool:
         askers = [pool.submit(ask) for _ in range(count)]
-        for generation in range(2, 6):
-            build_tiny(tmp_path, documents=documents(generation))
-            for _ in askers:
-                latest.acquire(timeout=10)
-        done.set()
+        try:
+            for generation in range(2, 6):
+                build_tiny(tmp_path, documents=documents(generation))
+                for _ in askers:
+                    assert latest.acquire(timeout=120)
+        finally:
+            done.set()
         seen = [asker.result() for asker in askers]
     assert seen == [[f"{generation:06d}" for generation in range(1, 6)]] * count

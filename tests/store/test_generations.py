@@ -63,13 +63,13 @@ def test_a_failed_build_leaves_the_old_one_and_no_rubbish(tmp_path):
 
 
 DYING = """
-import sys, time
+import sys
 from pathlib import Path
 from klsa_search.store.generations import new_generation, describe_files, seal
 with new_generation(Path(sys.argv[1])) as generation:
     (generation / "content").write_text("half")
     print("ready", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
@@ -77,12 +77,14 @@ with new_generation(Path(sys.argv[1])) as generation:
 def test_a_killed_build_leaves_the_old_one_and_its_rubbish_to_the_next(tmp_path):
     path = tmp_path / "a"
     write(path, "one")
-    process = subprocess.Popen([sys.executable, "-c", DYING, path], stdout=subprocess.PIPE)
+    command = [sys.executable, "-c", DYING, path]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"
     with pytest.raises(StoreError, match="another build"):
         write(path, "meanwhile")
     process.send_signal(signal.SIGKILL)
     process.wait()
+    process.stdin.close()
     process.stdout.close()
     assert content(path) == "one"
     assert generations(path) == ["000001", "000002"]
