@@ -14,6 +14,7 @@ from klsa_search.features.counts import BLOCK
 from klsa_search.indexing.layout import layout
 from klsa_search.indexing.shape import Shape
 from klsa_search.kernel.document import EXACT
+from klsa_search.kernel.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
 from klsa_search.spectrum import krylov
 
 _BASE = 190 * 2**20  # an interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files
@@ -27,6 +28,7 @@ _WEIGHTED = 12  # the same where the number is float64
 _SATURATED = 44
 _STACKED = 36  # of an entry while two matrices are put side by side: both, end to end, interleaved
 
+_RUNS = 8  # of a term, on average, where there are many blocks
 _GRAPH = 2**22  # entries of K that the graph of neighbours looks at, at a time
 
 
@@ -130,12 +132,19 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
     k = min(settings.dimensions, max(documents - 1, 1))
     latent = min(settings.latent_dimensions, k)
     kept = layout(documents, settings)
-    of_terms = 8 + 4 + 4 * (1 + 1 + 3)  # starts, idf, bounds
-    disk = {"documents": shape.stored, "vocabulary": (10 + of_terms) * terms}
+    of_terms = 8 + 8 + 2 * len(DEPTHS)  # starts, starts of runs, best saturations
+    blocks = -(-documents >> BLOCK_BITS) if documents > ONE_BLOCK else 1
+    runs = min(shape.non_zeros, terms * min(blocks, _RUNS))
+    disk = {
+        "documents": shape.stored,
+        "vocabulary": (10 + of_terms) * terms,
+        "lengths": 4 * documents,
+        "runs": 6 * runs,
+    }
     if kept == "cut":
-        return disk | {"postings": 8 * shape.non_zeros} | _cut_disk(shape, settings)
+        return disk | {"postings": 4 * shape.non_zeros} | _cut_disk(shape, settings)
     return disk | {
-        "postings": 12 * shape.non_zeros,
+        "postings": 8 * shape.non_zeros,
         "forward": _ENTRY * shape.non_zeros,
         "features": _ENTRY * shape.features,
         "eigenvectors": 2 * 4 * k * documents,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +31,8 @@ def weigh(
     report(POSTINGS, 0, None)
     write_vocabulary(generation, counts.vocabulary.terms)
     idf = bm25.inverse_document_frequencies(counts)
-    arrays = postings_arrays(postings_of(counts, settings))
-    write_arrays(generation, arrays | {"lengths": counts.lengths.astype(np.int32)})
+    write_arrays(generation, postings_arrays(postings_of(counts, settings)))
+    write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     kernel = DocumentKernel.of(
         bm25.document_features(
             counts,
@@ -54,7 +55,7 @@ def weigh(
     )
     by_term = tfidf.query_impacts(counts).tocsc()
     by_term.sort_indices()
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "postings_tfidf": by_term.data.astype(np.float32),
         **sparse_arrays("forward", counts.matrix),
         **sparse_arrays("features", kernel.features),

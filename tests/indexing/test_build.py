@@ -188,9 +188,9 @@ def test_terms_that_are_no_text_are_damage(tmp_path):
 
 @pytest.mark.parametrize(("whole", "broken"), [(b"False", b"Fal(e"), (b"}", b"]")])
 def test_damage_is_told_in_one_line(tmp_path, whole, broken):
-    path = build(RECORDS, name="a", home=tmp_path).path / "idf.npy"
+    path = build(RECORDS, name="a", home=tmp_path).path / "lengths.npy"
     path.write_bytes(path.read_bytes().replace(whole, broken, 1))
-    with pytest.raises(IndexDamaged, match=r"idf\.npy cannot be read") as caught:
+    with pytest.raises(IndexDamaged, match=r"lengths\.npy cannot be read") as caught:
         open_index(tmp_path / "a")
     assert "\n" not in caught.value.message
 
