@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 
 ENTRIES = 48
 """Entries kept of a row, the document's own beside them."""
+
+SMALL = 2**13
+"""Documents up to which the eigenvectors are kept beside it, and deep rankings score them all."""
 
 LATENT_LEVELS = 127
 FACTS = 3  # numbers of a card beside the coordinates: step of the features, S, SΦμ
@@ -148,6 +152,7 @@ def card_width(dimensions: int) -> int:
     return -(-(dimensions + 4 * FACTS) // 16) * 16
 
 
+@cache
 def multiple_of_kernel(spectral: str, gamma: float, head: int) -> bool:
     """Whether f is a straight line through 0, and no eigenvector is left out: what can be cut."""
     function = SPECTRAL_FUNCTIONS[spectral](gamma)

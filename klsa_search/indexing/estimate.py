@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from klsa_search import progress
 from klsa_search.config import Settings
-from klsa_search.expansion.cut import ENTRIES, card_width, term_width
+from klsa_search.expansion.cut import ENTRIES, SMALL, card_width, term_width
 from klsa_search.features.counts import BLOCK
-from klsa_search.indexing.layout import layout
+from klsa_search.indexing.layout import layout, solved_dimensions
 from klsa_search.indexing.shape import Shape
 from klsa_search.kernel.document import EXACT
 from klsa_search.kernel.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
@@ -35,13 +35,6 @@ _GRAPH = 2**22  # entries of K that the graph of neighbours looks at, at a time
 def spool_room(memory: int) -> int:
     """Bytes of what waits to be counted, above which it waits in a file, of each kind."""
     return memory // 32
-
-
-def solved_dimensions(documents: int, settings: Settings) -> int:
-    """Eigenvectors that are computed."""
-    if layout(documents, settings) == "cut":
-        return min(settings.dimensions, settings.latent_dimensions)
-    return settings.dimensions
 
 
 def memory_needed(
@@ -102,7 +95,7 @@ def _solver(shape: Shape, settings: Settings, threads: int) -> int:
 def _cut(shape: Shape, settings: Settings, threads: int, held: int, weighed: int) -> dict[str, int]:
     """Of the phases that make a cut D; `held` is the kernel and its eigenvectors."""
     documents, features = shape.documents, shape.terms + shape.pairs
-    m = solved_dimensions(documents, settings)
+    m = min(settings.dimensions, settings.latent_dimensions)
     entries = max(ENTRIES, settings.neighbours)
     held += 4 * m * (documents + shape.terms)
     rows = _ENTRY * (entries + 1) * documents
@@ -156,9 +149,11 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
 
 def _cut_disk(shape: Shape, settings: Settings) -> dict[str, int]:
     """Bytes of a cut D."""
-    latent = solved_dimensions(shape.documents, settings)
+    latent = min(settings.dimensions, settings.latent_dimensions)
     entries = max(ENTRIES, settings.neighbours)
+    beside = min(solved_dimensions(shape.documents, settings), max(shape.documents - 1, 1))
     return {
+        "eigenvectors": 4 * beside * shape.documents * (shape.documents <= SMALL),
         "expansion": (4 * entries + 8) * shape.documents,
         "features": 4 * (shape.features + shape.terms + shape.pairs) + 8 * shape.documents,
         "latent": card_width(latent) * shape.documents + term_width(latent) * shape.terms,

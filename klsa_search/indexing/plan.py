@@ -25,9 +25,8 @@ from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.estimate import (
     disk_needed,
     memory_needed,
-    solved_dimensions,
 )
-from klsa_search.indexing.layout import layout
+from klsa_search.indexing.layout import layout, solved_dimensions
 from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.survey import Survey, survey
 from klsa_search.indexing.weighing import postings_of
@@ -181,7 +180,8 @@ def _costs(
     if kept == "cut":
         looked = np.unique(np.linspace(0, len(kernel) - 1, _LOOKED).astype(np.int64))
         strongest, looking = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=looked))
-        latent = LatentSpace.of(kernel, spectrum, wanted, np.ones(counts.matrix.shape[1]))
+        dimensions = min(wanted, settings.latent_dimensions)
+        latent = LatentSpace.of(kernel, spectrum, dimensions, np.ones(counts.matrix.shape[1]))
         _, packing = _timed(lambda: CutExpansion.of(kernel, strongest, latent))
         costs[-1:-1] = [
             PhaseCost(

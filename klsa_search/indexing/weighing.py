@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from klsa_search.config import Settings
 from klsa_search.expansion import LatentSpace, expansion_matrix
-from klsa_search.expansion.cut import ENTRIES, CutExpansion, cut_arrays
+from klsa_search.expansion.cut import ENTRIES, SMALL, CutExpansion, cut_arrays
 from klsa_search.features import TermCounts, bm25, tfidf
-from klsa_search.indexing.layout import layout
+from klsa_search.indexing.layout import layout, solved_dimensions
 from klsa_search.kernel import DocumentKernel, Postings, nearest_rows, neighbour_graph
 from klsa_search.kernel.postings import postings_arrays
 from klsa_search.progress import EXPANSION, POSTINGS, Progress
@@ -97,13 +97,15 @@ def _write_cut(
     settings: Settings,
     report: Progress,
 ) -> Spectrum:
-    """Write what the default ranking reads, and no more."""
-    dimensions = min(settings.latent_dimensions, settings.dimensions)
-    spectrum = decompose(kernel, dimensions, seed=settings.seed, progress=report)
-    latent = LatentSpace.of(kernel, spectrum, dimensions, idf**settings.idf_power)
+    """Write what the default ranking reads, and the eigenvectors of a small collection."""
+    solved = solved_dimensions(len(kernel), settings)
+    spectrum = decompose(kernel, solved, seed=settings.seed, progress=report)
+    latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, idf**settings.idf_power)
     entries = max(ENTRIES, settings.neighbours)
     strongest = nearest_rows(kernel, entries + 1, progress=report)
     report(EXPANSION, 0, None)
     cut = CutExpansion.of(kernel, strongest, latent, entries)
     write_arrays(generation, {"eigenvalues": spectrum.eigenvalues, **cut_arrays(cut)})
+    if len(kernel) <= SMALL:
+        write_arrays(generation, {"eigenvectors": spectrum.eigenvectors.astype(np.float32)})
     return spectrum

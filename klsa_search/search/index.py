@@ -16,6 +16,7 @@ from klsa_search.collection.model import Document
 from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError
 from klsa_search.expansion import top_z
+from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.engine import ExpandingEngine, Mix
 from klsa_search.search.parameters import Parameters, whole_number
@@ -233,7 +234,8 @@ class Index:
     def _candidates(self, parameters: SearchSettings) -> ExpandingEngine | None:
         """Return the engine of a cut D where it answers, else None."""
         asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not parameters.exact
-        return self._snapshot.expanding if asked else None
+        straight = multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
+        return self._snapshot.expanding if asked and straight else None
 
     def _mix(self, parameters: SearchSettings) -> Mix:
         own = parameters is self._defaults

@@ -32,7 +32,8 @@ class Snapshot:
     lengths          (N,) dl(d), tokens in each document
     engine           the k best by the BM25 postings, without a score for every document
     eigenvalues      (k,) of the document kernel
-    eigenvectors     U: (N, k) float32; (N, 0) where D is cut
+    eigenvectors     U: (N, k) float32; (N, 0) where D is cut and N large
+    latent_dimensions  m, those of the latent space
     expansion        D of the index's own spectral function, if it is stored whole
     expansion_key    what D was made with: spectral function, γ and head
     cut              D cut to the strongest entries of its rows, if it is
@@ -47,6 +48,7 @@ class Snapshot:
     engine: Engine
     eigenvalues: Eigenvalues
     eigenvectors: Basis
+    latent_dimensions: int
     expansion: Matrix | None
     expansion_key: tuple[str, float, int]
     cut: CutExpansion | None
@@ -56,6 +58,11 @@ class Snapshot:
     def __len__(self) -> int:
         """N, the number of documents."""
         return self.bm25.size
+
+    @property
+    def has_spectrum(self) -> bool:
+        """Whether eigenvectors are kept, so that functions of the spectrum can be chosen."""
+        return self.cut is None or self.eigenvectors.shape[1] > 0
 
     @cached_property
     def kernel(self) -> DocumentKernel:
@@ -74,7 +81,7 @@ class Snapshot:
         """The engine of the default ranking where D is cut."""
         if self.cut is None:
             return None
-        return ExpandingEngine(self.bm25, self.cut, len(self.eigenvalues), self.neighbour_count)
+        return ExpandingEngine(self.bm25, self.cut, self.latent_dimensions, self.neighbour_count)
 
     @cached_property
     def neighbours(self) -> sparse.csr_array | None:
@@ -89,7 +96,7 @@ class Snapshot:
     def latent(self) -> LatentSpace | None:
         """The latent space, if it was built."""
         if self.cut is not None:
-            return self.cut.latent(len(self.eigenvalues))
+            return self.cut.latent(self.latent_dimensions)
         if not has_array(self.generation, "latent_terms"):
             return None
         return LatentSpace(
@@ -164,7 +171,7 @@ class Snapshot:
     def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
         """D of these parameters: as stored if it is that one, else from its factors."""
         key = (parameters.spectral, parameters.gamma, parameters.head)
-        factors = self._factors(*key, dimensions if self.cut is None else len(self.eigenvalues))
+        factors = self._factors(*key, dimensions)
         # Where f is linear the tail is all of D, however many eigenvectors are asked for.
         same = dimensions >= self.eigenvectors.shape[1] or not factors.correction.any()
         if self.expansion is not None and same and key == self.expansion_key:
@@ -183,11 +190,8 @@ def open_snapshot(
     cut = None
     if has_array(generation, "cut_rows"):
         cut = cut_of_arrays(partial(open_array, generation))
-        size = len(cut.rows)
-        eigenvectors: Basis = np.zeros((size, 0), np.float32)
-    else:
-        eigenvectors = open_array(generation, "eigenvectors")
-        size = len(eigenvectors)
+    kept = _optional(generation, "eigenvectors")
+    eigenvalues = open_array(generation, "eigenvalues")
     bm25 = QueryKernel.of(postings_of_arrays(partial(open_array, generation), settings.k1))
     snapshot = Snapshot(
         generation=generation,
@@ -195,8 +199,9 @@ def open_snapshot(
         bm25=bm25,
         lengths=open_array(generation, "lengths"),
         engine=Engine(bm25),
-        eigenvalues=open_array(generation, "eigenvalues"),
-        eigenvectors=eigenvectors,
+        eigenvalues=eigenvalues,
+        eigenvectors=np.zeros((bm25.size, 0), np.float32) if kept is None else kept,
+        latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),
         expansion=_optional(generation, "expansion"),
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         cut=cut,

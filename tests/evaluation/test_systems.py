@@ -47,7 +47,7 @@ def test_every_system_is_judged_on_its_own_preset(tmp_path):
     index, collection = tiny()
     presets = []
 
-    def index_of(preset):
+    def index_of(preset, expansion):
         presets.append(preset)
         return index
 

@@ -31,7 +31,9 @@ from klsa_search.search.engine.room import Held, Room, held_in, room_in
 from klsa_search.search.engine.scores import Extent, answer, compare, cover, score_all
 from klsa_search.search.engine.seeds import (
     LINE,
+    Depths,
     Mix,
+    add_others,
     add_rows,
     add_seed_features,
     factors_of,
@@ -47,13 +49,12 @@ def search_expanded(
     records: npt.NDArray[np.void],
     directories: npt.NDArray[np.void],
     mix: Mix,
-    depths: tuple[int, int],
+    depths: Depths,
     documents: int,
     scores: int,
 ) -> int:
     """Answer the record's query, best first, into int32 and float32 at two addresses.
 
-    depths  how many candidates have T computed in full, and how many E
     Returns how many.
     """
     return _answer(records[0], directories[0], mix, depths, documents, scores)
@@ -64,7 +65,7 @@ def _answer(
     record: Record,
     directory: Any,
     mix: Mix,
-    depths: tuple[int, int],
+    depths: Depths,
     documents: int,
     scores: int,
 ) -> int:
@@ -79,12 +80,14 @@ def _answer(
     angle = place_query(record, terms, held, room)
     weigh_seeds(held, room, mix, lanes, seeds, top)
     size = add_rows(held, room, mix, seeds, count)
+    if depths.everything:
+        size = add_others(record, room, size)
     centre = add_seed_features(held, room, mix, seeds)
     factors = factors_of(held, room, mix, seeds, top, angle, centre)
     extent = Extent(lanes, best, seeds, count, size)
     score_all(held, room, mix, extent, factors)
-    cover(held, room, mix, extent, depths[0], factors)
-    chosen = compare(held, room, mix, extent, depths[1], factors, centre)
+    cover(held, room, mix, extent, depths.covered, factors)
+    chosen = compare(held, room, mix, extent, depths.compared, factors, centre)
     found = answer(room, size, chosen, k, int32_at(documents, k), float32_at(scores, k))
     for slot in range(1, size + 1):
         document = np.uint32(room.documents[slot])
@@ -101,7 +104,7 @@ def search_expanded_many(
     records: npt.NDArray[np.void],
     directories: npt.NDArray[np.void],
     mix: Mix,
-    depths: tuple[int, int],
+    depths: Depths,
     terms: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int64],
     documents: npt.NDArray[np.int32],

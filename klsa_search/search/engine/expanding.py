@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
-from klsa_search.expansion.cut import CutExpansion
+from klsa_search.expansion.cut import SMALL, CutExpansion
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
 from klsa_search.search.engine.record import ASKED_AT, MAX_TERMS, Scratch
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
-from klsa_search.search.engine.seeds import MAX_SEEDS, Mix
+from klsa_search.search.engine.seeds import MAX_SEEDS, Depths, Mix
 
 Answer = tuple[Positions, Scores]
 
@@ -28,6 +28,8 @@ COVERED: Final = (128, 1024)
 """Candidates whose T is computed in full, at least and at most; 8 a result between."""
 COMPARED: Final = (32, 192)
 """Candidates whose E is computed in full; 3 a result between."""
+DEEP: Final = 1000
+"""Results from which a small collection has every document for a candidate, each in full."""
 
 
 class ExpandingEngine:
@@ -62,7 +64,7 @@ class ExpandingEngine:
             return None
         scratch, arrays = self._memory(k, mix)
         struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, ASKED_AT, k, len(terms), *terms)
-        found = search_expanded(scratch.record, arrays, mix, _depths(k), *scratch.addresses)
+        found = search_expanded(scratch.record, arrays, mix, self._depths(k), *scratch.addresses)
         return scratch.documents[:found].copy(), scratch.scores[:found].copy()
 
     def best_of_many(
@@ -85,7 +87,7 @@ class ExpandingEngine:
         counts = np.empty(len(queries), np.int64)
         scratch, arrays = self._memory(k, mix)
         search_expanded_many(
-            scratch.record, arrays, mix, _depths(k), flat, ends,
+            scratch.record, arrays, mix, self._depths(k), flat, ends,
             documents, scores, counts,
         )  # fmt: skip
         return [
@@ -110,7 +112,10 @@ class ExpandingEngine:
         return held.scratch, held.directory
 
     def _room(self, wide: int, best: int, seeds: int) -> Room:
-        size = wide + min(self._kernel.size, seeds * self._held.rows.shape[1]) + 1
+        documents = self._kernel.size
+        size = wide + min(documents, seeds * self._held.rows.shape[1]) + 1
+        if documents <= SMALL:
+            size = documents + 1
         scores = np.zeros(size + LANES, np.float32)
         return Room(
             slots=np.zeros(self._kernel.size, np.int32),
@@ -135,6 +140,17 @@ class ExpandingEngine:
             fine=np.zeros(self._dimensions, np.float32),
         )
 
+    def _depths(self, k: int) -> Depths:
+        """How closely to look for k results."""
+        documents = self._kernel.size
+        if documents <= SMALL and k >= min(DEEP, documents):
+            return Depths(documents, documents, True)
+        return Depths(
+            min(max(COVERED[0], 8 * k), COVERED[1]),
+            min(max(COMPARED[0], 3 * k), COMPARED[1]),
+            False,
+        )
+
 
 class _Memory(NamedTuple):
     wide: int  # documents of the query kernel
@@ -143,10 +159,3 @@ class _Memory(NamedTuple):
     scratch: Scratch
     room: Room  # owns what the directory tells the addresses of
     directory: npt.NDArray[np.void]
-
-
-def _depths(k: int) -> tuple[int, int]:
-    return (
-        min(max(COVERED[0], 8 * k), COVERED[1]),
-        min(max(COMPARED[0], 3 * k), COMPARED[1]),
-    )
