@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 
 from klsa_search.features import CountsBuilder, TermCounts, bm25
 from klsa_search.kernel import Postings, QueryKernel
@@ -50,3 +54,11 @@ def topic_documents(topics: int = 4, each: int = 12, seed: int = 1) -> list[str]
             shared = rng.choice([f"x{number}" for number in range(10)], 2, replace=False)
             documents.append(" ".join([*own, *shared]))
     return documents
+
+
+@contextmanager
+def as_if_large() -> Iterator[None]:
+    """Build collections of any size as large ones are, that keep no eigenvectors beside a cut D."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("klsa_search.indexing.layout.SMALL", -1)
+        yield

@@ -35,9 +35,6 @@ from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 ENTRIES = 48
 """Entries kept of a row, the document's own beside them."""
 
-SMALL = 2**13
-"""Documents up to which the eigenvectors are kept beside it, and deep rankings score them all."""
-
 LATENT_LEVELS = 127
 FACTS = 3  # numbers of a card beside the coordinates: step of the features, S, SΦμ
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from klsa_search import progress
 from klsa_search.config import Settings
-from klsa_search.expansion.cut import ENTRIES, SMALL, card_width, term_width
+from klsa_search.expansion.cut import ENTRIES, card_width, term_width
 from klsa_search.features.counts import BLOCK
-from klsa_search.indexing.layout import layout, solved_dimensions
+from klsa_search.indexing.layout import keeps_spectrum, layout, solved_dimensions
 from klsa_search.indexing.shape import Shape
 from klsa_search.kernel.document import EXACT
 from klsa_search.kernel.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
@@ -153,7 +153,7 @@ def _cut_disk(shape: Shape, settings: Settings) -> dict[str, int]:
     entries = max(ENTRIES, settings.neighbours)
     beside = min(solved_dimensions(shape.documents, settings), max(shape.documents - 1, 1))
     return {
-        "eigenvectors": 4 * beside * shape.documents * (shape.documents <= SMALL),
+        "eigenvectors": 4 * beside * shape.documents * keeps_spectrum(shape.documents, settings),
         "expansion": (4 * entries + 8) * shape.documents,
         "features": 4 * (shape.features + shape.terms + shape.pairs) + 8 * shape.documents,
         "latent": card_width(latent) * shape.documents + term_width(latent) * shape.terms,

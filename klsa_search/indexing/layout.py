@@ -7,13 +7,16 @@ from typing import Final, Literal
 
 from klsa_search.config import Settings
 from klsa_search.errors import SettingsError
-from klsa_search.expansion.cut import SMALL, multiple_of_kernel
+from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.expansion.packing import NUMBERS
 
 Layout = Literal["whole", "factors", "cut"]
 
 WHOLE: Final = 2**28
 """Bytes up to which a D that cannot be cut is kept whole: 8,192 documents."""
+
+SMALL: Final = 2**13
+"""Documents up to which a collection keeps its eigenvectors, however D is kept."""
 
 _SECOND: Final = 10**8
 """Documents times the square of the eigenvectors that are found in about a second."""
@@ -37,6 +40,11 @@ def layout(documents: int, settings: Settings) -> Layout:
     return "whole" if 4 * documents**2 <= WHOLE else "factors"
 
 
+def keeps_spectrum(documents: int, settings: Settings) -> bool:
+    """Whether the eigenvectors are kept: where D is cut, in small collections only."""
+    return layout(documents, settings) != "cut" or documents <= SMALL
+
+
 def solved_dimensions(documents: int, settings: Settings) -> int:
     """Eigenvectors that are computed: all that are asked for, or where D is cut fewer.
 
@@ -46,7 +54,7 @@ def solved_dimensions(documents: int, settings: Settings) -> int:
     if layout(documents, settings) != "cut":
         return settings.dimensions
     latent = min(settings.dimensions, settings.latent_dimensions)
-    if documents > SMALL:
+    if not keeps_spectrum(documents, settings):
         return latent
     return max(latent, min(settings.dimensions, math.isqrt(_SECOND // max(documents, 1))))
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from klsa_search.config import Settings
 from klsa_search.expansion import LatentSpace, expansion_matrix
-from klsa_search.expansion.cut import ENTRIES, SMALL, CutExpansion, cut_arrays
+from klsa_search.expansion.cut import ENTRIES, CutExpansion, cut_arrays
 from klsa_search.features import TermCounts, bm25, tfidf
-from klsa_search.indexing.layout import layout, solved_dimensions
+from klsa_search.indexing.layout import keeps_spectrum, layout, solved_dimensions
 from klsa_search.kernel import DocumentKernel, Postings, nearest_rows, neighbour_graph
 from klsa_search.kernel.postings import postings_arrays
 from klsa_search.progress import EXPANSION, POSTINGS, Progress
@@ -53,10 +53,8 @@ def weigh(
         seed=settings.seed,
         progress=report,
     )
-    by_term = tfidf.query_impacts(counts).tocsc()
-    by_term.sort_indices()
     arrays: dict[str, npt.NDArray[Any]] = {
-        "postings_tfidf": by_term.data.astype(np.float32),
+        "postings_tfidf": tfidf.posting_weights(counts),
         **sparse_arrays("forward", counts.matrix),
         **sparse_arrays("features", kernel.features),
         "features_scales": kernel.scales.astype(np.float32),
@@ -106,6 +104,6 @@ def _write_cut(
     report(EXPANSION, 0, None)
     cut = CutExpansion.of(kernel, strongest, latent, entries)
     write_arrays(generation, {"eigenvalues": spectrum.eigenvalues, **cut_arrays(cut)})
-    if len(kernel) <= SMALL:
+    if keeps_spectrum(len(kernel), settings):
         write_arrays(generation, {"eigenvectors": spectrum.eigenvectors.astype(np.float32)})
     return spectrum

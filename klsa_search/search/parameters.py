@@ -65,12 +65,11 @@ class Parameters:
         if self._snapshot.cut is None:
             return
         field = None
+        if self._snapshot.has_spectrum:
+            return
         if chosen.ranker.startswith("lsi"):
             field = "ranker"
-        elif not (
-            self._snapshot.has_spectrum
-            or multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head)
-        ):
+        elif not multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
             field = "head" if chosen.head else "spectral"
         if field is not None:
             raise QueryError(

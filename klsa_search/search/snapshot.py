@@ -15,11 +15,11 @@ from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
 from klsa_search.config import SearchSettings, Settings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
 from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
-from klsa_search.features import Vocabulary
+from klsa_search.features import TermCounts, Vocabulary, tfidf
 from klsa_search.kernel import DocumentKernel, QueryKernel
 from klsa_search.kernel.postings import postings_of_arrays
 from klsa_search.search.engine import Engine, ExpandingEngine
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS
+from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum, decompose
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.sparse import open_sparse
 
@@ -38,6 +38,7 @@ class Snapshot:
     expansion_key    what D was made with: spectral function, γ and head
     cut              D cut to the strongest entries of its rows, if it is
     neighbour_count  documents that count as near
+    seed             of the solver
     analysed         counts of the terms of some documents, from their text: (n, V) sparse
     """
 
@@ -53,6 +54,7 @@ class Snapshot:
     expansion_key: tuple[str, float, int]
     cut: CutExpansion | None
     neighbour_count: int
+    seed: int
     analysed: Callable[[Positions], sparse.csr_array]
 
     def __len__(self) -> int:
@@ -81,7 +83,13 @@ class Snapshot:
         """The engine of the default ranking where D is cut."""
         if self.cut is None:
             return None
-        return ExpandingEngine(self.bm25, self.cut, self.latent_dimensions, self.neighbour_count)
+        return ExpandingEngine(
+            self.bm25,
+            self.cut,
+            self.latent_dimensions,
+            self.neighbour_count,
+            small=self.has_spectrum,
+        )
 
     @cached_property
     def neighbours(self) -> sparse.csr_array | None:
@@ -105,9 +113,26 @@ class Snapshot:
         )
 
     @cached_property
+    def _lsi_kept(self) -> bool:
+        return has_array(self.generation, "lsi_eigenvectors")
+
+    @cached_property
+    def _all_counts(self) -> TermCounts:
+        everything = self.counts_of(np.arange(len(self)))
+        return TermCounts(self.vocabulary, everything, sparse.csr_array((len(self), 0)))
+
+    @cached_property
+    def _lsi_made(self) -> Spectrum:
+        """Made when first asked for, where it is not kept: seconds, in a small collection."""
+        features = DocumentKernel.of(tfidf.document_features(self._all_counts))
+        return decompose(features, len(self.eigenvalues), seed=self.seed)
+
+    @cached_property
     def tfidf(self) -> npt.NDArray[np.float32]:
-        """Weights of LSI's inner product, a posting each; not where D is cut."""
-        return open_array(self.generation, "postings_tfidf")
+        """Weights of LSI's inner product, a posting each."""
+        if self._lsi_kept:
+            return open_array(self.generation, "postings_tfidf")
+        return tfidf.posting_weights(self._all_counts)
 
     def tfidf_row(
         self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]
@@ -121,13 +146,17 @@ class Snapshot:
 
     @cached_property
     def lsi(self) -> Basis:
-        """U of the log-tf·idf features: (N, k) float32; not where D is cut."""
-        return open_array(self.generation, "lsi_eigenvectors")
+        """U of the log-tf·idf features: (N, k) float32."""
+        if self._lsi_kept:
+            return open_array(self.generation, "lsi_eigenvectors")
+        return self._lsi_made.eigenvectors.astype(np.float32)
 
     @cached_property
     def lsi_eigenvalues(self) -> Eigenvalues:
         """Their eigenvalues: (k,)."""
-        return open_array(self.generation, "lsi_eigenvalues")
+        if self._lsi_kept:
+            return open_array(self.generation, "lsi_eigenvalues")
+        return self._lsi_made.eigenvalues
 
     @cached_property
     def _forward(self) -> sparse.csr_array:
@@ -206,6 +235,7 @@ def open_snapshot(
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         cut=cut,
         neighbour_count=settings.neighbours,
+        seed=settings.seed,
         analysed=analysed,
     )
     if cut is None:

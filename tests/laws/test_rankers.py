@@ -33,7 +33,8 @@ def index(tmp_path_factory):
 @pytest.fixture(scope="module")
 def default(tmp_path_factory):
     home = tmp_path_factory.mktemp("default")
-    opened = build(records(random_documents(80, 40)), name="random", home=home, **PLAIN)
+    options = {"name": "random", "home": home, "expansion": "whole", **PLAIN}
+    opened = build(records(random_documents(80, 40)), **options)
     yield opened
     opened.close()
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
-from klsa_search.expansion.cut import SMALL, CutExpansion
+from klsa_search.expansion.cut import CutExpansion
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
 from klsa_search.search.engine.record import ASKED_AT, MAX_TERMS, Scratch
@@ -38,6 +38,8 @@ class ExpandingEngine:
     Each thread has scratch memory of its own: 4 bytes a document, 2 a feature, 50 a candidate,
     and for each of the best 4 bytes a term. What is exact and what is not: see `expanded`. The
     number of threads changes nothing.
+
+    small  whether the collection is so small that deep rankings can look at every document
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class ExpandingEngine:
         expansion: CutExpansion,
         dimensions: int,
         neighbours: int,
+        *,
+        small: bool,
     ) -> None:
-        self._kernel = kernel
+        self._kernel, self._small = kernel, small
         self._held = Held.of(kernel.idf, expansion)
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
@@ -114,7 +118,7 @@ class ExpandingEngine:
     def _room(self, wide: int, best: int, seeds: int) -> Room:
         documents = self._kernel.size
         size = wide + min(documents, seeds * self._held.rows.shape[1]) + 1
-        if documents <= SMALL:
+        if self._small:
             size = documents + 1
         scores = np.zeros(size + LANES, np.float32)
         return Room(
@@ -143,7 +147,7 @@ class ExpandingEngine:
     def _depths(self, k: int) -> Depths:
         """How closely to look for k results."""
         documents = self._kernel.size
-        if documents <= SMALL and k >= min(DEEP, documents):
+        if self._small and k >= min(DEEP, documents):
             return Depths(documents, documents, True)
         return Depths(
             min(max(COVERED[0], 8 * k), COVERED[1]),

@@ -49,7 +49,9 @@ def cut_world(
         expansion=None,
         expansion_key=("gvsm", 0.3, 0),
         cut=_each(cut, around),
+        latent_dimensions=len(spectrum.eigenvalues),
         neighbour_count=neighbours,
+        seed=0,
         analysed=lambda positions: counts.matrix[positions],
     )
 

@@ -73,8 +73,9 @@ def world_of(options, **changes):
 
 def new_engine(snapshot):
     return ExpandingEngine(
-        snapshot.bm25, snapshot.cut, len(snapshot.eigenvalues), snapshot.neighbour_count
-    )
+        snapshot.bm25, snapshot.cut, len(snapshot.eigenvalues), snapshot.neighbour_count,
+        small=snapshot.has_spectrum,
+    )  # fmt: skip
 
 
 def known(snapshot, terms):

@@ -23,7 +23,7 @@ from klsa_search.search.engine.scan import LANES, bar_of
 from klsa_search.search.engine.scores import choose
 from klsa_search.search.engine.topk import search, search_many
 from klsa_search.search.rankers.klsa import mix_of
-from tests.worlds import random_documents
+from tests.worlds import as_if_large, random_documents
 
 
 @compiled
@@ -156,7 +156,8 @@ def index(tmp_path_factory):
     ]
     options = {"stop_words": False, "stemmer": "none", "expansion": "cut"}
     home = tmp_path_factory.mktemp("engine")
-    opened = build(records, name="many", home=home, **options)
+    with as_if_large():
+        opened = build(records, name="many", home=home, **options)
     yield opened
     opened.close()
 
@@ -190,8 +191,9 @@ def test_blocks_of_any_size_give_the_same_answers(index, bits):
     engine = ExpandingEngine(
         QueryKernel.of(in_blocks(postings, bits)),
         snapshot.cut,
-        len(snapshot.eigenvalues),
+        snapshot.latent_dimensions,
         snapshot.neighbour_count,
+        small=False,
     )
     mix = mix_of(snapshot, index.parameters())
     for query in QUERIES:
