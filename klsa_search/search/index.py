@@ -211,8 +211,17 @@ class Index:
         return self._numbers.of(query)
 
     def _scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
-        terms = QueryTerms.of(self._terms(query))
-        return RANKERS[parameters.ranker](self._snapshot, terms, parameters, dimensions)
+        terms = self._terms(query)
+        if self._snapshot.cut is not None and self._snapshot.has_spectrum:
+            engine = self._candidates(parameters)  # in a small collection it looks at all
+            found = engine and engine.best(terms, len(self), self._mix(parameters))
+            if found:
+                positions, values = found
+                scores = np.zeros(len(self), np.float32)
+                scores[positions] = values
+                return scores
+        known = QueryTerms.of(terms)
+        return RANKERS[parameters.ranker](self._snapshot, known, parameters, dimensions)
 
     def _best(
         self, query: str, k: int, parameters: SearchSettings, dimensions: int

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -125,7 +126,7 @@ class Snapshot:
     def _lsi_made(self) -> Spectrum:
         """Made when first asked for, where it is not kept: seconds, in a small collection."""
         features = DocumentKernel.of(tfidf.document_features(self._all_counts))
-        return decompose(features, len(self.eigenvalues), seed=self.seed)
+        return decompose(features, max(len(self.eigenvalues), _LSI), seed=self.seed)
 
     @cached_property
     def tfidf(self) -> npt.NDArray[np.float32]:
@@ -200,7 +201,7 @@ class Snapshot:
     def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
         """D of these parameters: as stored if it is that one, else from its factors."""
         key = (parameters.spectral, parameters.gamma, parameters.head)
-        factors = self._factors(*key, dimensions)
+        factors = self._factors(*key, dimensions if self.has_spectrum else len(self.eigenvalues))
         # Where f is linear the tail is all of D, however many eigenvectors are asked for.
         same = dimensions >= self.eigenvectors.shape[1] or not factors.correction.any()
         if self.expansion is not None and same and key == self.expansion_key:
@@ -243,6 +244,10 @@ def open_snapshot(
         for name in ("neighbours", "latent", "tfidf", "lsi", "lsi_eigenvalues"):
             getattr(snapshot, name)
     return snapshot
+
+
+_LSI: Final = 100
+"""Eigenvectors of LSI, at least, where they are made when first asked for."""
 
 
 def _optional(generation: Path, name: str) -> Matrix | None:

@@ -86,7 +86,7 @@ def test_lsi_is_the_inner_product_of_logarithmic_weights(index, query):
 @pytest.mark.parametrize("options", [PLAIN, PUBLISHED])
 def test_d_whole_and_in_factors_rank_alike(options, tmp_path):
     documents = records(random_documents(80, 40))
-    whole = build(documents, name="w", home=tmp_path, **options)
+    whole = build(documents, name="w", home=tmp_path, expansion="whole", **options)
     factored = build(documents, name="f", home=tmp_path, expansion="factors", **options)
     assert (whole.path / "expansion.npy").exists()
     assert not (factored.path / "expansion.npy").exists()
