@@ -34,7 +34,9 @@ class Snapshot:
     engine           the k best by the BM25 postings, without a score for every document
     eigenvalues      (k,) of the document kernel
     eigenvectors     U: (N, k) float32; (N, 0) where D is cut and N large
+    has_spectrum     whether eigenvectors are kept, so that functions of them can be chosen
     latent_dimensions  m, those of the latent space
+    lsi_dimensions   eigenvectors of LSI, where they are made when first asked for
     expansion        D of the index's own spectral function, if it is stored whole
     expansion_key    what D was made with: spectral function, γ and head
     cut              D cut to the strongest entries of its rows, if it is
@@ -50,7 +52,9 @@ class Snapshot:
     engine: Engine
     eigenvalues: Eigenvalues
     eigenvectors: Basis
+    has_spectrum: bool
     latent_dimensions: int
+    lsi_dimensions: int
     expansion: Matrix | None
     expansion_key: tuple[str, float, int]
     cut: CutExpansion | None
@@ -61,11 +65,6 @@ class Snapshot:
     def __len__(self) -> int:
         """N, the number of documents."""
         return self.bm25.size
-
-    @property
-    def has_spectrum(self) -> bool:
-        """Whether eigenvectors are kept, so that functions of the spectrum can be chosen."""
-        return self.cut is None or self.eigenvectors.shape[1] > 0
 
     @cached_property
     def kernel(self) -> DocumentKernel:
@@ -126,7 +125,7 @@ class Snapshot:
     def _lsi_made(self) -> Spectrum:
         """Made when first asked for, where it is not kept: seconds, in a small collection."""
         features = DocumentKernel.of(tfidf.document_features(self._all_counts))
-        return decompose(features, max(len(self.eigenvalues), _LSI), seed=self.seed)
+        return decompose(features, self.lsi_dimensions, seed=self.seed)
 
     @cached_property
     def tfidf(self) -> npt.NDArray[np.float32]:
@@ -231,7 +230,9 @@ def open_snapshot(
         engine=Engine(bm25),
         eigenvalues=eigenvalues,
         eigenvectors=np.zeros((bm25.size, 0), np.float32) if kept is None else kept,
+        has_spectrum=kept is not None,
         latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),
+        lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), _LSI)),
         expansion=_optional(generation, "expansion"),
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         cut=cut,
