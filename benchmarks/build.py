@@ -44,15 +44,13 @@ class Clock:
 def lexical(corpus: str, memory: int) -> dict[str, Any]:
     """The lexical part of a build."""
     from klsa_search.collection import open_collection
-    from klsa_search.features import bm25
     from klsa_search.indexing.reading import read
-    from klsa_search.kernel import Postings
+    from klsa_search.indexing.weighing import postings_of
 
     settings, clock = Settings(), Clock()
     with tempfile.TemporaryDirectory() as folder:
         counts, _ = read(open_collection(corpus), Path(folder), settings, clock, memory=memory)
-        weights, _ = bm25.on_grid(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
-        Postings.of(weights)
+        postings_of(counts, settings)
     clock("postings", 1, 1)
     return {"documents": counts.matrix.shape[0], "phases": clock.phases()}
 

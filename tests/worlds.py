@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from klsa_search.features import CountsBuilder, TermCounts
+import numpy as np
+import pytest
+
+from klsa_search.features import CountsBuilder, TermCounts, bm25
+from klsa_search.kernel import Postings, QueryKernel
 
 
 def counts_of(*documents: str) -> TermCounts:
@@ -13,6 +18,15 @@ def counts_of(*documents: str) -> TermCounts:
     for document in documents:
         builder.add(document.split())
     return builder.finish()
+
+
+def query_kernel(
+    counts: TermCounts, *, k1: float = 1.2, b: float = 0.75, block_bits: int | None = None
+) -> QueryKernel:
+    """BM25 of counts, as an index has it."""
+    average = bm25.standing_length(bm25.average_length(counts.lengths))
+    norms = bm25.norms(counts.lengths, average, k1=k1, b=b)
+    return QueryKernel.of(Postings.of(counts.matrix, norms, k1, block_bits=block_bits))
 
 
 def random_documents(size: int = 60, terms: int = 40, seed: int = 0) -> list[str]:
@@ -40,3 +54,11 @@ def topic_documents(topics: int = 4, each: int = 12, seed: int = 1) -> list[str]
             shared = rng.choice([f"x{number}" for number in range(10)], 2, replace=False)
             documents.append(" ".join([*own, *shared]))
     return documents
+
+
+@contextmanager
+def as_if_large() -> Iterator[None]:
+    """Build collections of any size as large ones are, that keep no eigenvectors beside a cut D."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("klsa_search.indexing.layout.SMALL", -1)
+        yield

@@ -31,9 +31,9 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "step": lambda index: _byte(_one(index, "0*/bounds_step.npy"), -1, 0x7F),
     "manifest": lambda index: _nest(_one(index, "0*/manifest.json")),
     "documents": lambda index: _hide(_one(index, "0*/documents.db")),
-    "header": lambda index: _byte(_one(index, "0*/idf.npy"), 1),
+    "header": lambda index: _byte(_one(index, "0*/lengths.npy"), 1),
     # One number a little larger: no answer fails, and only the sum of the file tells.
-    "number": lambda index: _byte(_one(index, "0*/idf.npy"), -4, 0x01),
+    "number": lambda index: _byte(_one(index, "0*/lengths.npy"), -4, 0x01),
 }
 """What is wrong with an index, by its name."""
 

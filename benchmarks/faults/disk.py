@@ -113,7 +113,7 @@ def _refused(template: Place, change: Change, folder: Path, tally: Tally) -> boo
 def _names(place: Place) -> list[str]:
     """What lies in the home and is of interest: one array stands for all."""
     names = sorted(path.relative_to(place.home).as_posix() for path in place.home.rglob("*"))
-    return [name for name in names if not name.endswith(".npy") or name.endswith("idf.npy")]
+    return [name for name in names if not name.endswith(".npy") or name.endswith("lengths.npy")]
 
 
 def _full(template: Place, disk: Path, change: Change, kind: str, more: int, known: Known) -> Met:

@@ -23,27 +23,25 @@ class Workshop:
     def __init__(self, home: Path, opened: ExitStack) -> None:
         self._home = home
         self._opened = opened
-        self._indexes: dict[tuple[str, str], Index] = {}
+        self._indexes: dict[tuple[str, str, str], Index] = {}
 
-    def index(self, target: str, collection: Collection, preset: str) -> Index:
-        """Give the index of a preset; cran and cran-1837 have the same documents, so one index.
-
-        One that would keep D cut is built again in its factors, where every ranker is at hand.
-        """
+    def index(
+        self, target: str, collection: Collection, preset: str, expansion: str = "auto"
+    ) -> Index:
+        """Give the index of a preset; cran and cran-1837 have the same documents, so one index."""
         from klsa_search.collection.known import folder_name
-        from klsa_search.indexing import build, build_like
-        from klsa_search.indexing.layout import layout
+        from klsa_search.indexing import build
 
-        key = (folder_name(target), preset)
+        key = (folder_name(target), preset, expansion)
         if key not in self._indexes:
-            name = f"{len(self._indexes)}-{preset}"
-            index = build(collection, name=name, home=self._home, preset=preset)
+            index = build(
+                collection,
+                name=f"{len(self._indexes)}-{preset}",
+                home=self._home,
+                preset=preset,
+                expansion=expansion,
+            )
             self._opened.callback(index.close)
-            if layout(len(index), index.settings) == "cut":
-                index = build_like(
-                    index, home=self._home, name=f"{name}-factors", expansion="factors"
-                )
-                self._opened.callback(index.close)
             self._indexes[key] = index
         return self._indexes[key]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from klsa_search.collection.model import Collection, Query
-from klsa_search.config import RankerName, Settings
+from klsa_search.config import ExpansionName, RankerName, Settings
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
 from klsa_search.evaluation.rankings import rank_all
@@ -21,26 +21,36 @@ from klsa_search.search import Index
 class System:
     """One row of the table: the preset of its index, and the ranker that searches it.
 
-    Everything else is the index's own setting.
+    `expansion` is how the index keeps D: what only rivals read is not in every index. Everything
+    else is the index's own setting.
     """
 
     name: str
     preset: str
     ranker: RankerName
+    expansion: ExpansionName = "auto"
 
 
 _PAPER = System(name="paper", preset="paper", ranker="klsa")
 
 SYSTEMS = (
     System(name="bm25", preset="default", ranker="bm25"),
-    System(name="lsi", preset="default", ranker="lsi"),
+    System(name="lsi", preset="default", ranker="lsi", expansion="factors"),
     _PAPER,
     System(name="klsa", preset="default", ranker="klsa"),
 )
 """Those of the MAP table, in its order; the first is what the others are compared with."""
 
 ALL_SYSTEMS = (
-    *(System(name=name, preset="default", ranker=name) for name in get_args(RankerName)),
+    *(
+        System(
+            name=name,
+            preset="default",
+            ranker=name,
+            expansion="factors" if name.startswith("lsi") else "auto",
+        )
+        for name in get_args(RankerName)
+    ),
     _PAPER,
 )
 """Those of a comparison: every ranker there is on the default index, and the published method."""
@@ -51,7 +61,7 @@ DEFAULT_SYSTEM = Settings.of_preset().ranker
 
 def judge_systems(
     collection: Collection,
-    index_of: Callable[[str], Index],
+    index_of: Callable[[str, str], Index],
     *,
     systems: Sequence[System] = SYSTEMS,
     measures: Sequence[str] = MEASURES,
@@ -60,9 +70,9 @@ def judge_systems(
 ) -> dict[str, Measured]:
     """Measure systems, by name, on the judged queries of a collection.
 
-    `index_of` gives the index of a preset over the collection's documents. With `run_dir`, an
-    existing folder, each run is also written there as `<collection>.<system>.run`. `progress` is
-    told ("<collection> systems", done, total).
+    `index_of` gives the index of a preset over the collection's documents that keeps D in a way.
+    With `run_dir`, an existing folder, each run is also written there as
+    `<collection>.<system>.run`. `progress` is told ("<collection> systems", done, total).
     CollectionError if the collection has no judgements, OSError.
     """
     judge = Judge(collection.judgements(), measures)
@@ -71,7 +81,7 @@ def judge_systems(
     for number, system in enumerate(systems):
         if progress is not None:
             progress(f"{collection.name} systems", number, len(systems))
-        run = rank_all(index_of(system.preset), queries, ranker=system.ranker)
+        run = rank_all(index_of(system.preset, system.expansion), queries, ranker=system.ranker)
         if run_dir is not None:
             path = run_dir / f"{collection.name}.{system.name}.run"
             run = recorded(run, path, tag=system.name)

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.compiled import compiled
-from klsa_search.kernel import Postings
+from klsa_search.kernel import QueryKernel
 
 NEIGHBOURHOOD = 4.0  # β
 HALF = 2.0  # saturation at which g is one half
@@ -32,33 +32,31 @@ mostly an accident.
 
 
 def coverage(
-    postings: Postings,
+    kernel: QueryKernel,
     neighbours: sparse.csr_array,
     terms: npt.NDArray[np.int64],
     query_weights: npt.NDArray[np.float32],
-    idf: npt.NDArray[np.float32],
     best: Positions,
 ) -> Scores:
     """T: (N,) float32, not negative.
 
-    postings       of the BM25 query kernel: w(t) · sat(t,d)
+    kernel         the query kernel
     neighbours     W: (N, N), rows of sum 1
     terms          (n,) term numbers of the query
     query_weights  (n,) f(t, q)
-    idf            (V,) w(t)
     best           documents whose terms count
     Cost: the edges of W, once; a binary search for each of the best and each term.
     """
-    places = np.full(postings.size, -1, dtype=np.int32)
+    places = np.full(kernel.size, -1, dtype=np.int32)
     ascending = np.sort(best)
     places[ascending] = np.arange(len(best))
     impacts = np.zeros((len(best), len(terms)), dtype=np.float32)
     for column, term in enumerate(terms.tolist()):
-        documents, weights = postings.of_term(term)
+        documents, weights = kernel.impacts_of(term)
         found = np.minimum(np.searchsorted(documents, ascending), len(documents) - 1)
         held = documents[found] == ascending
         impacts[held, column] = weights[found[held]]
-    asked = idf[terms]
+    asked = kernel.idf[terms]
     return np.asarray(
         _coverage(
             places, impacts, query_weights * asked, np.float32(HALF) * asked,

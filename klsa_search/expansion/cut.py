@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,7 @@ def card_width(dimensions: int) -> int:
     return -(-(dimensions + 4 * FACTS) // 16) * 16
 
 
+@cache
 def multiple_of_kernel(spectral: str, gamma: float, head: int) -> bool:
     """Whether f is a straight line through 0, and no eigenvector is left out: what can be cut."""
     function = SPECTRAL_FUNCTIONS[spectral](gamma)

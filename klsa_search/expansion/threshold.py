@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
-from klsa_search.arrays import Positions, Scores
+from klsa_search.arrays import Positions
 
 
-def top_z(row: Scores, z: int) -> tuple[Positions, Scores]:
+def top_z(row: npt.NDArray[Any], z: int) -> tuple[Positions, npt.NDArray[Any]]:
     """Return positions and values of the z largest positive entries, largest first.
 
     Ties go by document order; fewer than z are returned where fewer are above 0.

@@ -1,4 +1,4 @@
-"""Counts → BM25: the features Φ of the document kernel and the impacts of the query kernel.
+"""Counts → BM25: the features Φ of the document kernel, and what saturates the query kernel.
 
     K_d      = k1 · ((1 - b) + b · dl(d) / dl_avg)
     sat(t,d) = (k1 + 1) · f(t,d) / (K_d + f(t,d))
@@ -27,22 +27,11 @@ def saturations(counts: TermCounts, *, k1: float, b: float) -> sparse.csr_array:
     return saturated(counts.matrix, counts.lengths, average_length(counts.lengths), k1, b)
 
 
-def query_impacts(counts: TermCounts, *, k1: float, b: float) -> sparse.csr_array:
-    """(N, V) sparse float64: w(t) · sat(t,d), what one query term gives a document [KLSA eq. 3]."""
-    return _weighted(saturations(counts, k1=k1, b=b), idf(counts.matrix))
-
-
-def on_grid(impacts: sparse.csr_array) -> tuple[sparse.csr_array, float]:
-    """Round impacts to whole steps, at least one; returns them with the step, a power of 2.
-
-    Scores that are whole steps, and fewer than 2^24 of them, float32 adds without rounding, so
-    their sum is the same bits in any order. The largest impact is 2^19 to 2^20 steps, so a step
-    is a millionth of it, and 16 terms may be as large. Cost O(nnz).
-    """
-    largest = float(impacts.data.max(initial=0.0)) or 1.0
-    step = 2.0 ** (np.floor(np.log2(largest)) - 19)
-    steps = np.maximum(np.rint(impacts.data / step), 1)
-    return sparse.csr_array((steps * step, impacts.indices, impacts.indptr), impacts.shape), step
+def norms(
+    lengths: npt.NDArray[np.number], average: float, *, k1: float, b: float
+) -> npt.NDArray[np.float64]:
+    """K_d: (N,), of lengths dl(d) and the collection's mean length."""
+    return np.asarray(k1 * ((1 - b) + b * lengths / average))
 
 
 def document_features(
@@ -65,9 +54,13 @@ def document_features(
 
 def idf(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
     """w(t) of counts (N, V) without stored zeros: (V,). Cost O(nnz)."""
-    N, columns = matrix.shape
-    frequencies = np.bincount(matrix.indices, minlength=columns)
-    return np.asarray(np.log1p((N - frequencies + 0.5) / (frequencies + 0.5)))
+    documents, columns = matrix.shape
+    return idf_of(np.bincount(matrix.indices, minlength=columns), documents)
+
+
+def idf_of(frequencies: npt.NDArray[np.number], documents: int) -> npt.NDArray[np.float64]:
+    """w(t) of terms that n_t of N documents hold: (V,)."""
+    return np.asarray(np.log1p((documents - frequencies + 0.5) / (frequencies + 0.5)))
 
 
 def average_length(lengths: npt.NDArray[np.number]) -> float:
@@ -75,13 +68,22 @@ def average_length(lengths: npt.NDArray[np.number]) -> float:
     return float(lengths.mean()) if lengths.any() else 1.0
 
 
+def standing_length(average: float) -> float:
+    """dl_avg on a grid of 1/64 octave, about 1 %: the nearest of 2^(i/64).
+
+    What is saturated by it stands still until the collection changes its nature: a document more
+    or less does not touch the postings of all others. It is a function of the documents alone, not
+    of their history.
+    """
+    return float(2.0 ** (np.rint(np.log2(average) * 64) / 64))
+
+
 def saturated(
     matrix: sparse.csr_array, lengths: npt.NDArray[np.number], average: float, k1: float, b: float
 ) -> sparse.csr_array:
     """sat(t, d) of counts (N, V), lengths (N,) and the collection's average length."""
-    norms = k1 * ((1 - b) + b * lengths / average)
     saturated = matrix.astype(np.float64)
-    norm_of_entry = np.repeat(norms, np.diff(saturated.indptr))
+    norm_of_entry = np.repeat(norms(lengths, average, k1=k1, b=b), np.diff(saturated.indptr))
     saturated.data = (k1 + 1) * saturated.data / (norm_of_entry + saturated.data)
     return saturated
 

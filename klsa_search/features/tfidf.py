@@ -33,11 +33,14 @@ def weighted(matrix: sparse.csr_array, weights: npt.NDArray[np.float64]) -> spar
     return features
 
 
-def query_impacts(counts: TermCounts) -> sparse.csr_array:
-    """(N, V) sparse float64: the features once more weighted by the query's log(N / n_t).
+def posting_weights(counts: TermCounts) -> npt.NDArray[np.float32]:
+    """(nnz,) float32: the features once more weighted by the query's log(N / n_t).
 
-    With query weights log(1 + f(t,q)) their sum is the inner product of the two vectors.
+    Term by term, each in document order, as postings lie. With query weights log(1 + f(t,q)) their
+    sum is the inner product of the two vectors.
     """
     matrix = document_features(counts)
     matrix.data *= inverse_document_frequencies(counts)[matrix.indices]
-    return matrix
+    by_term = matrix.tocsc()
+    by_term.sort_indices()
+    return np.asarray(by_term.data, np.float32)

@@ -11,9 +11,10 @@ from klsa_search import progress
 from klsa_search.config import Settings
 from klsa_search.expansion.cut import ENTRIES, card_width, term_width
 from klsa_search.features.counts import BLOCK
-from klsa_search.indexing.layout import layout
+from klsa_search.indexing.layout import keeps_spectrum, layout, solved_dimensions
 from klsa_search.indexing.shape import Shape
 from klsa_search.kernel.document import EXACT
+from klsa_search.kernel.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
 from klsa_search.spectrum import krylov
 
 _BASE = 190 * 2**20  # an interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files
@@ -27,19 +28,13 @@ _WEIGHTED = 12  # the same where the number is float64
 _SATURATED = 44
 _STACKED = 36  # of an entry while two matrices are put side by side: both, end to end, interleaved
 
+_RUNS = 8  # of a term, on average, where there are many blocks
 _GRAPH = 2**22  # entries of K that the graph of neighbours looks at, at a time
 
 
 def spool_room(memory: int) -> int:
     """Bytes of what waits to be counted, above which it waits in a file, of each kind."""
     return memory // 32
-
-
-def solved_dimensions(documents: int, settings: Settings) -> int:
-    """Eigenvectors that are computed."""
-    if layout(documents, settings) == "cut":
-        return min(settings.dimensions, settings.latent_dimensions)
-    return settings.dimensions
 
 
 def memory_needed(
@@ -100,7 +95,7 @@ def _solver(shape: Shape, settings: Settings, threads: int) -> int:
 def _cut(shape: Shape, settings: Settings, threads: int, held: int, weighed: int) -> dict[str, int]:
     """Of the phases that make a cut D; `held` is the kernel and its eigenvectors."""
     documents, features = shape.documents, shape.terms + shape.pairs
-    m = solved_dimensions(documents, settings)
+    m = min(settings.dimensions, settings.latent_dimensions)
     entries = max(ENTRIES, settings.neighbours)
     held += 4 * m * (documents + shape.terms)
     rows = _ENTRY * (entries + 1) * documents
@@ -130,12 +125,19 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
     k = min(settings.dimensions, max(documents - 1, 1))
     latent = min(settings.latent_dimensions, k)
     kept = layout(documents, settings)
-    of_terms = 8 + 4 + 4 * (1 + 1 + 3)  # starts, idf, bounds
-    disk = {"documents": shape.stored, "vocabulary": (10 + of_terms) * terms}
+    of_terms = 8 + 8 + 2 * len(DEPTHS)  # starts, starts of runs, best saturations
+    blocks = -(-documents >> BLOCK_BITS) if documents > ONE_BLOCK else 1
+    runs = min(shape.non_zeros, terms * min(blocks, _RUNS))
+    disk = {
+        "documents": shape.stored,
+        "vocabulary": (10 + of_terms) * terms,
+        "lengths": 4 * documents,
+        "runs": 6 * runs,
+    }
     if kept == "cut":
-        return disk | {"postings": 8 * shape.non_zeros} | _cut_disk(shape, settings)
+        return disk | {"postings": 4 * shape.non_zeros} | _cut_disk(shape, settings)
     return disk | {
-        "postings": 12 * shape.non_zeros,
+        "postings": 8 * shape.non_zeros,
         "forward": _ENTRY * shape.non_zeros,
         "features": _ENTRY * shape.features,
         "eigenvectors": 2 * 4 * k * documents,
@@ -147,9 +149,11 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
 
 def _cut_disk(shape: Shape, settings: Settings) -> dict[str, int]:
     """Bytes of a cut D."""
-    latent = solved_dimensions(shape.documents, settings)
+    latent = min(settings.dimensions, settings.latent_dimensions)
     entries = max(ENTRIES, settings.neighbours)
+    beside = min(solved_dimensions(shape.documents, settings), max(shape.documents - 1, 1))
     return {
+        "eigenvectors": 4 * beside * shape.documents * keeps_spectrum(shape.documents, settings),
         "expansion": (4 * entries + 8) * shape.documents,
         "features": 4 * (shape.features + shape.terms + shape.pairs) + 8 * shape.documents,
         "latent": card_width(latent) * shape.documents + term_width(latent) * shape.terms,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, Literal
 
 from klsa_search.config import Settings
@@ -12,26 +13,50 @@ from klsa_search.expansion.packing import NUMBERS
 Layout = Literal["whole", "factors", "cut"]
 
 WHOLE: Final = 2**28
-"""Bytes up to which D is kept whole: 8,192 documents."""
+"""Bytes up to which a D that cannot be cut is kept whole: 8,192 documents."""
+
+SMALL: Final = 2**13
+"""Documents up to which a collection keeps its eigenvectors, however D is kept."""
+
+_SECOND: Final = 10**8
+"""Documents times the square of the eigenvectors that are found in about a second."""
 
 
 def layout(documents: int, settings: Settings) -> Layout:
     """Choose for so many documents.
 
-    whole    (N, N), while it is small
-    cut      beyond, where D is a multiple of K and the ranker needs no more
-    factors  else: every spectral function and ranker is at hand, and a query costs O(nnz + N · k)
+    cut      where D is a multiple of K and the ranker needs no more
+    whole    (N, N), else, while it is small
+    factors  beyond: every spectral function and ranker is at hand, and a query costs O(nnz + N · k)
     SettingsError where `cut` is asked for and cannot be.
     """
     if settings.expansion != "auto":
         if settings.expansion == "cut":
             _refuse_to_cut(documents, settings)
         return settings.expansion
-    if 4 * documents**2 <= WHOLE:
-        return "whole"
     can = multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
-    enough = documents <= NUMBERS and not settings.ranker.startswith("lsi")
-    return "cut" if can and enough else "factors"
+    if can and documents <= NUMBERS and not settings.ranker.startswith("lsi"):
+        return "cut"
+    return "whole" if 4 * documents**2 <= WHOLE else "factors"
+
+
+def keeps_spectrum(documents: int, settings: Settings) -> bool:
+    """Whether the eigenvectors are kept: where D is cut, in small collections only."""
+    return layout(documents, settings) != "cut" or documents <= SMALL
+
+
+def solved_dimensions(documents: int, settings: Settings) -> int:
+    """Eigenvectors that are computed: all that are asked for, or where D is cut fewer.
+
+    There the latent space needs some, and a small collection keeps as many beside it as take about
+    a second, so that function of the spectrum and dimensions can be chosen with a query.
+    """
+    if layout(documents, settings) != "cut":
+        return settings.dimensions
+    latent = min(settings.dimensions, settings.latent_dimensions)
+    if not keeps_spectrum(documents, settings):
+        return latent
+    return max(latent, min(settings.dimensions, math.isqrt(_SECOND // max(documents, 1))))
 
 
 def _refuse_to_cut(documents: int, settings: Settings) -> None:

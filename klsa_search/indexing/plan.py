@@ -25,12 +25,12 @@ from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.estimate import (
     disk_needed,
     memory_needed,
-    solved_dimensions,
 )
-from klsa_search.indexing.layout import layout
+from klsa_search.indexing.layout import layout, solved_dimensions
 from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.survey import Survey, survey
-from klsa_search.kernel import DocumentKernel, Postings, nearest_rows
+from klsa_search.indexing.weighing import postings_of
+from klsa_search.kernel import DocumentKernel, nearest_rows
 from klsa_search.processors import processors
 from klsa_search.spectrum import decompose
 
@@ -187,7 +187,8 @@ def _costs(
     if kept == "cut":
         looked = np.unique(np.linspace(0, len(kernel) - 1, _LOOKED).astype(np.int64))
         strongest, looking = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=looked))
-        latent = LatentSpace.of(kernel, spectrum, wanted, np.ones(counts.matrix.shape[1]))
+        dimensions = min(wanted, settings.latent_dimensions)
+        latent = LatentSpace.of(kernel, spectrum, dimensions, np.ones(counts.matrix.shape[1]))
         _, packing = _timed(lambda: CutExpansion.of(kernel, strongest, latent))
         costs[-1:-1] = [
             PhaseCost(
@@ -224,8 +225,7 @@ def _compile(counts: TermCounts, settings: Settings) -> None:
 
 
 def _kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
-    weights, _ = bm25.on_grid(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
-    Postings.of(weights)
+    postings_of(counts, settings)
     features = bm25.document_features(
         counts,
         k1=settings.kernel_k1,

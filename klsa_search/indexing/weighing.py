@@ -12,9 +12,9 @@ from klsa_search.config import Settings
 from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.expansion.cut import ENTRIES, CutExpansion, cut_arrays
 from klsa_search.features import TermCounts, bm25, tfidf
-from klsa_search.indexing.layout import layout
+from klsa_search.indexing.layout import keeps_spectrum, layout, solved_dimensions
 from klsa_search.kernel import DocumentKernel, Postings, nearest_rows, neighbour_graph
-from klsa_search.kernel.bounds import Bounds, bounds_arrays
+from klsa_search.kernel.postings import postings_arrays
 from klsa_search.progress import EXPANSION, POSTINGS, Progress
 from klsa_search.spectrum import Spectrum, decompose
 from klsa_search.store.arrays import write_arrays, write_vocabulary
@@ -31,7 +31,8 @@ def weigh(
     report(POSTINGS, 0, None)
     write_vocabulary(generation, counts.vocabulary.terms)
     idf = bm25.inverse_document_frequencies(counts)
-    write_arrays(generation, _postings(counts, settings) | {"idf": idf.astype(np.float32)})
+    write_arrays(generation, postings_arrays(postings_of(counts, settings)))
+    write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     kernel = DocumentKernel.of(
         bm25.document_features(
             counts,
@@ -53,7 +54,7 @@ def weigh(
         progress=report,
     )
     arrays: dict[str, npt.NDArray[Any]] = {
-        "postings_tfidf": Postings.of(tfidf.query_impacts(counts)).weights,
+        "postings_tfidf": tfidf.posting_weights(counts),
         **sparse_arrays("forward", counts.matrix),
         **sparse_arrays("features", kernel.features),
         "features_scales": kernel.scales.astype(np.float32),
@@ -79,15 +80,12 @@ def weigh(
     return {"bm25": spectrum, "lsi": lsi}
 
 
-def _postings(counts: TermCounts, settings: Settings) -> dict[str, npt.NDArray[Any]]:
-    weights, step = bm25.on_grid(bm25.query_impacts(counts, k1=settings.k1, b=settings.b))
-    impacts = Postings.of(weights)
-    return {
-        "postings_starts": impacts.starts,
-        "postings_documents": impacts.documents,
-        "postings_bm25": impacts.weights,
-        **bounds_arrays(Bounds.of(impacts, step)),
-    }
+def postings_of(counts: TermCounts, settings: Settings) -> Postings:
+    """Postings of the query kernel. Cost O(nnz)."""
+    lengths = counts.lengths
+    average = bm25.standing_length(bm25.average_length(lengths))
+    norms = bm25.norms(lengths, average, k1=settings.k1, b=settings.b)
+    return Postings.of(counts.matrix, norms, settings.k1)
 
 
 def _write_cut(
@@ -97,13 +95,15 @@ def _write_cut(
     settings: Settings,
     report: Progress,
 ) -> Spectrum:
-    """Write what the default ranking reads, and no more."""
-    dimensions = min(settings.latent_dimensions, settings.dimensions)
-    spectrum = decompose(kernel, dimensions, seed=settings.seed, progress=report)
-    latent = LatentSpace.of(kernel, spectrum, dimensions, idf**settings.idf_power)
+    """Write what the default ranking reads, and the eigenvectors of a small collection."""
+    solved = solved_dimensions(len(kernel), settings)
+    spectrum = decompose(kernel, solved, seed=settings.seed, progress=report)
+    latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, idf**settings.idf_power)
     entries = max(ENTRIES, settings.neighbours)
     strongest = nearest_rows(kernel, entries + 1, progress=report)
     report(EXPANSION, 0, None)
     cut = CutExpansion.of(kernel, strongest, latent, entries)
     write_arrays(generation, {"eigenvalues": spectrum.eigenvalues, **cut_arrays(cut)})
+    if keeps_spectrum(len(kernel), settings):
+        write_arrays(generation, {"eigenvectors": spectrum.eigenvectors.astype(np.float32)})
     return spectrum

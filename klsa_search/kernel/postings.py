@@ -1,65 +1,262 @@
-"""The query kernel: one raw row k_q from the postings of the query's terms."""
+"""Postings of the query kernel: which documents hold a term, and how saturated its count is there.
+
+    k_q(d) = step · Σ_t (1 + ⌊weight(t) · saturation(t,d) / 2^16⌋)            [KLSA eq. 3]
+
+    saturation(t,d) = f / (K_d + f) in 65,536ths, from 1 to 65,535
+    weight(t)       = f(t,q) · w(t) in 65,536ths
+    step            = (k1 + 1) / 65,536
+
+All terms are whole numbers, so that their sum is the same bits in any order, and the weight of a
+term stands apart from its postings: documents may come and go without a posting being touched.
+
+A posting takes four bytes. Documents are cut into blocks of 2^b positions, b <= 16; a term's
+postings in one block are a run: 16 bits for the place in the block, 16 for the saturation. Of each
+run its block, its length and its strongest saturation are kept: an upper bound for all of it, as in
+block-max WAND [Ding, Suel 2011], with the blocks cut by document as in [Dimopoulos, Nepomnyashchiy,
+Suel 2013]. The n-th best saturation of a term is a lower bound of the n-th best score.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.arrays import Scores
+from klsa_search.arrays import Positions
+from klsa_search.compiled import compiled
+from klsa_search.selection import select_largest
+
+UNIT: Final = 1 << 16
+"""Steps of a saturation of 1, and of a weight of 1."""
+
+DEPTHS: Final = (1, 10, 100, 1000)
+"""The n of the n-th best saturations that are kept; a search uses the next one above its own k."""
+
+ONE_BLOCK: Final = 1 << 16
+"""Documents up to which there is one block: there is nothing to pass over."""
+
+BLOCK_BITS: Final = 13
+"""Beyond, blocks of 8,192: their scores, 32 KiB, stay in the first cache of a processor."""
+
+_Starts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Postings:
-    """For each term the documents that hold it, in document order, with a weight each.
+    """For each term the documents that hold it, in document order.
 
-    starts     (V + 1,) where each term's entries begin
-    documents  (nnz,) document positions
-    weights    (nnz,) float32, what one occurrence in the query is worth to the document
-    size       N, the number of documents
+    k1          what counts were saturated with
+    shape       (2,) int64: N and b
+    starts      (V + 1,) int64, where each term's entries begin
+    entries     (nnz,) uint32, place in the block << 16 | saturation
+    run_starts  (V + 1,) int64, where each term's runs begin
+    runs        (R, 3) uint16: block, length - 1, strongest saturation
+    best        (V, 4) uint16, its strongest saturation, its 10th, 100th and 1000th; 0 without
     """
 
-    starts: npt.NDArray[np.int64]
-    documents: npt.NDArray[np.int32]
-    weights: npt.NDArray[np.float32]
-    size: int
+    k1: float
+    shape: _Starts
+    starts: _Starts
+    entries: npt.NDArray[np.uint32]
+    run_starts: _Starts
+    runs: npt.NDArray[np.uint16]
+    best: npt.NDArray[np.uint16]
 
     @classmethod
-    def of(cls, weights: sparse.csr_array) -> Postings:
-        """Turn an (N, V) document-by-term matrix into postings. Cost O(nnz)."""
-        by_term = weights.tocsc()
-        by_term.sort_indices()
-        return cls(
-            starts=by_term.indptr.astype(np.int64),
-            documents=by_term.indices.astype(np.int32),
-            weights=by_term.data.astype(np.float32),
-            size=weights.shape[0],
-        )
+    def of(
+        cls,
+        counts: sparse.csr_array,
+        norms: npt.NDArray[np.floating],
+        k1: float,
+        *,
+        block_bits: int | None = None,
+    ) -> Postings:
+        """Make postings of counts.
 
-    def of_term(self, term: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Documents and weights of one term. Cost O(1)."""
-        entries = slice(self.starts[term], self.starts[term + 1])
-        return self.documents[entries], self.weights[entries]
+        counts      f(t,d): (N, V), without stored zeros
+        norms       K_d: (N,), see `features.bm25.norms`
+        block_bits  b, from 6 to 16; by default one block for up to 65,536 documents, else 13
+        Cost O(nnz); memory 4 bytes a posting and 6 a run, beside 20 a term and the counts.
+        """
+        N, V = counts.shape
+        if block_bits is None:
+            block_bits = BLOCK_BITS if N > ONE_BLOCK else ONE_BLOCK.bit_length() - 1
+        lengths, runs = np.zeros(V, np.int64), np.zeros(V, np.int64)
+        last = np.full(V, -1, np.int32)
+        _count(counts.indptr, counts.indices, block_bits, last, lengths, runs)
+        starts, run_starts = _cumulated(lengths), _cumulated(runs)
+        entries = np.empty(starts[-1], np.uint32)
+        table = np.zeros((run_starts[-1], 3), np.uint16)
+        last[:] = -1
+        _fill(
+            counts.indptr, counts.indices, counts.data, norms.astype(np.float64), block_bits,
+            last, starts[:-1].copy(), run_starts[:-1].copy(), entries, table,
+        )  # fmt: skip
+        best = np.zeros((V, len(DEPTHS)), np.uint16)
+        _find_best(starts, entries, np.empty(lengths.max(initial=0), np.int64), best)
+        shape = np.array([N, block_bits])
+        return cls(k1, shape, starts, entries, run_starts, table, best)
+
+    @property
+    def size(self) -> int:
+        """N, the number of documents."""
+        return int(self.shape[0])
+
+    @property
+    def block_bits(self) -> int:
+        """b: a block is of 2^b positions."""
+        return int(self.shape[1])
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are, at least one."""
+        return max(1, -(-self.size >> self.block_bits))
+
+    @property
+    def step(self) -> float:
+        """What one step of a score is worth, in units of BM25."""
+        return (self.k1 + 1) / UNIT
+
+    @property
+    def frequencies(self) -> _Starts:
+        """n_t: (V,) documents that hold each term."""
+        return np.diff(self.starts)
+
+    def of_term(self, term: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
+        """Documents and saturations of one term. Cost: its postings."""
+        return self.of_terms(term, term + 1)
+
+    def of_terms(self, first: int, after: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
+        """Documents and saturations of consecutive terms, one term after the other."""
+        entries = self.entries[self.starts[first] : self.starts[after]]
+        runs = self.runs[self.run_starts[first] : self.run_starts[after]]
+        firsts = runs[:, 0].astype(np.int32) << self.block_bits
+        documents = np.repeat(firsts, runs[:, 1].astype(np.int64) + 1)
+        documents += (entries >> np.uint32(16)).astype(np.int32)
+        return documents, entries.astype(np.uint16)
+
+    def steps(self, terms: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> _Starts:
+        """k_q in steps: (N,). Cost: the postings of the terms, and O(N)."""
+        row = np.zeros(self.size, np.int64)
+        _add_postings(
+            self.starts, self.entries, self.run_starts, self.runs, self.block_bits,
+            terms, weights, row,
+        )  # fmt: skip
+        return row
 
     def matches(self, terms: npt.NDArray[np.int64]) -> int:
-        """How many documents hold at least one of the terms. Cost: their postings, and O(N)."""
-        held = np.zeros(self.size, dtype=np.bool_)
-        for term in terms.tolist():
-            held[self.of_term(term)[0]] = True
-        return int(np.count_nonzero(held))
+        """How many documents hold at least one of the terms. Cost: as for `steps`, and less."""
+        held = np.zeros(self.size, np.bool_)
+        return int(
+            _mark(self.starts, self.entries, self.run_starts, self.runs, self.block_bits, terms,
+                  held)
+        )  # fmt: skip
 
-    def query_row(
-        self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]
-    ) -> Scores:
-        """k_q: (N,) float32, Σ_t f(t,q) · weight(t,d) [KLSA eq. 3].
 
-        Terms are added in the order given; give them sorted, and the sum of a document is the
-        same bits whatever else the collection holds. Cost: the postings of the terms.
-        """
-        row = np.zeros(self.size, dtype=np.float32)
-        for term, weight in zip(terms.tolist(), query_weights, strict=True):
-            documents, weights = self.of_term(term)
-            row[documents] += weight * weights
-        return row
+def postings_arrays(postings: Postings) -> dict[str, npt.NDArray[Any]]:
+    """Take postings apart into the arrays they are kept as, `postings_<name>`; k1 is a setting."""
+    return {f"postings_{name}": getattr(postings, name) for name in _KEPT}
+
+
+def postings_of_arrays(array: Callable[[str], npt.NDArray[Any]], k1: float) -> Postings:
+    """Put them together again; `array` gives the array of a name."""
+    return Postings(k1, **{name: array(f"postings_{name}") for name in _KEPT})
+
+
+_KEPT: Final = tuple(field.name for field in fields(Postings) if field.name != "k1")
+
+
+def _cumulated(lengths: _Starts) -> _Starts:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+
+
+@compiled
+def _count(indptr: Any, terms: Any, bits: int, last: Any, lengths: Any, runs: Any) -> None:
+    """Count the postings and the runs of each term."""
+    for document in range(len(indptr) - 1):
+        block = document >> bits
+        for p in range(indptr[document], indptr[document + 1]):
+            term = terms[p]
+            lengths[term] += 1
+            runs[term] += last[term] != block
+            last[term] = block
+
+
+@compiled
+def _fill(
+    indptr: Any, terms: Any, counts: Any, norms: Any, bits: int,
+    last: Any, places: Any, run_places: Any, entries: Any, runs: Any,
+) -> None:  # fmt: skip
+    """Write entries and runs; the places move on to the next of each term."""
+    mask = (1 << bits) - 1
+    for document in range(len(indptr) - 1):
+        block = document >> bits
+        for p in range(indptr[document], indptr[document + 1]):
+            term, count = terms[p], np.float64(counts[p])
+            share = np.rint(count / (norms[document] + count) * UNIT)
+            saturation = np.uint32(min(max(share, 1.0), UNIT - 1.0))
+            entries[places[term]] = (np.uint32(document & mask) << np.uint32(16)) | saturation
+            places[term] += 1
+            if last[term] != block:
+                last[term] = block
+                runs[run_places[term], 0] = block
+                run_places[term] += 1
+            else:
+                runs[run_places[term] - 1, 1] += 1
+            strongest = runs[run_places[term] - 1, 2]
+            runs[run_places[term] - 1, 2] = max(strongest, np.uint16(saturation))
+
+
+@compiled
+def _find_best(starts: Any, entries: Any, keys: Any, best: Any) -> None:
+    """Find the n-th best saturation of each term for every n of DEPTHS."""
+    for term in range(len(starts) - 1):
+        size = starts[term + 1] - starts[term]
+        for i in range(size):
+            keys[i] = entries[starts[term] + i] & np.uint32(UNIT - 1)
+        for place in range(len(DEPTHS) - 1, -1, -1):
+            depth = DEPTHS[place]
+            if depth <= size:
+                select_largest(keys, size, depth)
+                best[term, place] = keys[depth - 1]
+                size = depth
+
+
+@compiled
+def _add_postings(
+    starts: Any, entries: Any, run_starts: Any, runs: Any, bits: int, terms: Any, weights: Any,
+    row: Any,
+) -> None:  # fmt: skip
+    for i in range(len(terms)):
+        place = starts[terms[i]]
+        for run in range(run_starts[terms[i]], run_starts[terms[i] + 1]):
+            first = np.int64(runs[run, 0]) << bits
+            after = place + np.int64(runs[run, 1]) + 1
+            for p in range(place, after):
+                saturation = np.int64(entries[p] & np.uint32(UNIT - 1))
+                row[first + np.int64(entries[p] >> np.uint32(16))] += 1 + (
+                    (weights[i] * saturation) >> 16
+                )
+            place = after
+
+
+@compiled
+def _mark(
+    starts: Any, entries: Any, run_starts: Any, runs: Any, bits: int, terms: Any, held: Any
+) -> int:  # fmt: skip
+    total = 0
+    for i in range(len(terms)):
+        place = starts[terms[i]]
+        for run in range(run_starts[terms[i]], run_starts[terms[i] + 1]):
+            first = np.int64(runs[run, 0]) << bits
+            after = place + np.int64(runs[run, 1]) + 1
+            for p in range(place, after):
+                document = first + np.int64(entries[p] >> np.uint32(16))
+                total += not held[document]
+                held[document] = True
+            place = after
+    return total

@@ -83,8 +83,7 @@ def _normalised(kernel: DocumentKernel) -> DocumentKernel:
 def _mean_documents(index: Index) -> list[int]:
     """Documents that hold terms and yet have no K: what distinguishes them is centred away."""
     snapshot = index.snapshot
-    terms = np.bincount(snapshot.bm25.documents, minlength=len(snapshot))
-    return np.flatnonzero((terms > 0) & (snapshot.kernel.diagonal == 0)).tolist()
+    return np.flatnonzero((snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0)).tolist()
 
 
 def _leaders(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:

@@ -62,7 +62,7 @@ def similar(
 def _refuse_beyond_cut(index: Index, k: int, kernel: str) -> None:
     """Refuse what a cut D cannot answer."""
     cut = index.snapshot.cut
-    if cut is None or kernel == LATENT:
+    if cut is None or kernel == LATENT or index.snapshot.has_spectrum:
         return
     instead = "or build it again with --expansion factors"
     if kernel not in (DOCUMENT, "gvsm"):
@@ -91,12 +91,12 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
         return row, float(row[position])
     if kernel != DOCUMENT:
         parameters = index.parameters(ranker="klsa", spectral=kernel, gamma=gamma, head=0)
-        if snapshot.cut is None:
+        if snapshot.has_spectrum:
             dimensions = snapshot.eigenvectors.shape[1]
             row = snapshot.expansion_of(parameters, dimensions).expand(one, itself)
             return row, float(row[position])
     row = np.zeros(len(snapshot))
-    if snapshot.cut is not None:
+    if snapshot.cut is not None and not snapshot.has_spectrum:
         held = snapshot.cut.rows[position]
         others = (held[held > 0] >> np.uint32(8)).astype(np.int64)
         row[others] = kernel_entries(snapshot, np.repeat(one, len(others)), others)
@@ -108,7 +108,7 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
 
 def _hits(index: Index, position: int, positions: Positions, values: Scores) -> tuple[Hit, ...]:
     document, *others = index.documents([position, *positions.tolist()])
-    numbers, idf = index.snapshot.vocabulary.numbers, index.snapshot.idf
+    numbers, idf = index.snapshot.vocabulary.numbers, index.snapshot.bm25.idf
     terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}
     weights = {term: float(idf[numbers[term]]) for term in terms if term in numbers}
     return tuple(

@@ -38,8 +38,8 @@ def words_of(index: Index, terms: Iterable[int]) -> list[str]:
 
 
 def _sources(index: Index, term: int) -> list[int]:
-    documents, impacts = index.snapshot.bm25.of_term(term)
-    heaviest = np.argsort(-impacts, kind="stable")[:_SOURCES]
+    documents, saturations = index.snapshot.bm25.postings.of_term(term)
+    heaviest = np.argsort(-saturations.astype(np.int64), kind="stable")[:_SOURCES]
     return [int(position) for position in documents[heaviest]]
 
 

@@ -65,23 +65,24 @@ class Parameters:
         if self._snapshot.cut is None:
             return
         field = None
+        if self._snapshot.has_spectrum:
+            return
         if chosen.ranker.startswith("lsi"):
             field = "ranker"
         elif not multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
             field = "head" if chosen.head else "spectral"
         if field is not None:
             raise QueryError(
-                f"{field} = {getattr(chosen, field)}: index {self._name} keeps D cut, for the "
-                "ranker klsa with spectral = gvsm and head = 0 alone; build it again with "
-                "--expansion factors",
+                f"{field} = {getattr(chosen, field)}: index {self._name} keeps D cut, without "
+                "what that needs; build it again with --expansion factors",
                 field=field,
             )
 
     def dimensions(self, wanted: int | None, parameters: SearchSettings) -> int:
-        """Eigenvectors to use: all that were built, or fewer; QueryError beyond. 0 for a cut D."""
-        if self._snapshot.cut is not None:
+        """Eigenvectors to use: all that were built, or fewer; QueryError beyond."""
+        if not self._snapshot.has_spectrum:
             if wanted is None:
-                return 0
+                return len(self._snapshot.eigenvalues)
             raise QueryError(
                 f"dimensions = {wanted}: index {self._name} keeps D cut, which has all of them; "
                 "build it again with --expansion factors to choose",

@@ -11,6 +11,7 @@ from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError
 from klsa_search.expansion import top_z
+from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import ExpandingEngine, Mix
 from klsa_search.search.query import QueryTerms, TermNumbers
@@ -39,8 +40,16 @@ class Ranking:
 
     def scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
         """Score every document: (N,) float32."""
-        terms = QueryTerms.of(self.terms(query))
-        return RANKERS[parameters.ranker](self._snapshot, terms, parameters, dimensions)
+        terms, snapshot = self.terms(query), self._snapshot
+        if snapshot.cut is not None and snapshot.has_spectrum:
+            engine = self._candidates(parameters)  # in a small collection it looks at all
+            found = engine and engine.best(terms, len(snapshot), self._mix(parameters))
+            if found:
+                positions, values = found
+                scores = np.zeros(len(snapshot), np.float32)
+                scores[positions] = values
+                return scores
+        return RANKERS[parameters.ranker](snapshot, QueryTerms.of(terms), parameters, dimensions)
 
     def best(self, query: str, k: int, parameters: SearchSettings, dimensions: int) -> Answer:
         """Positions and scores of the k best documents, best first."""
@@ -83,7 +92,8 @@ class Ranking:
     def _candidates(self, parameters: SearchSettings) -> ExpandingEngine | None:
         """Return the engine of a cut D where it answers, else None."""
         asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not parameters.exact
-        return self._snapshot.expanding if asked else None
+        straight = multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
+        return self._snapshot.expanding if asked and straight else None
 
     def _mix(self, parameters: SearchSettings) -> Mix:
         own = parameters is self._defaults

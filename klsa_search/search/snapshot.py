@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +17,13 @@ from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
 from klsa_search.config import SearchSettings, Settings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
 from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
-from klsa_search.features import Vocabulary
-from klsa_search.kernel import DocumentKernel, Postings
-from klsa_search.kernel.bounds import bounds_of_arrays
+from klsa_search.features import TermCounts, Vocabulary, tfidf
+from klsa_search.kernel import DocumentKernel, QueryKernel
+from klsa_search.kernel.postings import postings_of_arrays
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import Engine, ExpandingEngine
 from klsa_search.search.query import counts_of_texts
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS
+from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum, decompose
 from klsa_search.store import DocumentReader
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.sparse import open_sparse
@@ -32,29 +33,37 @@ from klsa_search.store.sparse import open_sparse
 class Snapshot:
     """The arrays of one generation, opened; which there are depends on how D is kept.
 
-    bm25             postings of the query kernel
+    bm25             the query kernel
+    lengths          (N,) dl(d), tokens in each document
     engine           the k best by the BM25 postings, without a score for every document
-    idf              (V,) w(t) of BM25
     eigenvalues      (k,) of the document kernel
-    eigenvectors     U: (N, k) float32; (N, 0) where D is cut
+    eigenvectors     U: (N, k) float32; (N, 0) where D is cut and N large
+    has_spectrum     whether eigenvectors are kept, so that functions of them can be chosen
+    latent_dimensions  m, those of the latent space
+    lsi_dimensions   eigenvectors of LSI, where they are made when first asked for
     expansion        D of the index's own spectral function, if it is stored whole
     expansion_key    what D was made with: spectral function, γ and head
     cut              D cut to the strongest entries of its rows, if it is
     neighbour_count  documents that count as near
+    seed             of the solver
     analysed         counts of the terms of some documents, from their text: (n, V) sparse
     """
 
     generation: Path
     vocabulary: Vocabulary
-    bm25: Postings
+    bm25: QueryKernel
+    lengths: npt.NDArray[np.int32]
     engine: Engine
-    idf: npt.NDArray[np.float32]
     eigenvalues: Eigenvalues
     eigenvectors: Basis
+    has_spectrum: bool
+    latent_dimensions: int
+    lsi_dimensions: int
     expansion: Matrix | None
     expansion_key: tuple[str, float, int]
     cut: CutExpansion | None
     neighbour_count: int
+    seed: int
     analysed: Callable[[Positions], sparse.csr_array]
 
     def __len__(self) -> int:
@@ -79,9 +88,12 @@ class Snapshot:
         if self.cut is None:
             return None
         return ExpandingEngine(
-            self.bm25, self.engine.bounds, self.idf, self.cut, len(self.eigenvalues),
+            self.bm25,
+            self.cut,
+            self.latent_dimensions,
             self.neighbour_count,
-        )  # fmt: skip
+            small=self.has_spectrum,
+        )
 
     @lazily
     def neighbours(self) -> sparse.csr_array | None:
@@ -96,7 +108,7 @@ class Snapshot:
     def latent(self) -> LatentSpace | None:
         """The latent space, if it was built."""
         if self.cut is not None:
-            return self.cut.latent(len(self.eigenvalues))
+            return self.cut.latent(self.latent_dimensions)
         if not has_array(self.generation, "latent_terms"):
             return None
         return LatentSpace(
@@ -105,20 +117,50 @@ class Snapshot:
         )
 
     @lazily
-    def tfidf(self) -> Postings:
-        """Postings of LSI's inner product; not where D is cut."""
-        weights = open_array(self.generation, "postings_tfidf")
-        return Postings(self.bm25.starts, self.bm25.documents, weights, len(self))
+    def _lsi_kept(self) -> bool:
+        return has_array(self.generation, "lsi_eigenvectors")
+
+    @lazily
+    def _all_counts(self) -> TermCounts:
+        everything = self.counts_of(np.arange(len(self)))
+        return TermCounts(self.vocabulary, everything, sparse.csr_array((len(self), 0)))
+
+    @lazily
+    def _lsi_made(self) -> Spectrum:
+        """Made when first asked for, where it is not kept: seconds, in a small collection."""
+        features = DocumentKernel.of(tfidf.document_features(self._all_counts))
+        return decompose(features, self.lsi_dimensions, seed=self.seed)
+
+    @lazily
+    def tfidf(self) -> npt.NDArray[np.float32]:
+        """Weights of LSI's inner product, a posting each."""
+        if self._lsi_kept:
+            return open_array(self.generation, "postings_tfidf")
+        return tfidf.posting_weights(self._all_counts)
+
+    def tfidf_row(
+        self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]
+    ) -> Scores:
+        """Inner products of the log-tf·idf vectors: (N,) float32. Cost: the postings."""
+        row, postings = np.zeros(len(self), np.float32), self.bm25.postings
+        for term, weight in zip(terms.tolist(), query_weights, strict=True):
+            weights = self.tfidf[postings.starts[term] : postings.starts[term + 1]]
+            row[postings.of_term(term)[0]] += weight * weights
+        return row
 
     @lazily
     def lsi(self) -> Basis:
-        """U of the log-tf·idf features: (N, k) float32; not where D is cut."""
-        return open_array(self.generation, "lsi_eigenvectors")
+        """U of the log-tf·idf features: (N, k) float32."""
+        if self._lsi_kept:
+            return open_array(self.generation, "lsi_eigenvectors")
+        return self._lsi_made.eigenvectors.astype(np.float32)
 
     @lazily
     def lsi_eigenvalues(self) -> Eigenvalues:
         """Their eigenvalues: (k,)."""
-        return open_array(self.generation, "lsi_eigenvalues")
+        if self._lsi_kept:
+            return open_array(self.generation, "lsi_eigenvalues")
+        return self._lsi_made.eigenvalues
 
     @lazily
     def _forward(self) -> sparse.csr_array:
@@ -162,7 +204,7 @@ class Snapshot:
     def expansion_of(self, parameters: SearchSettings, dimensions: int) -> Expansion:
         """D of these parameters: as stored if it is that one, else from its factors."""
         key = (parameters.spectral, parameters.gamma, parameters.head)
-        factors = self._factors(*key, dimensions if self.cut is None else len(self.eigenvalues))
+        factors = self._factors(*key, dimensions if self.has_spectrum else len(self.eigenvalues))
         # Where f is linear the tail is all of D, however many eigenvectors are asked for.
         same = dimensions >= self.eigenvectors.shape[1] or not factors.correction.any()
         if self.expansion is not None and same and key == self.expansion_key:
@@ -177,34 +219,29 @@ def open_snapshot(
 
     Cost O(V) for the vocabulary; the rest is read on use.
     """
-    starts = open_array(generation, "postings_starts")
     vocabulary = Vocabulary(read_vocabulary(generation))
     cut = None
     if has_array(generation, "cut_rows"):
         cut = cut_of_arrays(partial(open_array, generation))
-        size = len(cut.rows)
-        eigenvectors: Basis = np.zeros((size, 0), np.float32)
-    else:
-        eigenvectors = open_array(generation, "eigenvectors")
-        size = len(eigenvectors)
-    bm25 = Postings(
-        starts,
-        open_array(generation, "postings_documents"),
-        open_array(generation, "postings_bm25"),
-        size,
-    )
+    kept = _optional(generation, "eigenvectors")
+    eigenvalues = open_array(generation, "eigenvalues")
+    bm25 = QueryKernel.of(postings_of_arrays(partial(open_array, generation), settings.k1))
     snapshot = Snapshot(
         generation=generation,
         vocabulary=vocabulary,
         bm25=bm25,
-        engine=Engine(bm25, bounds_of_arrays(partial(open_array, generation), size)),
-        idf=open_array(generation, "idf"),
-        eigenvalues=open_array(generation, "eigenvalues"),
-        eigenvectors=eigenvectors,
+        lengths=open_array(generation, "lengths"),
+        engine=Engine(bm25),
+        eigenvalues=eigenvalues,
+        eigenvectors=np.zeros((bm25.size, 0), np.float32) if kept is None else kept,
+        has_spectrum=kept is not None,
+        latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),
+        lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), _LSI)),
         expansion=_optional(generation, "expansion"),
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         cut=cut,
         neighbour_count=settings.neighbours,
+        seed=settings.seed,
         analysed=partial(_analysed, documents, analyzer, vocabulary),
     )
     if cut is None:
@@ -212,6 +249,10 @@ def open_snapshot(
         for name in ("neighbours", "latent", "tfidf", "lsi", "lsi_eigenvalues"):
             getattr(snapshot, name)
     return snapshot
+
+
+_LSI: Final = 100
+"""Eigenvectors of LSI, at least, where they are made when first asked for."""
 
 
 def _optional(generation: Path, name: str) -> Matrix | None:

@@ -16,7 +16,7 @@ from klsa_search.store.current import next_step, read_current
 from klsa_search.store.files import is_exhausted, read_regular
 from klsa_search.store.names import MANIFEST
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 class Frozen(BaseModel):

@@ -47,7 +47,7 @@ def test_every_system_is_judged_on_its_own_preset(tmp_path):
     index, collection = tiny()
     presets = []
 
-    def index_of(preset):
+    def index_of(preset, expansion):
         presets.append(preset)
         return index
 
@@ -63,7 +63,7 @@ def test_every_system_is_judged_on_its_own_preset(tmp_path):
 def test_queries_nobody_judged_are_not_asked():
     index, collection = tiny()
     collection.asked.append(Query(id="3", text="first"))
-    judge_systems(collection, lambda preset: index)
+    judge_systems(collection, lambda *_: index)
     assert len(index.asked) == 2 * len(SYSTEMS)
 
 
@@ -84,9 +84,7 @@ def test_a_comparison_has_every_ranker_and_the_published_method():
 
 def test_only_the_systems_and_measures_asked_for():
     index, collection = tiny()
-    measured = judge_systems(
-        collection, lambda preset: index, systems=SYSTEMS[:1], measures=("p@10",)
-    )
+    measured = judge_systems(collection, lambda *_: index, systems=SYSTEMS[:1], measures=("p@10",))
     assert list(measured) == ["bm25"]
     assert measured["bm25"].means() == {"p@10": pytest.approx(0.2 / 2)}
     # The second query finds nothing.

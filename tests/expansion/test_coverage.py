@@ -8,25 +8,28 @@ import pytest
 from klsa_search.expansion import coverage
 from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.features import bm25
-from klsa_search.kernel import DocumentKernel, Postings, neighbour_graph
-from tests.worlds import counts_of, random_documents
+from klsa_search.kernel import DocumentKernel, neighbour_graph
+from tests.worlds import counts_of, query_kernel, random_documents
 
 
 @pytest.mark.parametrize("asked", [1, 3, 16, 17, 40])
 @pytest.mark.parametrize("best", [np.arange(60), np.array([41, 3, 17, 8]), np.arange(0)])
 def test_coverage_is_its_definition(asked, best):
     counts = counts_of(*random_documents(60, 40))
-    impacts = bm25.query_impacts(counts, k1=1.2, b=0.75)
-    idf = bm25.inverse_document_frequencies(counts).astype(np.float32)
+    kernel = query_kernel(counts)
+    held = np.zeros((60, 40))
+    for term in range(40):
+        documents, impacts = kernel.impacts_of(term)
+        held[documents, term] = impacts / kernel.idf[term]
     Phi = bm25.document_features(counts, k1=3.0, b=0.75)
     W = neighbour_graph(DocumentKernel.of(Phi, centred=True), 5).astype(np.float32)
     terms = np.arange(40)[-asked:]
     query = np.arange(1, asked + 1, dtype=np.float32)
 
     counting = np.isin(np.arange(60), best)[:, None]
-    sat = counting * impacts.toarray()[:, terms] / idf[terms]
+    sat = counting * held[:, terms]
     y = sat + NEIGHBOURHOOD * W.toarray() @ sat
-    expected = (y / (y + HALF)) @ (query * idf[terms])
-    found = coverage(Postings.of(impacts), W, terms, query, idf, best)
+    expected = (y / (y + HALF)) @ (query * kernel.idf[terms])
+    found = coverage(kernel, W, terms, query, best)
     assert found.dtype == np.float32
     assert found == pytest.approx(expected, rel=1e-5)

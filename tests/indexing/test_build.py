@@ -48,8 +48,8 @@ def test_an_index_opens_again_as_it_was_built(tmp_path):
 
 
 def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
-    whole = build(RECORDS, name="a", home=tmp_path)
-    cut = build(RECORDS, name="b", home=tmp_path, expansion="cut")
+    whole = build(RECORDS, name="a", home=tmp_path, expansion="whole")
+    cut = build(RECORDS, name="b", home=tmp_path)
     files = set()
     for index in (whole, cut):
         held = {path.name for path in index.path.iterdir()}

@@ -10,7 +10,7 @@ from klsa_search.config import Settings
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.expansion import top_z
 from klsa_search.indexing.layout import layout
-from tests.worlds import random_documents, topic_documents
+from tests.worlds import as_if_large, random_documents, topic_documents
 
 PLAIN = {"stop_words": False, "stemmer": "none"}
 QUERIES = [
@@ -45,11 +45,12 @@ def built(documents, home, name, **options):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """One collection, with D whole and with D cut to 48 of 80 entries."""
+    """One collection, with D whole and with D cut to 48 of 80 entries, as if it were large."""
     home = tmp_path_factory.mktemp("cut")
     documents = random_documents(80, 40)
-    whole = built(documents, home, "whole")
-    cut = built(documents, home, "cut", expansion="cut")
+    whole = built(documents, home, "whole", expansion="whole")
+    with as_if_large():
+        cut = built(documents, home, "cut")
     yield whole, cut
     whole.close()
     cut.close()
@@ -208,9 +209,9 @@ def test_what_a_cut_d_cannot_answer_is_refused(pair, options, field):
 @pytest.mark.parametrize(
     ("documents", "changes", "kept"),
     [
-        (0, {}, "whole"),
-        (8192, {}, "whole"),
+        (0, {}, "cut"),
         (8193, {}, "cut"),
+        (8192, {"spectral": "truncation"}, "whole"),
         (2**24, {}, "cut"),
         (2**24 + 1, {}, "factors"),
         (8193, {"spectral": "truncation"}, "factors"),

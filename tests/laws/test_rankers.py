@@ -33,7 +33,8 @@ def index(tmp_path_factory):
 @pytest.fixture(scope="module")
 def default(tmp_path_factory):
     home = tmp_path_factory.mktemp("default")
-    opened = build(records(random_documents(80, 40)), name="random", home=home, **PLAIN)
+    options = {"name": "random", "home": home, "expansion": "whole", **PLAIN}
+    opened = build(records(random_documents(80, 40)), **options)
     yield opened
     opened.close()
 
@@ -85,7 +86,7 @@ def test_lsi_is_the_inner_product_of_logarithmic_weights(index, query):
 @pytest.mark.parametrize("options", [PLAIN, PUBLISHED])
 def test_d_whole_and_in_factors_rank_alike(options, tmp_path):
     documents = records(random_documents(80, 40))
-    whole = build(documents, name="w", home=tmp_path, **options)
+    whole = build(documents, name="w", home=tmp_path, expansion="whole", **options)
     factored = build(documents, name="f", home=tmp_path, expansion="factors", **options)
     assert (whole.path / "expansion.npy").exists()
     assert not (factored.path / "expansion.npy").exists()
@@ -125,20 +126,26 @@ def test_the_default_is_linear_in_its_parts_and_never_negative(default, query):
 def written_out(index, query, *, alpha, z, sharpness, lexical_sharpness, coverage, latent):
     """The formula of `search/rankers/klsa.py` in float64, from the arrays on disk."""
     load = {path.stem: np.load(path) for path in index.path.glob("*.npy")}
-    N, V = len(index), len(load["idf"])
+    N, V = len(index), len(load["postings_starts"]) - 1
     terms = sorted(Counter(index._opened().ranking.terms(query)).items())
     numbers = [number for number, _ in terms]
     asked = np.array([count for _, count in terms], dtype=float)
-    impacts = np.zeros((N, V))
-    for term in range(V):
-        entries = slice(load["postings_starts"][term], load["postings_starts"][term + 1])
-        impacts[load["postings_documents"][entries], term] = load["postings_bm25"][entries]
+    saturations = np.zeros((N, V), np.int64)
+    for term in range(V):  # all in one block
+        some = slice(load["postings_starts"][term], load["postings_starts"][term + 1])
+        entries = load["postings_entries"][some].astype(np.int64)
+        saturations[entries >> 16, term] = entries & 0xFFFF
+    held = (saturations > 0).sum(axis=0)
+    idf = np.log1p((N - held + 0.5) / (held + 0.5))
+    unit = (index.settings.k1 + 1) / 2**16
+    impacts = unit * saturations * idf
     W = np.zeros((N, N))
     for document in range(N):
         edges = slice(load["neighbours_starts"][document], load["neighbours_starts"][document + 1])
         W[document, load["neighbours_columns"][edges]] = load["neighbours_weights"][edges]
-    idf = load["idf"].astype(float)
-    row = impacts[:, numbers] @ asked
+    found = saturations[:, numbers]
+    weights = (asked * np.rint(idf[numbers] * 2**16)).astype(np.int64)
+    row = unit * ((found > 0) * (1 + (found * weights >> 16))).sum(axis=1)
     best = np.argsort(-row, kind="stable")[:300]
     counting = np.zeros((N, 1))
     counting[best[row[best] > 0]] = 1

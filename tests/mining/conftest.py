@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from klsa_search import build
-from tests.worlds import topic_documents
+from tests.worlds import as_if_large, topic_documents
 
-LAYOUTS = ("whole", "factors", "cut")
+LAYOUTS = ("whole", "factors", "cut", "large")
+"""How D is kept; a large index that keeps it cut has no eigenvectors beside it."""
 TOPICS, EACH = 4, 12
 
 
@@ -30,13 +31,13 @@ def topic_of(identifier):
 @pytest.fixture(scope="session")
 def layouts(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
+    options = {"home": home, "dimensions": 8, "latent_dimensions": 4}
     opened = {
-        layout: build(
-            documents(), name=layout, home=home, expansion=layout,
-            dimensions=8, latent_dimensions=4,
-        )
-        for layout in LAYOUTS
-    }  # fmt: skip
+        layout: build(documents(), name=layout, expansion=layout, **options)
+        for layout in LAYOUTS[:-1]
+    }
+    with as_if_large():
+        opened["large"] = build(documents(), name="large", expansion="cut", **options)
     yield opened
     for index in opened.values():
         index.close()

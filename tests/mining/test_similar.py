@@ -22,14 +22,14 @@ def test_a_copy_comes_first_and_its_topic_next(index, kernel):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_whole_and_factors_give_the_same_by_every_kernel(layouts, kernel):
     whole, factors = (
-        similar(layouts[name], "d20", 6, kernel=kernel) for name in layouts if name != "cut"
+        similar(layouts[name], "d20", 6, kernel=kernel) for name in ("whole", "factors")
     )
     assert [hit.score for hit in whole] == pytest.approx([hit.score for hit in factors], rel=1e-3)
 
 
 def test_a_cut_row_is_the_row_up_to_its_rounding(layouts):
     exact = {hit.id: hit.score for hit in similar(layouts["factors"], "d20", 48, kernel="document")}
-    for hit in similar(layouts["cut"], "d20", 48, kernel="document"):
+    for hit in similar(layouts["large"], "d20", 48, kernel="document"):
         assert hit.score == pytest.approx(exact[hit.id], abs=0.01)
 
 
@@ -70,8 +70,8 @@ def test_bad_input_is_named(index, layouts, without_latent):
     assert similar(without_latent, "d5", 1, kernel="document")[0].id == "d48"
     for field, arguments in (
         ("kernel", {"kernel": "truncation"}),
-        ("k", {"k": layouts["cut"].snapshot.cut.rows.shape[1] + 1, "kernel": "document"}),
+        ("k", {"k": layouts["large"].snapshot.cut.rows.shape[1] + 1, "kernel": "document"}),
     ):
         with pytest.raises(QueryError, match="--expansion factors") as refused:
-            similar(layouts["cut"], "d1", **arguments)
+            similar(layouts["large"], "d1", **arguments)
         assert refused.value.field == field

@@ -107,7 +107,7 @@ def test_a_file_of_another_layout_is_not_taken_up(generation):
     stranger = (
         generation / ("cut_rows.npy", "eigenvectors.npy")["cut_rows.npy" in names(generation)]
     )
-    stranger.write_bytes((generation / "idf.npy").read_bytes())
+    stranger.write_bytes((generation / "lengths.npy").read_bytes())
     with pytest.raises(IndexDamaged, match=f"{stranger.name} is no file of this index: move it"):
         open_index(generation.parent)
 

@@ -169,7 +169,7 @@ def test_damage_that_comes_while_an_index_is_served_is_found_and_told(tmp_path):
     """A bit that turns on the disk: size and times of the file stay as they were."""
     build_tiny(tmp_path, name="other")
     build_tiny(tmp_path)
-    path = tmp_path / "tiny" / "000001" / "idf.npy"
+    path = tmp_path / "tiny" / "000001" / "lengths.npy"
     times = path.stat()
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
@@ -181,8 +181,8 @@ def test_damage_that_comes_while_an_index_is_served_is_found_and_told(tmp_path):
         whole, damaged = catalog.statuses()
         assert (whole.sums, whole.failure) == ("whole", None)
         assert (damaged.sums, damaged.index) == ("damaged", None)
-        assert "idf.npy has changed since it was built" in damaged.failure
+        assert "lengths.npy has changed since it was built" in damaged.failure
         with catalog.use("other"):
             pass
-        with pytest.raises(IndexDamaged, match=r"idf\.npy"), catalog.use("tiny"):
+        with pytest.raises(IndexDamaged, match=r"lengths\.npy"), catalog.use("tiny"):
             pass

@@ -6,94 +6,77 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import compiled
-from klsa_search.search.engine import state as s
-from klsa_search.search.engine.memory import float32_at, int32_at, int64_at
+from klsa_search.search.engine.memory import int32_at, int64_at, uint32_at
+from klsa_search.search.engine.record import Record, buffer_size
 from klsa_search.search.engine.scan import LANES, add_postings, find, lowest_bit, mask_above
-from klsa_search.search.engine.terms import State, Table
+from klsa_search.search.engine.terms import worth
 from klsa_search.selection import LOW, Keys, select_largest
 
 
 @compiled
 def add_terms(
-    table: Table,
+    record: Record,
     begin: int,
     end: int,
-    accumulator: npt.NDArray[np.float32],
-    documents: npt.NDArray[np.int32],
-    weights: npt.NDArray[np.float32],
-    first: int,
+    accumulator: npt.NDArray[np.int32],
+    entries: npt.NDArray[np.uint32],
 ) -> int:
     """Add the block's postings of terms begin to end; returns how many."""
     added = 0
     for j in range(begin, end):
-        low, high = table[s.FROM, j], table[s.TO, j]
-        times = np.float32(table[s.TIMES, j])
-        add_postings(accumulator, documents[low:high], weights[low:high], np.int32(first), times)
+        low, high = record.first[j], record.after[j]
+        add_postings(accumulator, entries[low:high], record.weight[j])
         added += high - low
     return added
 
 
 @compiled
 def walk(
-    state: State,
-    table: Table,
+    record: Record,
     terms: int,
-    accumulator: npt.NDArray[np.float32],
-    documents: npt.NDArray[np.int32],
+    accumulator: npt.NDArray[np.int32],
+    entries: npt.NDArray[np.uint32],
     first: int,
     k: int,
     held: int,
     least: int,
 ) -> tuple[int, int]:
     """Keep what passes of a block with a handful of postings, and clear behind."""
-    keys = int64_at(state[s.KEYS], s.buffer_size(k))
+    keys = int64_at(record.keys, buffer_size(k))
     for j in range(terms):
-        for i in range(table[s.FROM, j], table[s.TO, j]):
-            document = int(documents[i])
-            score = int(accumulator[document - first] * state[s.GRID])
-            accumulator[document - first] = 0
-            held, least = _keep(keys, score, document, k, held, least)
+        for i in range(record.first[j], record.after[j]):
+            place = int(entries[i] >> np.uint32(16))
+            score = int(accumulator[place])
+            accumulator[place] = 0
+            held, least = _keep(keys, score, first + place, k, held, least)
     return held, least
 
 
 @compiled
 def scan_block(
-    state: State,
-    table: Table,
-    optional: int,
-    slack: int,
-    first: int,
-    span: int,
-    k: int,
-    held: int,
-    least: int,
+    record: Record, optional: int, slack: int, first: int, span: int, k: int, held: int, least: int
 ) -> tuple[int, int]:
     """Keep what passes of a block, looking the optional terms up, strongest first."""
-    postings = int64_at(state[s.STARTS], state[s.TERMS] + 1)[state[s.TERMS]]
-    documents = int32_at(state[s.POSTINGS_DOCUMENTS], postings)
-    weights = float32_at(state[s.POSTINGS_WEIGHTS], postings)
-    accumulator = float32_at(state[s.ACCUMULATOR], span)
-    keys = int64_at(state[s.KEYS], s.buffer_size(k))
-    grid = state[s.GRID]
+    entries = uint32_at(record.entries, int64_at(record.starts, record.terms + 1)[record.terms])
+    accumulator = int32_at(record.accumulator, span)
+    keys = int64_at(record.keys, buffer_size(k))
     for place in range(0, span, LANES):
-        bar = np.float32(((least >> 32) - slack) / grid)
-        mask = mask_above(state[s.ACCUMULATOR] + 4 * place, bar)
+        mask = mask_above(record.accumulator + 4 * place, np.int32((least >> 32) - slack))
         while mask != 0:
             offset = place + lowest_bit(mask)
             mask &= mask - np.uint64(1)
-            score = int(accumulator[offset] * grid)
-            document = first + offset
+            score = int(accumulator[offset])
             rest = slack
             j = optional - 1
             while j >= 0 and score + rest > least >> 32:
-                low, high = table[s.FROM, j], table[s.TO, j]
+                low, high = record.first[j], record.after[j]
                 if high > low:
-                    found = find(documents, low, high, document)
-                    if documents[found] == document:
-                        score += int(weights[found] * grid) * table[s.TIMES, j]
-                rest -= table[s.BOUND, j]
+                    entry = int(entries[find(entries, low, high, (offset << 16) | 0xFFFF)])
+                    if entry >> 16 == offset:
+                        score += worth(record.weight[j], entry & 0xFFFF)
+                rest -= record.bound[j]
                 j -= 1
-            held, least = _keep(keys, score, document, k, held, least)
+            held, least = _keep(keys, score, first + offset, k, held, least)
     return held, least
 
 

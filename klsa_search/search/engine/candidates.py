@@ -11,10 +11,9 @@ from klsa_search.compiled import compiled, inlined
 from klsa_search.expansion.coverage import NEIGHBOURHOOD
 from klsa_search.expansion.cut import LATENT_LEVELS
 from klsa_search.expansion.packing import LEVELS
-from klsa_search.search.engine import state as s
+from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.room import Held, Room
 from klsa_search.search.engine.saturation import TOGETHER, saturated
-from klsa_search.search.engine.terms import Table
 
 PLACE_LEVELS = 2**14  # steps of the largest coordinate of a query
 
@@ -68,14 +67,14 @@ def _saturated(own: int, lanes: int, hits: int, part: np.float32, room: Room) ->
 
 
 @compiled
-def place_query(table: Table, terms: int, held: Held, room: Room) -> np.float32:
+def place_query(record: Record, terms: int, held: Held, room: Room) -> np.float32:
     """Put the query into the latent space, in whole steps; returns one step of a cosine."""
     fine, coordinates, steps = room.fine, held.terms, held.term_steps
     dimensions = len(fine)
     fine[:] = 0
     for j in range(terms):
-        term = table[s.TERM, j]
-        step = np.float32(table[s.TIMES, j]) * steps[term, steps.shape[1] - 1]
+        term = record.term[j]
+        step = np.float32(record.times[j]) * steps[term, steps.shape[1] - 1]
         for i in range(dimensions):
             fine[i] += step * np.float32(coordinates[term, i])
     largest = np.float32(0)

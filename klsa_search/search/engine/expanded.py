@@ -16,62 +16,78 @@ thinks far too little of it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import compiled
 from klsa_search.kernel.prefetch import prefetch
-from klsa_search.search.engine import state as s
 from klsa_search.search.engine.candidates import clear_features, place_query
 from klsa_search.search.engine.impacts import look_up_impacts
 from klsa_search.search.engine.memory import float32_at, int32_at, int64_at
+from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.room import Held, Room, held_in, room_in
 from klsa_search.search.engine.scores import Extent, answer, compare, cover, score_all
 from klsa_search.search.engine.seeds import (
     LINE,
+    Depths,
     Mix,
+    add_others,
     add_rows,
     add_seed_features,
     factors_of,
     weigh_seeds,
 )
-from klsa_search.search.engine.terms import State, ask, distinct_terms, table_of
+from klsa_search.search.engine.terms import ask, distinct_terms
 from klsa_search.search.engine.topk import best_keys
 from klsa_search.selection import LOW, select_largest, sort_descending
 
 
 @compiled
 def search_expanded(
-    state: State,
-    directory: npt.NDArray[np.int64],
+    records: npt.NDArray[np.void],
+    directories: npt.NDArray[np.void],
     mix: Mix,
-    depths: tuple[int, int],
+    depths: Depths,
     documents: int,
     scores: int,
 ) -> int:
-    """Answer the state's query, best first, into int32 and float32 at two addresses.
+    """Answer the record's query, best first, into int32 and float32 at two addresses.
 
-    depths  how many candidates have T computed in full, and how many E
-    Returns how many; -1 if the terms could add up to more than float32 holds exactly.
+    Returns how many.
     """
-    held, room, k = held_in(directory), room_in(directory), state[s.K]
-    count = best_keys(state, max(mix.best, k))
-    if count <= 0:
-        return count
-    table = table_of(state)
-    terms = distinct_terms(state, table)
+    return _answer(records[0], directories[0], mix, depths, documents, scores)
+
+
+@compiled
+def _answer(
+    record: Record,
+    directory: Any,
+    mix: Mix,
+    depths: Depths,
+    documents: int,
+    scores: int,
+) -> int:
+    held, room, k = held_in(directory), room_in(directory), record.k
+    count = best_keys(record, max(mix.best, k))
+    if count == 0:
+        return 0
+    terms = distinct_terms(record)
     best, seeds = min(count, mix.best), min(count, mix.seeds)
-    top = _enter(state, held, room, count, best, seeds)
-    lanes = look_up_impacts(state, table, terms, held, room, best)
-    angle = place_query(table, terms, held, room)
+    top = _enter(record, held, room, count, best, seeds)
+    lanes = look_up_impacts(record, terms, held, room, best)
+    angle = place_query(record, terms, held, room)
     weigh_seeds(held, room, mix, lanes, seeds, top)
     size = add_rows(held, room, mix, seeds, count)
+    if depths.everything:
+        size = add_others(record, room, size)
     centre = add_seed_features(held, room, mix, seeds)
     factors = factors_of(held, room, mix, seeds, top, angle, centre)
     extent = Extent(lanes, best, seeds, count, size)
     score_all(held, room, mix, extent, factors)
-    cover(held, room, mix, extent, depths[0], factors)
-    chosen = compare(held, room, mix, extent, depths[1], factors, centre)
+    cover(held, room, mix, extent, depths.covered, factors)
+    chosen = compare(held, room, mix, extent, depths.compared, factors, centre)
     found = answer(room, size, chosen, k, int32_at(documents, k), float32_at(scores, k))
     for slot in range(1, size + 1):
         document = np.uint32(room.documents[slot])
@@ -85,10 +101,10 @@ def search_expanded(
 
 @compiled
 def search_expanded_many(
-    state: State,
-    directory: npt.NDArray[np.int64],
+    records: npt.NDArray[np.void],
+    directories: npt.NDArray[np.void],
     mix: Mix,
-    depths: tuple[int, int],
+    depths: Depths,
     terms: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int64],
     documents: npt.NDArray[np.int32],
@@ -96,27 +112,29 @@ def search_expanded_many(
     counts: npt.NDArray[np.int64],
 ) -> None:
     """Answer query after query, each into a row, as `topk.search_many` does."""
+    record, directory = records[0], directories[0]
     k = documents.shape[1]
-    state[s.K] = k
+    record.k = k
     first = 0
     for query in range(len(ends)):
         found = -1
-        if ask(state, terms, first, ends[query]):
+        if ask(record, terms, first, ends[query]):
             row = 4 * k * query
-            found = search_expanded(
-                state, directory, mix, depths, documents.ctypes.data + row, scores.ctypes.data + row
-            )
+            found = _answer(
+                record, directory, mix, depths,
+                documents.ctypes.data + row, scores.ctypes.data + row,
+            )  # fmt: skip
         counts[query] = found
         first = ends[query]
 
 
 @compiled
-def _enter(state: State, held: Held, room: Room, count: int, best: int, seeds: int) -> np.float32:
+def _enter(record: Record, held: Held, room: Room, count: int, best: int, seeds: int) -> np.float32:
     """Give the documents of the query kernel their slots, seeds in order, then the other best.
 
     Returns the score of the first.
     """
-    keys = int64_at(state[s.KEYS], count)
+    keys = int64_at(record.keys, count)
     if count > best:
         select_largest(keys, count, best)
     if best > seeds:
@@ -138,4 +156,4 @@ def _enter(state: State, held: Held, room: Room, count: int, best: int, seeds: i
         room.covered[i + 1] = 0
         if i < best:
             room.among[document >> 5] |= np.uint32(1) << np.uint32(document & 31)
-    return top / np.float32(state[s.GRID])
+    return top * np.float32(record.step)

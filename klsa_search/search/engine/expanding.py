@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.expansion.cut import CutExpansion
-from klsa_search.kernel.bounds import Bounds
-from klsa_search.kernel.postings import Postings
+from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
+from klsa_search.search.engine.record import ASKED_AT, MAX_TERMS, Scratch
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
-from klsa_search.search.engine.seeds import MAX_SEEDS, Mix
-from klsa_search.search.engine.state import MAX_TERMS, K, Scratch
+from klsa_search.search.engine.seeds import MAX_SEEDS, Depths, Mix
 
 Answer = tuple[Positions, Scores]
 
@@ -29,6 +28,8 @@ COVERED: Final = (128, 1024)
 """Candidates whose T is computed in full, at least and at most; 8 a result between."""
 COMPARED: Final = (32, 192)
 """Candidates whose E is computed in full; 3 a result between."""
+DEEP: Final = 1000
+"""Results from which a small collection has every document for a candidate, each in full."""
 
 
 class ExpandingEngine:
@@ -37,19 +38,21 @@ class ExpandingEngine:
     Each thread has scratch memory of its own: 4 bytes a document, 2 a feature, 50 a candidate,
     and for each of the best 4 bytes a term. What is exact and what is not: see `expanded`. The
     number of threads changes nothing.
+
+    small  whether the collection is so small that deep rankings can look at every document
     """
 
     def __init__(
         self,
-        postings: Postings,
-        bounds: Bounds,
-        idf: npt.NDArray[np.float32],
+        kernel: QueryKernel,
         expansion: CutExpansion,
         dimensions: int,
         neighbours: int,
+        *,
+        small: bool,
     ) -> None:
-        self._postings, self._bounds = postings, bounds
-        self._held = Held.of(postings, bounds, idf, expansion)
+        self._kernel, self._small = kernel, small
+        self._held = Held.of(kernel.idf, expansion)
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
         self._of_thread = threading.local()
@@ -60,14 +63,12 @@ class ExpandingEngine:
         Only scores above 0. None where the compiled search cannot take the query: see `Engine`;
         where there are more than 1,500 seeds; and where there is no document.
         """
-        k = min(k, self._postings.size)
+        k = min(k, self._kernel.size)
         if len(terms) > MAX_TERMS or mix.seeds > MAX_SEEDS or not k:
             return None
         scratch, arrays = self._memory(k, mix)
-        struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, K * 8, k, len(terms), *terms)
-        found = search_expanded(scratch.state, arrays, mix, _depths(k), *scratch.addresses)
-        if found < 0:
-            return None
+        struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, ASKED_AT, k, len(terms), *terms)
+        found = search_expanded(scratch.record, arrays, mix, self._depths(k), *scratch.addresses)
         return scratch.documents[:found].copy(), scratch.scores[:found].copy()
 
     def best_of_many(
@@ -75,7 +76,7 @@ class ExpandingEngine:
     ) -> list[Answer | None]:
         """Answer each query as `best` does, many in one call that runs without the GIL."""
         asked = list(queries)
-        k = min(k, self._postings.size)
+        k = min(k, self._kernel.size)
         if mix.seeds > MAX_SEEDS or not k:
             return [None] * len(asked)
         at_once = max(1, RESULTS // k)
@@ -90,7 +91,7 @@ class ExpandingEngine:
         counts = np.empty(len(queries), np.int64)
         scratch, arrays = self._memory(k, mix)
         search_expanded_many(
-            scratch.state, arrays, mix, _depths(k), flat, ends,
+            scratch.record, arrays, mix, self._depths(k), flat, ends,
             documents, scores, counts,
         )  # fmt: skip
         return [
@@ -100,7 +101,7 @@ class ExpandingEngine:
             for number, found in enumerate(counts.tolist())
         ]
 
-    def _memory(self, k: int, mix: Mix) -> tuple[Scratch, npt.NDArray[np.int64]]:
+    def _memory(self, k: int, mix: Mix) -> tuple[Scratch, npt.NDArray[np.void]]:
         """Memory of this thread, made anew when more is asked for than ever before."""
         wide, best, seeds = max(k, mix.best), mix.best, mix.seeds
         held: _Memory | None = getattr(self._of_thread, "memory", None)
@@ -108,18 +109,21 @@ class ExpandingEngine:
             if held is not None:
                 wide, best = max(wide, held.wide), max(best, held.best)
                 seeds = max(seeds, held.seeds)
-            scratch = Scratch(self._postings, self._bounds, wide)
+            scratch = Scratch(self._kernel, wide)
             room = self._room(wide, best, seeds)
             held = _Memory(wide, best, seeds, scratch, room, directory(self._held, room))
             self._of_thread.memory = held
         return held.scratch, held.directory
 
     def _room(self, wide: int, best: int, seeds: int) -> Room:
-        size = wide + min(self._postings.size, seeds * self._held.rows.shape[1]) + 1
+        documents = self._kernel.size
+        size = wide + min(documents, seeds * self._held.rows.shape[1]) + 1
+        if self._small:
+            size = documents + 1
         scores = np.zeros(size + LANES, np.float32)
         return Room(
-            slots=np.zeros(self._postings.size, np.int32),
-            among=np.zeros(self._postings.size // 32 + 1, np.uint32),
+            slots=np.zeros(self._kernel.size, np.int32),
+            among=np.zeros(self._kernel.size // 32 + 1, np.uint32),
             documents=np.zeros(size, np.int32),
             lexical=np.zeros(wide + 1, np.float32),
             expanded=np.zeros(size, np.float32),
@@ -140,6 +144,17 @@ class ExpandingEngine:
             fine=np.zeros(self._dimensions, np.float32),
         )
 
+    def _depths(self, k: int) -> Depths:
+        """How closely to look for k results."""
+        documents = self._kernel.size
+        if self._small and k >= min(DEEP, documents):
+            return Depths(documents, documents, True)
+        return Depths(
+            min(max(COVERED[0], 8 * k), COVERED[1]),
+            min(max(COMPARED[0], 3 * k), COMPARED[1]),
+            False,
+        )
+
 
 class _Memory(NamedTuple):
     wide: int  # documents of the query kernel
@@ -147,11 +162,4 @@ class _Memory(NamedTuple):
     seeds: int
     scratch: Scratch
     room: Room  # owns what the directory tells the addresses of
-    directory: npt.NDArray[np.int64]
-
-
-def _depths(k: int) -> tuple[int, int]:
-    return (
-        min(max(COVERED[0], 8 * k), COVERED[1]),
-        min(max(COMPARED[0], 3 * k), COMPARED[1]),
-    )
+    directory: npt.NDArray[np.void]

@@ -7,89 +7,119 @@ import numpy.typing as npt
 
 from klsa_search.compiled import compiled, inlined
 from klsa_search.expansion.coverage import HALF
-from klsa_search.search.engine import state as s
+from klsa_search.search.engine.memory import int64_at, uint32_at
+from klsa_search.search.engine.record import MAX_TERMS, Record
 from klsa_search.search.engine.room import Held, Room
 from klsa_search.search.engine.saturation import TOGETHER
 from klsa_search.search.engine.scan import LANES, find, mask_below, set_bits
-from klsa_search.search.engine.terms import State, Table
 
 SCANNED = 16  # postings looked at for each that would be looked up
 TAKEN = 256  # postings at a time; those of the best among them have room in `chosen`
 
 
 @compiled
-def look_up_impacts(
-    state: State, table: Table, terms: int, held: Held, room: Room, best: int
-) -> int:
+def look_up_impacts(record: Record, terms: int, held: Held, room: Room, best: int) -> int:
     """Fill in what each of the best documents holds of each term; returns the lanes of a document.
 
     Few postings are all looked at. Among many each document is looked for, where its number lets
     expect it.
     """
     lanes = (terms + TOGETHER - 1) // TOGETHER * TOGETHER
-    impacts, documents = room.impacts, room.documents
-    impacts[: lanes * (best + 1)] = 0
+    room.impacts[: lanes * (best + 1)] = 0
     room.worth[:lanes], room.half[:lanes] = 0, 1
-    bits, size = state[s.BLOCK_BITS], state[s.DOCUMENTS]
+    entries = uint32_at(record.entries, int64_at(record.starts, record.terms + 1)[record.terms])
+    blocks = record.blocks
+    places = int64_at(record.places, MAX_TERMS * (blocks + 1))
     for j in range(terms):
-        term = table[s.TERM, j]
-        room.worth[j] = np.float32(table[s.TIMES, j]) * held.idf[term]
-        room.half[j] = np.float32(HALF) * held.idf[term]
-        first, after, row = held.starts[term], held.starts[term + 1], held.block_rows[term]
-        if after - first < SCANNED * best:
-            _scan(first, after, j, lanes, held, room)
-            continue
-        low, high, origin, span = first, after, 0, size
-        for slot in range(1, best + 1):
-            document = int(documents[slot])
-            if row >= 0:
-                block = document >> bits
-                low = first + held.block_starts[row, block]
-                high = first + held.block_starts[row, block + 1]
-                origin, span = block << bits, min(1 << bits, size - (block << bits))
-            expected = low + (document - origin) * (high - low) // span
-            found = place_of(held.documents, low, high, expected, document)
-            if found < high and held.documents[found] == document:
-                impacts[slot * lanes + j] = held.weights[found]
+        idf = held.idf[record.term[j]]
+        room.worth[j] = np.float32(record.times[j]) * idf
+        room.half[j] = np.float32(HALF) * idf
+        unit = np.float32(record.step) * idf  # what a saturation of one step is worth
+        of_block = places[j * (blocks + 1) : (j + 1) * (blocks + 1)]
+        if of_block[blocks] - of_block[0] < SCANNED * best:
+            for block in range(blocks):
+                first, after = of_block[block], of_block[block + 1]
+                _scan(entries, first, after, block << record.block_bits, unit, j, lanes, room)
+        else:
+            _look_up(record, entries, of_block, unit, j, lanes, room, best)
     return lanes
 
 
+@compiled
+def _look_up(
+    record: Record,
+    entries: npt.NDArray[np.uint32],
+    of_block: npt.NDArray[np.int64],
+    unit: np.float32,
+    lane: int,
+    lanes: int,
+    room: Room,
+    best: int,
+) -> None:
+    """Look for each of the best among the postings of a term in its block."""
+    bits, documents = record.block_bits, room.documents
+    for slot in range(1, best + 1):
+        document = np.int64(documents[slot])
+        block = document >> bits
+        low, high = of_block[block], of_block[block + 1]
+        place = document - (block << bits)
+        span = min(1 << bits, record.documents - (block << bits))
+        expected = low + place * (high - low) // span
+        found = place_of(entries, low, high, expected, place)
+        if found < high:
+            entry = entries[found]
+            if entry >> np.uint32(16) == place:
+                room.impacts[slot * lanes + lane] = unit * np.float32(entry & np.uint32(0xFFFF))
+
+
 @inlined
-def _scan(first: int, after: int, lane: int, lanes: int, held: Held, room: Room) -> None:
+def _scan(
+    entries: npt.NDArray[np.uint32],
+    first: int,
+    after: int,
+    base: int,
+    unit: np.float32,
+    lane: int,
+    lanes: int,
+    room: Room,
+) -> None:
     """Take the impacts of a term over from its postings, those of the best sorted out first.
 
     Without a branch, as nobody can foretell it, and by bits, as slots of all lie too far away.
     """
-    among, hits, documents = room.among, room.chosen, held.documents
+    among, hits = room.among, room.chosen
+    start = np.uint32(base)
     for begin in range(first, after, TAKEN):
         count = 0
         for p in range(begin, min(begin + TAKEN, after)):
-            document = np.uint32(documents[p])
+            document = start + (entries[p] >> np.uint32(16))
             hits[count] = p - first
             bit = among[document >> np.uint32(5)] >> (document & np.uint32(31))
             count += int(bit & np.uint32(1))
         for i in range(count):
-            p = first + hits[i]
-            place = room.slots[np.uint32(documents[p])] * lanes + lane
-            room.impacts[np.uint32(place)] = held.weights[p]
+            entry = entries[first + hits[i]]
+            document = start + (entry >> np.uint32(16))
+            place = room.slots[document] * lanes + lane
+            room.impacts[np.uint32(place)] = unit * np.float32(entry & np.uint32(0xFFFF))
 
 
 @compiled
 def place_of(
-    documents: npt.NDArray[np.int32], low: int, high: int, expected: int, document: int
+    entries: npt.NDArray[np.uint32], low: int, high: int, expected: int, place: int
 ) -> int:
-    """Place of a document in the ascending documents[low:high] if it is there, else any place.
+    """Where the posting of a place in the block is among the ascending entries[low:high], if there.
 
-    One comparison of a window about where it is expected nearly always finds it.
+    Any place else. One comparison of a window about where it is expected nearly always finds it.
     """
+    last = (place << 16) | 0xFFFF
     if high - low < LANES:
-        return find(documents, low, high, document) if high > low else low
+        return find(entries, low, high, last) if high > low else low
     begin = max(low, min(expected - LANES // 2, high - LANES))
-    address = documents.ctypes.data + 4 * begin
-    below = int(set_bits(mask_below(address, np.int32(document))))
+    address = entries.ctypes.data + 4 * begin
+    below = int(set_bits(mask_below(address, np.uint32(place << 16))))
     if below == 0:
-        return find(documents, low, begin + 1, document)
+        return find(entries, low, begin + 1, last)
     if below == LANES:
         rest = begin + LANES
-        return find(documents, rest, high, document) if high > rest else low
+        return find(entries, rest, high, last) if high > rest else low
     return begin + below

@@ -36,20 +36,30 @@ def int64_at(address: int, length: int) -> npt.NDArray[np.int64]:
 
 
 @inlined
+def uint32_at(address: int, length: int) -> npt.NDArray[np.uint32]:
+    """View the memory at an address as an array; no copy, no check."""
+    return carray(_pointer(address), (length,), np.uint32)
+
+
+@inlined
+def uint16_at(address: int, length: int) -> npt.NDArray[np.uint16]:
+    """View the memory at an address as an array; no copy, no check."""
+    return carray(_pointer(address), (length,), np.uint16)
+
+
+@inlined
 def float32_at(address: int, length: int) -> npt.NDArray[np.float32]:
     """View the memory at an address as an array; no copy, no check."""
     return carray(_pointer(address), (length,), np.float32)
 
 
 @inlined
-def vector_in(directory: npt.NDArray[np.int64], place: int, kind: Any) -> Any:
-    """View an array of one dimension that a directory names in its row `place`; no check."""
-    at = 3 * place
-    return carray(_pointer(directory[at]), (directory[at + 1],), kind)
+def vector(entry: npt.NDArray[np.int64], kind: Any) -> Any:
+    """View an array of one dimension, given its address, length and width; no check."""
+    return carray(_pointer(entry[0]), (entry[1],), kind)
 
 
 @inlined
-def table_in(directory: npt.NDArray[np.int64], place: int, kind: Any) -> Any:
-    """View an array of two dimensions that a directory names in its row `place`; no check."""
-    at = 3 * place
-    return carray(_pointer(directory[at]), (directory[at + 1], directory[at + 2]), kind)
+def table(entry: npt.NDArray[np.int64], kind: Any) -> Any:
+    """View an array of two dimensions, given its address, length and width; no check."""
+    return carray(_pointer(entry[0]), (entry[1], entry[2]), kind)

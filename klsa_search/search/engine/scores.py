@@ -117,15 +117,15 @@ def choose(room: Room, size: int, wanted: int) -> int:
     highest = np.int32(0)
     for slot in range(1, size + 1):  # the bits of floats above 0 are in their order
         highest = max(highest, bits[slot])
-    bits[0] = highest
-    address = scores.ctypes.data + 4
-    bar = np.float32(0)
+    address = bits.ctypes.data + 4
+    bar = 0
     if count_above(address, span, bar) < wanted:
-        bar = np.float32(-np.inf)
-    else:
-        bar = bar_of(address, span, bar, scores[0], wanted)
+        for slot in range(1, size + 1):
+            chosen[slot - 1] = slot
+        return size
+    bar = bar_of(address, span, bar, int(highest), wanted)
     for place in range(0, span, LANES):
-        mask = mask_above(address + 4 * place, bar)
+        mask = mask_above(address + 4 * place, np.int32(bar))
         while mask != 0:
             chosen[count] = 1 + place + lowest_bit(mask)
             mask &= mask - np.uint64(1)

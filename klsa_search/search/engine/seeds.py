@@ -10,6 +10,7 @@ from klsa_search.compiled import compiled, inlined
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.candidates import add_features, compared, cosine, covered
+from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.room import Held, Room
 
 LINE = 16  # entries of a cache line
@@ -34,6 +35,14 @@ class Mix(NamedTuple):
     unit_length: bool
     slope: float  # of D over K
     mean_square: float
+
+
+class Depths(NamedTuple):
+    """How closely candidates are looked at."""
+
+    covered: int  # candidates whose T is computed in full
+    compared: int  # candidates whose E is computed in full
+    everything: bool  # whether every document is a candidate
 
 
 @compiled
@@ -84,6 +93,18 @@ def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
                 room.documents[slot] = document
                 room.expanded[slot] = 0
             room.expanded[np.uint32(slot)] += step * np.float32(entry & np.uint32(LEVELS))
+    return size
+
+
+@compiled
+def add_others(record: Record, room: Room, size: int) -> int:
+    """Make every document a candidate that is none yet; returns the last slot."""
+    for document in range(record.documents):
+        if room.slots[document] == 0:
+            size += 1
+            room.slots[document] = size
+            room.documents[size] = document
+            room.expanded[size] = 0
     return size
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
-from klsa_search.kernel.bounds import DEPTHS
-from klsa_search.search.engine import state as s
-from klsa_search.search.engine.memory import int32_at, int64_at
-
-State = npt.NDArray[np.int64]
-Table = npt.NDArray[np.int64]
+from klsa_search.compiled import compiled, inlined
+from klsa_search.kernel.postings import DEPTHS
+from klsa_search.search.engine.memory import int64_at, uint16_at
+from klsa_search.search.engine.record import MAX_TERMS, Record
 
 CHEAP = 256  # postings of optional terms below which they are simply added
 SHARE = 4  # optional terms may hold a 4th of the threshold
@@ -19,128 +16,119 @@ OPTIONAL_K = 100  # k above which nothing is optional: the threshold is too low 
 
 
 @compiled
-def table_of(state: State) -> Table:
-    """View the table of the query's terms; its rows are named in `state`."""
-    return int64_at(state[s.TABLE], s.TABLE_ROWS * s.MAX_TERMS).reshape(s.TABLE_ROWS, s.MAX_TERMS)
-
-
-@compiled
-def ask(state: State, terms: npt.NDArray[np.int64], first: int, after: int) -> bool:
-    """Put a query of some terms into the state; whether it has room for them."""
-    asked = after - first
-    if asked > s.MAX_TERMS:
+def ask(record: Record, terms: npt.NDArray[np.int64], first: int, after: int) -> bool:
+    """Put a query of some terms into the record; whether it has room for them."""
+    if after - first > MAX_TERMS:
         return False
-    state[s.COUNT] = asked
-    for i in range(asked):
-        state[s.QUERY + i] = terms[first + i]
+    record.count = after - first
+    for i in range(after - first):
+        record.asked[i] = terms[first + i]
     return True
 
 
+@inlined
+def worth(weight: int, saturation: int) -> int:
+    """What a posting is worth, in steps: see `kernel.postings`."""
+    return 1 + ((weight * saturation) >> 16)
+
+
 @compiled
-def distinct_terms(state: State, table: Table) -> int:
-    """Fill the table with the query's distinct known terms, weakest first; returns how many."""
-    starts = int64_at(state[s.STARTS], state[s.TERMS] + 1)
-    maxima = int32_at(state[s.MAXIMA], state[s.TERMS])
-    rows = int32_at(state[s.ROWS], state[s.TERMS])
+def distinct_terms(record: Record) -> int:
+    """Enter the query's distinct known terms, weakest first; returns how many."""
+    starts = int64_at(record.starts, record.terms + 1)
+    run_starts = int64_at(record.run_starts, record.terms + 1)
+    best = uint16_at(record.best, record.terms * len(DEPTHS))
+    weights = int64_at(record.weights, record.terms)
     terms = 0
-    for i in range(state[s.COUNT]):
-        term = state[s.QUERY + i]
+    for i in range(record.count):
+        term = record.asked[i]
         if term < 0:
             continue
         times = 1
         place = terms
         for j in range(terms):
-            if table[s.TERM, j] == term:  # asked for again: it only gets stronger
-                times = table[s.TIMES, j] + 1
+            if record.term[j] == term:  # asked for again: it only gets stronger
+                times = record.times[j] + 1
                 place = j
                 break
         if place == terms:
             terms += 1
-        largest = times * maxima[term]
-        while place > 0 and table[s.LARGEST, place - 1] > largest:
-            _copy_term(table, place - 1, place)
+        largest = worth(times * weights[term], int(best[term * len(DEPTHS)]))
+        while place > 0 and record.largest[place - 1] > largest:
+            _copy_term(record, place - 1, place)
             place -= 1
-        while place < terms - 1 and table[s.LARGEST, place + 1] < largest:
-            _copy_term(table, place + 1, place)
+        while place < terms - 1 and record.largest[place + 1] < largest:
+            _copy_term(record, place + 1, place)
             place += 1
-        table[s.TERM, place] = term
-        table[s.TIMES, place] = times
-        table[s.LARGEST, place] = largest
+        record.term[place] = term
+        record.times[place] = times
+        record.largest[place] = largest
+    places = int64_at(record.places, MAX_TERMS * (record.blocks + 1))
     for j in range(terms):
-        term = table[s.TERM, j]
-        table[s.CURSOR, j] = starts[term]
-        table[s.END, j] = starts[term + 1]
-        table[s.ROW, j] = rows[term]
+        term = record.term[j]
+        record.weight[j] = record.times[j] * weights[term]
+        record.posting[j] = starts[term]
+        record.run[j] = run_starts[term]
+        record.last_run[j] = run_starts[term + 1]
+        places[j * (record.blocks + 1)] = starts[term]
     return terms
 
 
 @compiled
-def _copy_term(table: Table, source: int, target: int) -> None:
-    table[s.TERM, target] = table[s.TERM, source]
-    table[s.TIMES, target] = table[s.TIMES, source]
-    table[s.LARGEST, target] = table[s.LARGEST, source]
+def _copy_term(record: Record, source: int, target: int) -> None:
+    record.term[target] = record.term[source]
+    record.times[target] = record.times[source]
+    record.largest[target] = record.largest[source]
 
 
 @compiled
-def known_to_be_reached(state: State, table: Table, terms: int, k: int) -> int:
+def known_to_be_reached(record: Record, terms: int, k: int) -> int:
     """A score that falls short of what k documents certainly reach, by one step at least."""
     column = 0
     while column < len(DEPTHS) and DEPTHS[column] < k:
         column += 1
     threshold = 0
     if column < len(DEPTHS):
-        kth_best = int32_at(state[s.KTH_BEST], state[s.TERMS] * len(DEPTHS))
+        best = uint16_at(record.best, record.terms * len(DEPTHS))
         for j in range(terms):
-            reached = kth_best[table[s.TERM, j] * len(DEPTHS) + column] * table[s.TIMES, j]
-            threshold = max(threshold, reached - 1)
+            saturation = int(best[record.term[j] * len(DEPTHS) + column])
+            if saturation > 0:
+                threshold = max(threshold, worth(record.weight[j], saturation) - 1)
     return threshold
 
 
 @compiled
-def enter_block(
-    state: State,
-    table: Table,
-    terms: int,
-    block: int,
-    after: int,
-    documents: npt.NDArray[np.int32],
-) -> int:
+def enter_block(record: Record, terms: int, block: int) -> int:
     """Find each term's postings in a block and their bound; returns the sum of the bounds."""
-    blocks = state[s.BLOCKS]
-    starts = int32_at(state[s.BLOCK_STARTS], state[s.BLOCK_ROWS] * (blocks + 1))
-    maxima = int32_at(state[s.BLOCK_MAXIMA], state[s.BLOCK_ROWS] * blocks)
-    last = block == blocks - 1
+    runs = uint16_at(record.runs, 3 * record.last_run[terms - 1])
+    places = int64_at(record.places, MAX_TERMS * (record.blocks + 1))
     whole = 0
     for j in range(terms):
-        row = table[s.ROW, j]
-        if row >= 0:
-            place = row * (blocks + 1) + block
-            begin = table[s.CURSOR, j] + starts[place]
-            end = table[s.CURSOR, j] + starts[place + 1]
-            bound = maxima[row * blocks + block] * table[s.TIMES, j]
-        else:
-            begin = table[s.CURSOR, j]
-            end = table[s.END, j] if last else begin
-            while end < table[s.END, j] and documents[end] < after:
-                end += 1
-            table[s.CURSOR, j] = end
-            bound = table[s.LARGEST, j] if end > begin else 0
-        table[s.FROM, j] = begin
-        table[s.TO, j] = end
-        table[s.BOUND, j] = bound
+        first = record.posting[j]
+        after, bound = first, 0
+        run = record.run[j]
+        if run < record.last_run[j] and runs[3 * run] == block:
+            after = first + int(runs[3 * run + 1]) + 1
+            bound = worth(record.weight[j], int(runs[3 * run + 2]))
+            record.run[j] = run + 1
+            record.posting[j] = after
+        places[j * (record.blocks + 1) + block + 1] = after
+        record.first[j] = first
+        record.after[j] = after
+        record.bound[j] = bound
         whole += bound
     return whole
 
 
 @compiled
-def optional_terms(table: Table, terms: int, threshold: int, k: int) -> tuple[int, int, int]:
+def optional_terms(record: Record, terms: int, threshold: int, k: int) -> tuple[int, int, int]:
     """How many of the first terms are optional, the sum of their bounds, and their postings."""
     if k > OPTIONAL_K:
         return 0, 0, 0
     count, slack, spared = 0, 0, 0
-    while count < terms and (slack + table[s.BOUND, count]) * SHARE <= threshold:
-        slack += table[s.BOUND, count]
-        spared += table[s.TO, count] - table[s.FROM, count]
+    while count < terms and (slack + record.bound[count]) * SHARE <= threshold:
+        slack += record.bound[count]
+        spared += record.after[count] - record.first[count]
         count += 1
     if spared < CHEAP:
         return 0, 0, 0

@@ -46,9 +46,7 @@ def rank_klsa(
     weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
     parts: list[tuple[float, Scores]] = []
     if parameters.coverage and snapshot.neighbours is not None:
-        covered = coverage(
-            snapshot.bm25, snapshot.neighbours, query.numbers, query.counts, snapshot.idf, best
-        )
+        covered = coverage(snapshot.bm25, snapshot.neighbours, query.numbers, query.counts, best)
         weights = weights * (covered[seeds] / covered[seeds].max()) ** POWER
         parts.append((parameters.coverage, covered))
     if parameters.latent and snapshot.latent is not None:

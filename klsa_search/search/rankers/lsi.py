@@ -18,7 +18,7 @@ def rank_lsi(
     With U the left singular vectors of the features X, q · V Σ Uᵀ = (q Xᵀ) · U Uᵀ: the expansion
     of the raw row, as for every kernel. Cost O(N · k).
     """
-    row = snapshot.tfidf.query_row(query.numbers, np.log1p(query.counts))
+    row = snapshot.tfidf_row(query.numbers, np.log1p(query.counts))
     basis = snapshot.lsi[:, :dimensions]
     held = np.flatnonzero(row)
     scores = np.einsum("nk,k->n", basis, np.einsum("z,zk->k", row[held], basis[held]))

@@ -10,12 +10,11 @@ from scipy import sparse
 from klsa_search.expansion import LatentSpace
 from klsa_search.expansion.cut import ENTRIES, CutExpansion
 from klsa_search.features import bm25
-from klsa_search.kernel import DocumentKernel, Postings
-from klsa_search.kernel.bounds import Bounds
+from klsa_search.kernel import DocumentKernel, QueryKernel
 from klsa_search.search.engine import Engine
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.spectrum import decompose
-from tests.worlds import counts_of
+from tests.worlds import counts_of, query_kernel
 
 
 def cut_world(
@@ -26,9 +25,7 @@ def cut_world(
     around  applied to every array that compiled code reads
     """
     counts = counts_of(*documents)
-    weights, step = bm25.on_grid(bm25.query_impacts(counts, k1=1.2, b=0.75))
-    postings = Postings.of(weights)
-    bounds = Bounds.of(postings, step, block_bits=block_bits)
+    plain = query_kernel(counts, block_bits=block_bits)
     idf = bm25.inverse_document_frequencies(counts)
     kernel = DocumentKernel.of(
         bm25.document_features(counts, k1=3.0, b=0.75, idf_power=1.0),
@@ -39,19 +36,24 @@ def cut_world(
     latent = LatentSpace.of(kernel, spectrum, dimensions, idf)
     strongest = sparse.csr_array(np.maximum(kernel.explicit(), 0))
     cut = CutExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
-    held = _each(postings, around)
+    postings = _each(plain.postings, around)
+    held = QueryKernel(postings, around(plain.idf), around(plain.weights))
     return Snapshot(
         generation=Path(),
         vocabulary=counts.vocabulary,
         bm25=held,
-        engine=Engine(held, _each(bounds, around)),
-        idf=around(idf.astype(np.float32)),
+        lengths=counts.lengths.astype(np.int32),
+        engine=Engine(held),
         eigenvalues=spectrum.eigenvalues,
         eigenvectors=np.zeros((len(documents), 0), np.float32),
         expansion=None,
         expansion_key=("gvsm", 0.3, 0),
         cut=_each(cut, around),
+        has_spectrum=False,
+        latent_dimensions=len(spectrum.eigenvalues),
+        lsi_dimensions=dimensions,
         neighbour_count=neighbours,
+        seed=0,
         analysed=lambda positions: counts.matrix[positions],
     )
 

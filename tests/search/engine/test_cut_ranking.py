@@ -19,8 +19,8 @@ from klsa_search.expansion import top_z
 from klsa_search.expansion.coverage import BEST
 from klsa_search.search.engine import ExpandingEngine
 from klsa_search.search.engine.impacts import SCANNED
+from klsa_search.search.engine.record import MAX_TERMS
 from klsa_search.search.engine.seeds import MAX_SEEDS
-from klsa_search.search.engine.state import MAX_TERMS
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.klsa import mix_of, rank_klsa
 from tests.search.engine.cut_world import cut_world
@@ -73,8 +73,8 @@ def world_of(options, **changes):
 
 def new_engine(snapshot):
     return ExpandingEngine(
-        snapshot.bm25, snapshot.engine.bounds, snapshot.idf, snapshot.cut,
-        len(snapshot.eigenvalues), snapshot.neighbour_count,
+        snapshot.bm25, snapshot.cut, len(snapshot.eigenvalues), snapshot.neighbour_count,
+        small=snapshot.has_spectrum,
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
     for filling in (0, 1, 0x7F, 0xFF):
         fences = Fences(filling)
         with pytest.MonkeyPatch.context() as patch:
-            for module in ("expanding", "state"):
+            for module in ("expanding", "record"):
                 patch.setattr(sys.modules[f"klsa_search.search.engine.{module}"], "np", fences)
             fenced = world_of(options, around=fences.around)
             for (terms, k, chosen), (expanded, lexical) in zip(calls, expected, strict=True):
@@ -163,7 +163,7 @@ def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(
     assert (scores > 0).all()
     holding = np.zeros(len(exact), np.bool_)
     for term in set(terms) - {-1}:
-        holding[snapshot.bm25.of_term(term)[0]] = True
+        holding[snapshot.bm25.postings.of_term(term)[0]] = True
     last = scores[-1] if len(scores) == 60 else 0
     missed = np.setdiff1d(np.flatnonzero(holding & (exact > last + near)), positions)
     assert len(missed) == 0
@@ -177,7 +177,7 @@ SOME = 100
 def many():
     """3,000 documents in blocks of 64."""
     snapshot = cut_world(random_documents(3000, 60, seed=3), block_bits=6, neighbours=20)
-    lengths = np.diff(snapshot.bm25.starts)
+    lengths = snapshot.bm25.postings.frequencies
     assert lengths[3] > SCANNED * SOME > lengths[14]
     return snapshot
 

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from klsa_search import build
 from klsa_search.compiled import compiled
 from klsa_search.expansion import top_z
 from klsa_search.expansion.coverage import BEST
-from klsa_search.kernel.bounds import Bounds
+from klsa_search.kernel import Postings, QueryKernel
+from klsa_search.kernel.postings import UNIT
 from klsa_search.search.engine import ExpandingEngine
 from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
 from klsa_search.search.engine.impacts import SCANNED, place_of
@@ -21,7 +23,7 @@ from klsa_search.search.engine.scan import LANES, bar_of
 from klsa_search.search.engine.scores import choose
 from klsa_search.search.engine.topk import search, search_many
 from klsa_search.search.rankers.klsa import mix_of
-from tests.worlds import random_documents
+from tests.worlds import as_if_large, random_documents
 
 
 @compiled
@@ -54,16 +56,17 @@ def test_eight_terms_saturate_together_as_one_by_one(hits):
 )
 def test_a_document_is_found_wherever_it_was_expected(size, crowded, wrong, seed):
     rng = np.random.default_rng(seed)
-    numbers = rng.choice(3 * size, size, replace=False) if not crowded else np.arange(size) ** 2
-    before, after = np.full(70, 5 * size, np.int32), np.zeros(70, np.int32)
-    documents = np.concatenate([before, np.sort(numbers).astype(np.int32), after])
+    places = np.sort(rng.choice(3 * size, size, replace=False)) if not crowded else np.arange(size)
+    entries = places.astype(np.uint32) << 16 | rng.integers(1, 1 << 16, size).astype(np.uint32)
+    before, after = np.full(70, 2**32 - 1, np.uint32), np.zeros(70, np.uint32)
+    entries = np.concatenate([before, entries, after])
     low, high = 70, 70 + size
-    for place in range(low, high):
-        expected = place + int(rng.integers(-wrong, wrong + 1))
-        assert place_of(documents, low, high, expected, int(documents[place])) == place
-        missing = int(documents[place]) + 1
-        found = place_of(documents, low, high, expected, missing)
-        assert found >= high or (documents[found] == missing) == (missing in numbers)
+    for at in range(low, high):
+        expected = at + int(rng.integers(-wrong, wrong + 1))
+        place = int(entries[at] >> 16)
+        assert place_of(entries, low, high, expected, place) == at
+        found = place_of(entries, low, high, expected, place + 1)
+        assert found >= high or (entries[found] >> 16 == place + 1) == (place + 1 in places)
 
 
 @settings(max_examples=100)
@@ -78,14 +81,14 @@ def test_as_many_as_wanted_are_above_the_bar(vectors, wanted, sorted_, seed):
     if sorted_:
         scores.sort()
     wanted = min(wanted, len(scores))
-    low, high = np.float32(0), scores.max()
-    bar = bar_of(scores.ctypes.data, len(scores), low, high, wanted)
+    scores = (scores * 1000).astype(np.int32) + 1
+    bar = bar_of(scores.ctypes.data, len(scores), 0, int(scores.max()), wanted)
     assert (scores > bar).sum() >= wanted
 
 
 @compiled
-def arrays_of(directory):
-    return held_in(directory), room_in(directory)
+def arrays_of(directories):
+    return held_in(directories[0]), room_in(directories[0])
 
 
 def test_every_array_is_found_in_its_place(index):
@@ -102,8 +105,8 @@ def test_every_array_is_found_in_its_place(index):
 
 
 @compiled
-def chosen_in(directory, size, wanted):
-    return choose(room_in(directory), size, wanted)
+def chosen_in(directories, size, wanted):
+    return choose(room_in(directories[0]), size, wanted)
 
 
 @settings(max_examples=100)
@@ -153,9 +156,28 @@ def index(tmp_path_factory):
     ]
     options = {"stop_words": False, "stemmer": "none", "expansion": "cut"}
     home = tmp_path_factory.mktemp("engine")
-    opened = build(records, name="many", home=home, **options)
+    with as_if_large():
+        opened = build(records, name="many", home=home, **options)
     yield opened
     opened.close()
+
+
+def in_blocks(postings, bits):
+    """The same postings in blocks of another size."""
+    columns = [postings.of_term(term) for term in range(len(postings.starts) - 1)]
+    lengths = [len(documents) for documents, _ in columns]
+    matrix = sparse.csr_array(
+        (
+            np.concatenate([saturations for _, saturations in columns]).astype(np.float64),
+            (np.concatenate([documents for documents, _ in columns]),
+             np.repeat(np.arange(len(columns)), lengths)),
+        ),
+        shape=(postings.size, len(columns)),
+    )  # fmt: skip
+    matrix.data /= UNIT - matrix.data  # s = f / (1 + f)
+    cut = Postings.of(matrix, np.ones(postings.size), postings.k1, block_bits=bits)
+    assert np.array_equal(cut.starts, postings.starts)
+    return cut
 
 
 QUERIES = [f"t{a:02d} t{a + b:02d} t00" for a in range(1, 40, 4) for b in (1, 7, 13)]
@@ -164,12 +186,15 @@ QUERIES = [f"t{a:02d} t{a + b:02d} t00" for a in range(1, 40, 4) for b in (1, 7,
 @pytest.mark.parametrize("bits", [6, 8, 11])
 def test_blocks_of_any_size_give_the_same_answers(index, bits):
     snapshot = index.snapshot
-    assert np.diff(snapshot.bm25.starts).max() > SCANNED * BEST
-    step = snapshot.engine.bounds.step
+    postings = snapshot.bm25.postings
+    assert postings.frequencies.max() > SCANNED * BEST
     engine = ExpandingEngine(
-        snapshot.bm25, Bounds.of(snapshot.bm25, step, block_bits=bits), snapshot.idf,
-        snapshot.cut, len(snapshot.eigenvalues), snapshot.neighbour_count,
-    )  # fmt: skip
+        QueryKernel.of(in_blocks(postings, bits)),
+        snapshot.cut,
+        snapshot.latent_dimensions,
+        snapshot.neighbour_count,
+        small=False,
+    )
     mix = mix_of(snapshot, index.parameters())
     for query in QUERIES:
         terms = [snapshot.vocabulary.numbers[term] for term in query.split()]

@@ -1,0 +1,76 @@
+"""The query kernel: bm25s as an oracle, and statistics that stand still."""
+
+from __future__ import annotations
+
+import math
+
+import bm25s
+import numpy as np
+import pytest
+
+from klsa_search.features import bm25
+from klsa_search.kernel import Postings, QueryKernel
+from klsa_search.kernel.postings import UNIT
+from tests.worlds import counts_of, query_kernel, random_documents
+
+
+@pytest.mark.parametrize(
+    ("k1", "b"), [(1.2, 0.75), (2.0, 0.75), (0.9, 0.4), (0.5, 0.0), (1.5, 1.0), (100.0, 0.3)]
+)
+def test_the_query_kernel_agrees_with_bm25s(k1, b):
+    """To the grid the mean length lies on: documents of one length have one on it."""
+    documents = [document.split()[:8] for document in random_documents() if len(document) > 32]
+    oracle = bm25s.BM25(method="lucene", k1=k1, b=b)
+    oracle.index(documents, show_progress=False)
+    counts = counts_of(*(" ".join(document) for document in documents))
+    assert bm25.standing_length(8.0) == 8.0
+    kernel = query_kernel(counts, k1=k1, b=b)
+    for query in (["t00"], ["t03", "t11", "t25"], ["t01", "t01", "t39"]):
+        known = [counts.vocabulary.numbers[t] for t in query if t in counts.vocabulary.numbers]
+        numbers, asked = np.unique(known, return_counts=True)
+        ours = kernel.query_row(numbers, asked.astype(np.float32))
+        theirs = oracle.get_scores(query)
+        # bm25s writes the formula without the constant factor k1 + 1 of its numerator.
+        off = 4 * len(query) * (k1 + 1) / UNIT
+        assert ours == pytest.approx(theirs * (k1 + 1), rel=1e-4, abs=off)
+
+
+def test_a_score_worked_by_hand():
+    """Three documents of two terms: K_d = k1, and the first term is in two of them."""
+    counts = counts_of("a b", "a a", "c d")
+    kernel = query_kernel(counts, k1=1.0, b=0.75)
+    w = math.log(1 + 1.5 / 2.5)
+    row = kernel.query_row(np.array([0]), np.array([2.0]))
+    assert row == pytest.approx([2 * w * 2 * 1 / 2, 2 * w * 2 * 2 / 3, 0], abs=1e-4)
+    documents, impacts = kernel.impacts_of(0)
+    assert documents.tolist() == [0, 1]
+    assert impacts == pytest.approx([w * 2 * 1 / 2, w * 2 * 2 / 3], abs=1e-4)
+
+
+def test_the_mean_length_stands_still_on_a_grid_of_one_percent():
+    lengths = np.exp(np.random.default_rng(0).uniform(0, 8, 1000))
+    standing = np.array([bm25.standing_length(length) for length in lengths])
+    assert (np.abs(np.log2(standing / lengths)) <= 1 / 128 + 1e-12).all()
+    assert [bm25.standing_length(length) for length in standing] == pytest.approx(standing)
+    assert bm25.standing_length(84.0) == bm25.standing_length(84.1)
+
+
+def test_what_weighs_next_to_nothing_still_matches():
+    """A term of all documents: each scores one step at least, however many there are."""
+    kernel = query_kernel(counts_of(*["a"] * 3000), k1=1.2, b=0.75)
+    assert (kernel.query_row(np.array([0]), np.ones(1)) > 0).all()
+    assert kernel.matches(np.array([0])) == 3000
+
+
+def test_the_largest_query_stays_within_32_bits():
+    """256 terms, each in one of 2^32 documents and there without end."""
+    weight = int(np.rint(bm25.idf_of(np.array([1]), 2**32)[0] * UNIT))
+    assert 256 * (1 + (weight * (UNIT - 1) >> 16)) < 2**31
+
+
+def test_weights_do_not_depend_on_the_postings():
+    counts = counts_of(*random_documents())
+    postings = Postings.of(counts.matrix, np.ones(counts.matrix.shape[0]), 1.2)
+    kernel = QueryKernel.of(postings)
+    assert kernel.idf == pytest.approx(bm25.inverse_document_frequencies(counts), rel=1e-6)
+    assert np.abs(kernel.weights / UNIT - kernel.idf).max() <= 1 / UNIT
