@@ -74,16 +74,16 @@ def _tally(operation: Operation, folder: Path, layouts: tuple[str, ...], every: 
     tally = Tally(f"kills: {operation.name}", "SIGKILL just before a file event")
     for layout in layouts:
         known = call(known_of, folder / "known" / layout, layout).given()
-        template = Place(folder / "before", layout)
+        template = Place.of(folder / "before", layout)
         call(_prepare, template, operation).given()
-        trial = Place(folder / "trial", layout)
-        events, said = call(recorded, _fresh(template, trial), operation.what).given()
+        trial = template.copied(folder / "trial")
+        events, said = call(recorded, trial, operation.what).given()
         if said.code and operation.sure:
             tally.fail("cannot be done at all", said.words)
         planted = [trial.home, trial.index] if operation.planted else [trial.home]
         usual = call(_after, trial, known, planted).given()
         for number in range(len(events)) if every else telling(events):
-            killed = call(_until, _fresh(template, trial), operation.what, number)
+            killed = call(_until, template.copied(trial.folder), operation.what, number)
             if killed.signal is None:
                 continue  # it met fewer events than before
             ended = call(_after, trial, known, planted)
@@ -106,13 +106,6 @@ def _prepare(place: Place, operation: Operation) -> None:
     plant(place.home)
     if operation.planted:
         plant(place.index)
-
-
-def _fresh(template: Place, trial: Place) -> Place:
-    if trial.folder.exists():
-        shutil.rmtree(trial.folder)
-    shutil.copytree(template.folder, trial.folder)
-    return trial
 
 
 def _until(place: Place, what: str, number: int) -> None:
