@@ -12,9 +12,7 @@ from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import Place, Said, command
 
 _TURNS = 5
-GOOD = "good"
-LATER, SPOILT = "later", "spoilt"
-"""One that is damaged when it is first seen, and one whose CURRENT is while it is served."""
+GOOD, LATER = "good", "later"
 
 
 def _byte(path: Path, at: int, byte: int = 0xFF) -> None:
@@ -50,16 +48,16 @@ def _hide(path: Path) -> None:
 
 
 def run(folder: Path) -> list[Tally]:
-    """Serve a good index and one of each damage; then add one, and damage one that is served."""
+    """Serve a good index and one of each damage; then damage another while it is served."""
     home = folder / "home"
-    for name in (GOOD, SPOILT, *DAMAGES):
+    for name in (GOOD, LATER, *DAMAGES):
         call(build, folder / name, home, name).given().expect_done()
     for name, damage in DAMAGES.items():
         damage(home / name)
     tally = Tally("service: damaged indexes", "a question to, or beside, a damaged index")
     try:
         with Server(home) as server:
-            _serve(server, folder, home, tally)
+            _serve(server, folder / LATER, home, tally)
     except DoesNotServe as reason:
         tally.fail("the service does not start", str(reason))
     listed = call(command, "list", "--home", home).given()
@@ -70,23 +68,21 @@ def run(folder: Path) -> list[Tally]:
     return [tally]
 
 
-def _serve(server: Server, folder: Path, home: Path, tally: Tally) -> None:
+def _serve(server: Server, source: Path, home: Path, tally: Tally) -> None:
     _ask(server, tally, "from the beginning")
-    call(build, folder / LATER, folder / "elsewhere", LATER).given().expect_done()
-    DAMAGES["step"](folder / "elsewhere" / LATER)
-    (folder / "elsewhere" / LATER).rename(home / LATER)
-    DAMAGES["current"](home / SPOILT)
+    call(build, source, home, LATER).given().expect_done()
+    DAMAGES["step"](home / LATER)
+    _ask(server, tally, "damaged while it is served")
     _told(server, tally)
-    _ask(server, tally, "with more of them")
     if "Traceback" in server.errors():
         tally.fail("a traceback on stderr", server.errors()[-500:])
 
 
 def build(folder: Path, home: Path, name: str) -> Said:
     """Build an index of that name from a source of its own."""
-    place = Place.of(folder)
-    place.write("old")
-    return command("build", place.source, "--name", name, "--home", home, "--expansion", "cut")
+    place = Place(folder, "cut")
+    source = place.write("old")
+    return command("build", source, "--name", name, "--home", home, "--expansion", "cut")
 
 
 def _ask(server: Server, tally: Tally, when: str) -> None:
@@ -100,7 +96,7 @@ def _ask(server: Server, tally: Tally, when: str) -> None:
         asked = server.get(path)
         named = GOOD in str(asked.json)
         _count(tally, asked, asked.outcome == 200 and named, f"{when}: {path}", "beside it: 200")
-    for name in (*DAMAGES, LATER, SPOILT):
+    for name in (*DAMAGES, LATER):
         asked = server.get(f"/search?index={name}&q=boat1")
         # Refused in the shape of every failure; what is not refused was damaged without effect.
         said = asked.json is not None and (asked.outcome == 200 or "error" in asked.json)
@@ -113,11 +109,11 @@ def _told(server: Server, tally: Tally) -> None:
     while True:
         asked = server.get("/health")
         statuses = {each["name"]: each["ok"] for each in (asked.json or {}).get("indexes", [])}
-        untold = [name for name in (*DAMAGES, LATER, SPOILT) if statuses.get(name, True)]
+        untold = [name for name in (*DAMAGES, LATER) if statuses.get(name, True)]
         if not untold or time.monotonic() > end:
             break
         time.sleep(0.2)
-    for name in (*DAMAGES, LATER, SPOILT):
+    for name in (*DAMAGES, LATER):
         if name in untold:
             tally.fail("/health never tells", f"{name}: {asked.outcome} {asked.body[:300]!r}")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,19 +21,19 @@ def run(
 ) -> list[Tally]:
     """Set each of `one` beside each of OTHER, at every so many-th of the events that tell most."""
     known = call(known_of, folder / "known", layout).given()
-    template = Place.of(folder / "before", layout)
+    template = Place(folder / "before", layout)
     for version in ("first", "old"):
         call(template.do, version).given().expect_done()
     tallies = []
     for waiting in one:
         tally = Tally(f"two at once: {_named(waiting)}", "another runs while it waits")
-        trial = template.copied(folder / "trial")
-        events, said = call(recorded, trial, waiting).given()
+        trial = Place(folder / "trial", layout)
+        events, said = call(recorded, _fresh(template, trial), waiting).given()
         if said.code:
             tally.fail("cannot be done at all", said.words)
             events = []
         for number, running in itertools.product(telling(events)[::every], OTHER):
-            template.copied(trial.folder)
+            _fresh(template, trial)
             where = f"{_named(waiting)} before {events[number]}, {_named(running)}"
             _judge(trial, waiting, running, number, known, where, tally)
         tallies.append(tally)
@@ -41,6 +42,13 @@ def run(
 
 def _named(what: str) -> str:
     return what if what in ("rollback", "delete") else "build"
+
+
+def _fresh(template: Place, trial: Place) -> Place:
+    if trial.folder.exists():
+        shutil.rmtree(trial.folder)
+    shutil.copytree(template.folder, trial.folder)
+    return trial
 
 
 def _waiting(gate: Gate, place: Place, what: str, number: int) -> object:

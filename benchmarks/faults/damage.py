@@ -23,9 +23,6 @@ from klsa_search.errors import KlsaError
 _COUNT = 400
 """Documents: enough for files of several pages, and for lists that the engine skips in."""
 
-_NAMED = {"CURRENT": ("CURRENT", "manifest.json")}
-"""Names that tell of a file: CURRENT holds the sum of the manifest, and either can be the wrong one."""
-
 _FOLDER, _GONE, _FORBIDDEN = "a folder in its place", "not there", "no permission"
 
 
@@ -46,9 +43,8 @@ def run(
 
 def _tally(folder: Path, layout: str, times: int, seed: int, every: int) -> Tally:
     tally = Tally(f"damage: D {layout}", "an index opened and asked, one file damaged since")
-    place = Place.of(folder / layout, layout, _COUNT)
-    call(place.do, "old").given().expect_done()
-    template = place.index
+    template = Place(folder / layout, layout, _COUNT).index
+    call(Place(folder / layout, layout, _COUNT).do, "old").given().expect_done()
     expected = call(_all, template).given()
     damages = (
         (file, *each) for file in _files(template) for each in _damages(template, file, times, seed)
@@ -84,10 +80,7 @@ def _damages(index: Path, file: Path, times: int, seed: int) -> Iterator[tuple[s
         there = (index / other).read_bytes()
         if len(there) == len(content) and there != content:
             yield f"swapped with {other.name}", there
-    yield from ((what, None) for what in (_NAMED = {"CURRENT": ("CURRENT", "manifest.json")}
-"""Names that tell of a file: CURRENT holds the sum of the manifest, and either can be the wrong one."""
-
-_FOLDER, _GONE, _FORBIDDEN))
+    yield from ((what, None) for what in (_FOLDER, _GONE, _FORBIDDEN))
 
 
 def _asked(
@@ -133,7 +126,10 @@ def _count(tally: Tally, ended: Ended, file: Path, what: str) -> None:
         how, said = ended.answer
         if how == "wrong in silence":
             tally.fail(how, f"{where}: {said[:200]}")
-        elif how == "refused" and not any(name in said for name in _NAMED.get(file.name, [file.name])):
+            return
+        # CURRENT holds the sum of the manifest: either can be the wrong one.
+        names = ("CURRENT", "manifest.json") if file.name == "CURRENT" else (file.name,)
+        if how == "refused" and not any(name in said for name in names):
             tally.fail("refused, the file not named", f"{where}: {said}")
         else:
             tally.survive("refused, the file named" if how == "refused" else how)

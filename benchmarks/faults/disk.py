@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def run(
     mountable = call(own_disk, disk, _AMPLE, _MANY).well
     tallies = []
     for change in changes:
-        template = Place.of(folder / change.name, layout)
+        template = Place(folder / change.name, layout)
         call(_prepare, template, change).given()
         full = Tally(f"full disk: {change.name}", "so many pages or files left on a disk of memory")
         if _refused(template, change, folder, full):
@@ -83,9 +84,11 @@ def run(
                     break
         closed = Tally(f"no permission: {change.name}", "a file or folder that may not be used")
         for name in ("", *_names(template)):
-            trial = template.copied(folder / "trial")
+            trial = Place(folder / "trial", layout)
+            shutil.copytree(template.folder, trial.folder)
             met = call(_closed, trial, change, name, known)
             _count(closed, change, met, name or "the home", _RIGHTS)
+            shutil.rmtree(trial.folder)
         tallies += [full, closed]
     return tallies
 
@@ -98,7 +101,10 @@ def _prepare(place: Place, change: Change) -> None:
 
 def _refused(template: Place, change: Change, folder: Path, tally: Tally) -> bool:
     """Whether it cannot be done with ample room either."""
-    said = call(template.copied(folder / "trial").do, change.what).given()
+    trial = Place(folder / "trial", template.layout)
+    shutil.copytree(template.folder, trial.folder)
+    said = call(trial.do, change.what).given()
+    shutil.rmtree(trial.folder)
     if said.code:
         tally.fail("cannot be done at all", said.words)
     return bool(said.code)
@@ -111,14 +117,17 @@ def _names(place: Place) -> list[str]:
 
 
 def _full(template: Place, disk: Path, change: Change, kind: str, more: int, known: Known) -> Met:
+    place = Place(disk / "trial", template.layout)
     if kind != "length":
         own_disk(disk, _AMPLE, _MANY)
-    place = template.copied(disk / "trial")
+    shutil.copytree(template.folder, place.folder)
     if kind == "length":
         _limit(more * _PAGE)
         said = place.do(change.what)
         _limit(resource.RLIM_INFINITY)
-        return _met(place, said, known)
+        met = _met(place, said, known)
+        shutil.rmtree(place.folder)
+        return met
     taken = os.statvfs(disk)
     pages, inodes = taken.f_blocks - taken.f_bfree, taken.f_files - taken.f_ffree
     resize(
@@ -165,11 +174,9 @@ def _count(tally: Tally, change: Change, ended: Ended, where: str, words: tuple[
         return
     met: Met = ended.answer
     done = not met.said.code
-    # Going back mends a CURRENT that cannot be read: it names the newest generation then.
-    mends = change.what == "rollback" and where.endswith("CURRENT")
     if not met.said.in_a_sentence:
         tally.fail("not said in a sentence", f"{where}: {met.said.words}")
-    elif met.state not in ((change.new,) if done and not mends else (change.old, change.new)):
+    elif met.state not in _may(change, done, where):
         tally.fail("neither old nor new", f"{where}: {met.state}: {met.said.words}")
     elif not done and not any(word in met.said.words for word in words):
         tally.fail("the reason is not said", f"{where}: {met.said.words}")
@@ -181,6 +188,12 @@ def _count(tally: Tally, change: Change, ended: Ended, where: str, words: tuple[
         tally.survive(
             "done all the same" if done else f"refused in a sentence, {_kept(met, change)}"
         )
+
+
+def _may(change: Change, done: bool, where: str) -> tuple[str, ...]:
+    """States that may be found. Whoever cannot read CURRENT goes back to the newest there is."""
+    unknown = change.what == "rollback" and where.endswith("CURRENT")
+    return (change.new,) if done and not unknown else (change.old, change.new)
 
 
 def _kept(met: Met, change: Change) -> str:

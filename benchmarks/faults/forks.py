@@ -21,7 +21,7 @@ def run(
     """Fork so many children of one process, so many times for each layout."""
     tally = Tally("forks", "a child of a process with four threads that search")
     for layout in layouts:
-        place = Place.of(folder / layout, layout)
+        place = Place(folder / layout, layout)
         call(place.do, "old").given().expect_done()
         for turn in range(times):
             command = [

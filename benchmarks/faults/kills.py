@@ -74,16 +74,16 @@ def _tally(operation: Operation, folder: Path, layouts: tuple[str, ...], every: 
     tally = Tally(f"kills: {operation.name}", "SIGKILL just before a file event")
     for layout in layouts:
         known = call(known_of, folder / "known" / layout, layout).given()
-        template = Place.of(folder / "before", layout)
+        template = Place(folder / "before", layout)
         call(_prepare, template, operation).given()
-        trial = template.copied(folder / "trial")
-        events, said = call(recorded, trial, operation.what).given()
+        trial = Place(folder / "trial", layout)
+        events, said = call(recorded, _fresh(template, trial), operation.what).given()
         if said.code and operation.sure:
             tally.fail("cannot be done at all", said.words)
         planted = [trial.home, trial.index] if operation.planted else [trial.home]
         usual = call(_after, trial, known, planted).given()
         for number in range(len(events)) if every else telling(events):
-            killed = call(_until, template.copied(trial.folder), operation.what, number)
+            killed = call(_until, _fresh(template, trial), operation.what, number)
             if killed.signal is None:
                 continue  # it met fewer events than before
             ended = call(_after, trial, known, planted)
@@ -106,6 +106,13 @@ def _prepare(place: Place, operation: Operation) -> None:
     plant(place.home)
     if operation.planted:
         plant(place.index)
+
+
+def _fresh(template: Place, trial: Place) -> Place:
+    if trial.folder.exists():
+        shutil.rmtree(trial.folder)
+    shutil.copytree(template.folder, trial.folder)
+    return trial
 
 
 def _until(place: Place, what: str, number: int) -> None:
@@ -162,8 +169,12 @@ def _wrong(
         return "files of the user are gone", after.said
     if after.state not in operation.may:
         return "neither old nor new", after.state
-    refused = operation.planted and not operation.before and after.code and after.in_a_sentence
+    # Where nothing but the user's files is left, no index may be built any more.
+    bare = not operation.before or after.state == "none"
+    refused = operation.planted and bare and after.code and after.in_a_sentence
     if not refused and (after.code, after.next, after.sums) != (0, "next", True):
         return "the next build fails", f"{after.next}: {after.said}"
     more = known.more(after.left) + sorted(after.left_at_last - usual.left_at_last)
+    if refused and more:  # the last step of a deletion was to remove its lock, an empty file
+        more = [name for name in more if not name.endswith("/LOCK")]
     return ("something is left behind", f"{more[:5]}") if more else None

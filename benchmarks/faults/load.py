@@ -26,7 +26,7 @@ def run(
 
     measured  seconds in which the capacity is found
     """
-    place = Place.of(folder / "load", "whole", documents)
+    place = Place(folder / "load", "whole", documents)
     call(place.do, "old").given().expect_done()
     path = f"/search?index={NAME}&q=shared1+shared2+shared3+boat1+wing2&k={documents}"
     with Server(place.home) as server:

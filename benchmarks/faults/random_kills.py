@@ -37,7 +37,7 @@ def run(
     kills = Tally("random kills: builds", "SIGKILL from outside at a random moment of a build")
     reads = Tally("random kills: reader", "an answer of a reader meanwhile")
     for layout in layouts:
-        place = Place.of(folder / layout, layout)
+        place = Place(folder / layout, layout)
         known = call(known_of, folder / "known" / layout, layout).given()
         call(place.do, "old").given().expect_done()
         stop = folder / f"stop-{layout}"

@@ -22,7 +22,7 @@ def run(folder: Path, *, rebuilds: int = 40, descriptors: int = 64) -> list[Tall
             f"a generation, taken up with {descriptors} descriptors",
         )
         tallies.append(tally)
-        place = Place.of(folder / f"rebuilds-{layout}", layout)
+        place = Place(folder / f"rebuilds-{layout}", layout)
         call(place.do, "old").given().expect_done()
         with Server(place.home, descriptors=descriptors) as server:
             for turn in range(rebuilds):

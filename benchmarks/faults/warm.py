@@ -12,7 +12,7 @@ from benchmarks.faults.answers import answers
 def _warm_up() -> None:
     with tempfile.TemporaryDirectory(prefix="klsa-faults-") as folder:
         for layout in world.LAYOUTS:
-            place = world.Place.of(Path(folder) / layout, layout)
+            place = world.Place(Path(folder) / layout, layout)
             place.build("old")
             answers(place.index)
 

@@ -7,10 +7,9 @@ import io
 import json
 import random
 import re
-import shutil
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.faults.answers import Answers, answers
@@ -83,14 +82,12 @@ def command(*words: object) -> Said:
 
 @dataclass(frozen=True)
 class Place:
-    """A folder with a home of indexes, and one index in it.
+    """A folder with a source, the home of indexes, and one index in it.
 
-    source  the file it is built from, one in every version and for every copy of the place, so
-            that the index is built again and not replaced by that of another source
+    The source is one file in every version, so that its index is built again and not replaced.
     """
 
     folder: Path
-    source: Path
     layout: str = "cut"
     count: int = 30
 
@@ -104,33 +101,24 @@ class Place:
         """Folder of the index."""
         return self.home / NAME
 
-    @classmethod
-    def of(cls, folder: Path, layout: str = "cut", count: int = 30) -> Place:
-        """Make a place with a source of its own."""
-        folder.mkdir(parents=True, exist_ok=True)
-        return cls(folder, folder / "reports.jsonl", layout, count)
-
-    def copied(self, folder: Path) -> Place:
-        """Copy its home to another folder, which may be there, and is emptied then."""
-        if folder.exists():
-            shutil.rmtree(folder)
-        shutil.copytree(self.home, folder / self.home.name)
-        return replace(self, folder=folder)
-
-    def write(self, version: str) -> None:
+    def write(self, version: str) -> Path:
         """Write the source; `broken` has a bad last line."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        # Each of its own: two builders at once do not read what the other is asked to.
+        source = self.folder / version / "reports.jsonl"
+        source.parent.mkdir(exist_ok=True)
         rows = documents("new" if version == "broken" else version, self.count)
         text = "".join(json.dumps(row) + "\n" for row in rows)
         text += '{"id":\n' if version == "broken" else ""
-        if not self.source.exists() or self.source.read_text() != text:
-            self.source.write_text(text)
+        if not source.exists() or source.read_text() != text:
+            source.write_text(text)
+        return source
 
     def build(self, version: str) -> Said:
         """Build the index of a version."""
         options = ["--expansion", self.layout, "--dimensions", 4, "--latent-dimensions", 4]
-        place = ["--name", NAME, "--home", self.home]
-        self.write(version)
-        return command("build", self.source, *place, *options)
+        place = ["--name", NAME, "--home", self.home, "--replace"]
+        return command("build", self.write(version), *place, *options)
 
     def rebuild(self) -> Said:
         """Build the index again, from the documents that it holds."""
@@ -191,7 +179,7 @@ class Known:
 
 def known_of(folder: Path, layout: str, count: int = 30) -> Known:
     """Build each version of an index, where nothing disturbs it."""
-    place = Place.of(folder, layout, count)
+    place = Place(folder, layout, count)
     found = {}
     for version in VERSIONS:
         place.do(version).expect_done()

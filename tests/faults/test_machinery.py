@@ -108,7 +108,7 @@ def test_damages_change_an_array_and_nothing_when_they_cannot(name):
 
 
 def test_a_state_is_that_of_the_answers(folder):
-    place = world.Place.of(folder)
+    place = world.Place(folder)
     known = call(world.known_of, folder / "known", "cut").given()
     assert call(world.state, place.index, known).answer == "none"
     call(place.do, "new").given().expect_done()
@@ -125,7 +125,7 @@ def test_files_of_the_user_are_missed(folder):
 
 
 def test_a_slip_of_the_program_is_no_sentence(folder):
-    place = world.Place.of(folder)
+    place = world.Place(folder)
     assert call(place.do, "broken").given().in_a_sentence
     assert not world.Said(1, "", "error: a slip of the program itself: KeyError").in_a_sentence
     assert not world.Said(1, "", "").in_a_sentence
