@@ -14,6 +14,7 @@ from benchmarks.faults.serving import Server
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import NAME, Place
 
+_TOLD = 50  # times that a client comes again
 _OTHERS = 20
 _ENOUGH = 3
 _HEAD = "Host: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -39,9 +40,14 @@ def run(
             for kind in list(KINDS) * (sockets // len(KINDS))
         ]
         for _ in range(_OTHERS):
-            asked = server.get(f"/search?index={NAME}&q=boat1")
+            path = f"/search?index={NAME}&q=boat1"
+            asked, told = server.get(path), 0
+            # Slow readers have asked for something too, all at once.
+            while asked.outcome == 503 and told < _TOLD:
+                time.sleep(0.2)
+                asked, told = server.get(path), told + 1
             if asked.outcome == 200:
-                others.survive("answered 200")
+                others.survive("answered 200, after 503 at first" if told else "answered 200")
             else:
                 others.fail(str(asked.outcome), f"after {asked.seconds:.1f} s: {asked.body!r}")
             if others.failed.total() >= _ENOUGH:

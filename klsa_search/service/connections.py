@@ -30,11 +30,17 @@ MAX_HEAD = 128 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
-    """Seconds that a client may take: to send a request, and to take any more of its answer."""
+class Bounds:
+    """What clients may use up.
+
+    receiving  seconds to send a request
+    sending    seconds in which nothing more of an answer is taken
+    unsent     bytes of answers that are not taken, of all connections together
+    """
 
     receiving: float = 15.0
     sending: float = 30.0
+    unsent: int = 2**28
 
 
 class Waiting(IntEnum):
@@ -66,13 +72,13 @@ _NO_HTTP = _Refusal(
 class Connections:
     """All connections of a server.
 
-    most      how many there may be, given how many there are; asked again once a second
-    patience  how long clients may take
+    most    how many there may be, given how many there are; asked again once a second
+    bounds  what clients may use up
     """
 
-    def __init__(self, most: Callable[[int], int], patience: Patience | None = None) -> None:
+    def __init__(self, most: Callable[[int], int], bounds: Bounds | None = None) -> None:
         self._most = most
-        self._patience = patience or Patience()
+        self._bounds = bounds or Bounds()
         self._open: set[Connection] = set()
         self._room = most(0)
 
@@ -101,9 +107,11 @@ class Connections:
         self._make_room()
         for connection in list(self._open):
             waits, seconds = connection.note(), connection.loop.time() - connection.since
-            late = waits is Waiting.REQUEST and seconds > self._patience.receiving
-            if late or (waits is Waiting.READER and seconds > self._patience.sending):
+            late = waits is Waiting.REQUEST and seconds > self._bounds.receiving
+            if late or (waits is Waiting.READER and seconds > self._bounds.sending):
                 self._end(connection, _LATE)
+        while sum(each.unsent() for each in self._open) > self._bounds.unsent:
+            self._end(max(self._open, key=Connection.unsent), _LATE)
 
     def leave(self) -> None:
         """End what waits for a request, or for the rest of one: the service is being stopped."""
@@ -166,10 +174,14 @@ class Connection(H11Protocol):
 
     def note(self) -> Waiting:
         """Tell what the connection waits for, and remember since when."""
-        waits, unsent = self._what(), self.transport.get_write_buffer_size()
+        waits, unsent = self._what(), self.unsent()
         if waits is not self._waits or unsent != self._unsent:
             self._waits, self._unsent, self.since = waits, unsent, self.loop.time()
         return waits
+
+    def unsent(self) -> int:
+        """Bytes of answers that the client has not taken."""
+        return self.transport.get_write_buffer_size()
 
     def end(self, refusal: _Refusal) -> None:
         """End it; where a request has begun and has no answer yet, that is the refusal."""
@@ -188,7 +200,7 @@ class Connection(H11Protocol):
         self._refuse(_NO_HTTP)
 
     def _what(self) -> Waiting:
-        if self.transport.get_write_buffer_size():
+        if self.unsent():
             return Waiting.READER
         if self.cycle is not None and not self.cycle.response_complete:
             return Waiting.REQUEST if self.cycle.more_body else Waiting.SERVICE
@@ -220,5 +232,5 @@ class Connection(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self.transport.close()
-        if self.transport.get_write_buffer_size():  # nobody reads it
+        if self.unsent():  # nobody reads it
             self.transport.abort()

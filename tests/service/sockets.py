@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from klsa_search.service import create_app
 from klsa_search.service.admission import Admission
-from klsa_search.service.connections import Connections, Patience
+from klsa_search.service.connections import Connections
 from klsa_search.service.server import Server
 
 LONG = 60.0
@@ -41,10 +41,10 @@ class Served:
 
 
 @contextmanager
-def serving(catalog, *, most=1000, clients=None, leaving=LONG, **admission):
+def serving(catalog, *, most=1000, bounds=None, leaving=LONG, **admission):
     """Serve a catalog until the block ends."""
     desk = Admission(**admission)
-    connections = Connections(lambda _: most, clients or Patience())
+    connections = Connections(lambda _: most, bounds)
     server = Server(
         create_app(catalog, admission=desk), desk, connections=connections, leaving=leaving
     )

@@ -2,12 +2,12 @@
 
 import pytest
 
-from klsa_search.service.connections import Patience
+from klsa_search.service.connections import Bounds
 
 from .conftest import build_tiny
 from .sockets import Client, serving
 
-IMPATIENT = Patience(receiving=0.05, sending=0.05)
+IMPATIENT = Bounds(receiving=0.05, sending=0.05)
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def served(catalog_of, tiny_home):
 
 @pytest.fixture
 def impatient(catalog_of, tiny_home):
-    with serving(catalog_of(tiny_home), clients=IMPATIENT) as served:
+    with serving(catalog_of(tiny_home), bounds=IMPATIENT) as served:
         yield served
 
 
@@ -141,7 +141,7 @@ def test_many_that_do_nothing_do_not_end_the_service(catalog_of, tiny_home):
 def test_who_does_not_take_his_answer_holds_no_thread_and_is_dropped(catalog_of, tmp_path):
     build_tiny(tmp_path, documents=[{"id": "1", "title": "", "text": "wing " * 5_000_000}])
     with (
-        serving(catalog_of(tmp_path), running=1, clients=IMPATIENT) as served,
+        serving(catalog_of(tmp_path), running=1, bounds=IMPATIENT) as served,
         Client(served.address, receive_buffer=4096) as client,
     ):
         client.ask("/documents/1")
@@ -150,3 +150,17 @@ def test_who_does_not_take_his_answer_holds_no_thread_and_is_dropped(catalog_of,
         assert not served.admission.at_work
         while served.server.server_state.connections:
             served.thread.join(0.01)
+
+
+def test_answers_that_nobody_takes_are_bounded_together(catalog_of, tmp_path):
+    build_tiny(tmp_path, documents=[{"id": "1", "title": "", "text": "wing " * 5_000_000}])
+    with serving(catalog_of(tmp_path), bounds=Bounds(unsent=30_000_000)) as served:
+        clients = [Client(served.address, receive_buffer=4096) for _ in range(3)]
+        for client in clients:
+            client.ask("/documents/1")
+            assert client.file.read(8) == b"HTTP/1.1"
+        while len(served.server.server_state.connections) > 1:
+            served.thread.join(0.01)
+        assert served.get("/health")[0] == 200
+        for client in clients:
+            client.close()
