@@ -29,10 +29,10 @@ from sklearn.decomposition import KernelPCA, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.corpora_reuters import reuters_folder
-from benchmarks.effectiveness.reuters import labelled
 from klsa_search.analysis import Analyzer
 from klsa_search.estimators import GramSchmidtKernel, LatentSemanticKernel, TfidfFeatures
+from studies.datasets import reuters_folder
+from studies.effectiveness.reuters import labelled
 
 
 def features(folder: Path, rows: int | None) -> sparse.csr_array:

@@ -24,7 +24,6 @@ from klsa_search.cli.output import (
     write_json_file,
     write_table,
 )
-from klsa_search.cli.reproduce import reproduce
 from klsa_search.cli.workshop import open_targets, open_workshop
 
 
@@ -106,7 +105,6 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
 
 
 klsa_eval.add_command(compare)
-klsa_eval.add_command(reproduce)
 
 
 @klsa_eval.command()

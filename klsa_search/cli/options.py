@@ -108,17 +108,6 @@ def collections_homes(data: Path | None) -> list[Path]:
     return [*homes, *([beside] if beside.is_dir() else []), cache_home()]
 
 
-def datasets_homes(data: Path | None) -> list[Path]:
-    """Decide where data sets are looked for: only --data, where it is given.
-
-    Else $KLSA_DATASETS, and the folder shared/datasets beside the working directory.
-    """
-    if data is not None:
-        return [data]
-    named = os.environ.get("KLSA_DATASETS")
-    return [*([Path(named)] if named else []), Path.cwd().parent / "shared" / "datasets"]
-
-
 def cache_home() -> Path:
     """Folder that `klsa-eval fetch` fills unless told otherwise."""
     from platformdirs import user_cache_path
