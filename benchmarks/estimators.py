@@ -97,7 +97,8 @@ def timed_within(
         process.kill()
         process.join()
         return None
-    return queue.get()
+    found: tuple[float, float] = queue.get()
+    return found
 
 
 def peak_memory(X: sparse.csr_array, components: int) -> int:
@@ -140,10 +141,10 @@ def main() -> None:
     print(f"{'':16}{'s':>8}{'times':>9}{'kept':>8}")
     for name, row in report.items():
         more = ">" if row.get("stopped") else ""
-        kept = "-" if np.isnan(row["kept"]) else f"{row['kept']:.4f}"
+        share = "-" if np.isnan(row["kept"]) else f"{row['kept']:.4f}"
         print(
             f"{name:16}{more + format(row['seconds'], '.2f'):>8}"
-            f"{more + format(row['seconds'] / own, '.1f'):>9}{kept:>8}"
+            f"{more + format(row['seconds'] / own, '.1f'):>9}{share:>8}"
         )
     report["gram_schmidt"]["peak_bytes"] = peak_memory(X, components)
     print(f"gram_schmidt: {report['gram_schmidt']['peak_bytes'] / 2**20:.0f} MiB at most")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from klsa_search.collection.model import Document
     from klsa_search.errors import KlsaError
-    from klsa_search.indexing import build
+    from klsa_search.indexing.build import build
     from klsa_search.search import Hit, Index, Results, list_indexes, open_index
 
     __version__: str

@@ -13,12 +13,13 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from klsa_search import Index, build
 from klsa_search.cli.options import collections_homes
-from klsa_search.collection import open_collection
+from klsa_search.collection import Collection, open_collection
 
 SEEDS = (1, 5, 10, 20)
 ALPHAS = (0.7, 0.8, 0.9)
@@ -41,7 +42,7 @@ def main() -> None:
         report(index, collection)
 
 
-def report(index: Index, collection: object) -> None:
+def report(index: Index, collection: Collection) -> None:
     place = {identifier: position for position, identifier in enumerate(index.ids())}
     relevant: dict[str, list[int]] = {}
     refused: dict[str, list[int]] = {}
@@ -50,7 +51,7 @@ def report(index: Index, collection: object) -> None:
         grades.setdefault(judgement.query_id, []).append(place[judgement.document_id])
     queries = [query for query in collection.queries() if query.id in relevant]
 
-    def precisions(left_out: Callable[[str], list[int]], **parameters: float) -> np.ndarray:
+    def precisions(left_out: Callable[[str], list[int]], **parameters: Any) -> np.ndarray:
         return np.array(
             [
                 average_precision(

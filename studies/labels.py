@@ -31,26 +31,36 @@ NEIGHBOURS_OF = 200
 Scorer = Callable[[Index, dict[str, str], np.ndarray, list[str]], np.ndarray]
 
 
-def by_latent(index, labels, topics, names):
+def by_latent(
+    index: Index, labels: dict[str, str], topics: np.ndarray, names: list[str]
+) -> np.ndarray:
     found = {one.id: one.label for one in classify(index, labels)}
     return np.array([found.get(identifier, "") for identifier in index.ids()])
 
 
-def by_kernel(index, labels, topics, names):
+def by_kernel(
+    index: Index, labels: dict[str, str], topics: np.ndarray, names: list[str]
+) -> np.ndarray:
     """Kernel ridge on the normalised K."""
     kernel, known = index.snapshot.kernel, np.array(index.positions(labels))
     lengths = np.sqrt(np.maximum(kernel.diagonal, 1e-12))
     rows = kernel.rows(known) / lengths[known][:, None] / lengths
     wanted = (topics[known][:, None] == np.array(names)).astype(float)
     dual = np.linalg.solve(rows[:, known] + RIDGE * np.eye(len(known)), wanted)
-    return np.array(names)[(dual.T @ rows).argmax(axis=0)]
+    given: np.ndarray = np.array(names)[(dual.T @ rows).argmax(axis=0)]
+    return given
 
 
-def by_centroid(index, labels, topics, names):
-    places, known = np.asarray(index.snapshot.latent.documents), np.array(index.positions(labels))
+def by_centroid(
+    index: Index, labels: dict[str, str], topics: np.ndarray, names: list[str]
+) -> np.ndarray:
+    latent = index.snapshot.latent
+    assert latent is not None  # the default settings ask for it
+    places, known = np.asarray(latent.documents), np.array(index.positions(labels))
     middles = np.array([places[known[topics[known] == name]].mean(axis=0) for name in names])
     middles /= np.linalg.norm(middles, axis=1, keepdims=True)
-    return np.array(names)[(places @ middles.T).argmax(axis=1)]
+    given: np.ndarray = np.array(names)[(places @ middles.T).argmax(axis=1)]
+    return given
 
 
 METHODS: dict[str, Scorer] = {

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import stopwordsiso
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # type: ignore[import-untyped]
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from klsa_search.collection import Document
 from studies.effectiveness.measuring import (

