@@ -1,1 +1,1 @@
-"""Sixty questions to the docstrings of Python: what the examples of the README were picked from."""
+"""Questions to the docstrings of Python: what the examples of the README were picked from."""

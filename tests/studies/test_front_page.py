@@ -1,5 +1,7 @@
 """The questions that the examples of the README were picked from."""
 
+from collections import Counter
+
 import pytest
 
 from klsa_search import build
@@ -17,7 +19,8 @@ from studies.front_page.__main__ import (
 
 def test_the_questions_have_answers_here():
     questions = read_questions()
-    assert len({asked.text for asked in questions}) == 60
+    assert Counter(asked.list for asked in questions) == {"newcomer": 60, "programmer": 60}
+    assert len({asked.text for asked in questions}) == 120
     held = {document.id for document in open_collection("python-docs").documents()}
     unanswered = [asked.text for asked in questions if not held.intersection(asked.answers)]
     assert not unanswered
@@ -26,17 +29,17 @@ def test_the_questions_have_answers_here():
 def test_the_best_answer_counts(tmp_path):
     texts = {"1": "remove remove remove a tree", "2": "a leaf", "3": "remove a leaf", "4": "none"}
     index = build([{"id": n, "text": text} for n, text in texts.items()], name="a", home=tmp_path)
-    found = answer(index, Asked("remove", ("4", "3")))
+    found = answer(index, Asked("a list", "remove", ("4", "3")))
     assert found.ranks["bm25"] == 2
     assert found.id == "3"
-    assert answer(index, Asked("remove", ("nowhere",))).ranks["bm25"] is None
+    assert answer(index, Asked("a list", "remove", ("nowhere",))).ranks["bm25"] is None
 
 
 def test_what_is_counted_by_hand(capsys):
     answered = [
-        Answered("better", "a", {"bm25": None, "klsa": 2}),
-        Answered("worse", "b", {"bm25": 1, "klsa": 4}),
-        Answered("alike", "c", {"bm25": None, "klsa": None}),
+        Answered("a list", "better", "a", {"bm25": None, "klsa": 2}),
+        Answered("a list", "worse", "b", {"bm25": 1, "klsa": 4}),
+        Answered("a list", "alike", "c", {"bm25": None, "klsa": None}),
     ]
     assert [one.better() for one in answered] == [1, -1, 0]
     assert [within(answered, "klsa", depth) for depth in (1, 3, 10)] == [0, 1, 2]
