@@ -14,6 +14,8 @@ FLOORS = {
     "arrays": 0,
     "compiled": 0,
     "extras": 0,
+    "faces": 0,
+    "version": 0,
     "processors": 0,
     "progress": 0,
     "selection": 0,

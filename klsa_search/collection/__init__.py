@@ -1,13 +1,32 @@
 """Read collections: documents, queries and judgements in the formats they come in."""
 
-from klsa_search.collection.beside import read_queries
-from klsa_search.collection.fetch import fetch
-from klsa_search.collection.known import COLLECTIONS
-from klsa_search.collection.model import Collection, Document, Judgement, Problems, Query
-from klsa_search.collection.opening import open_collection
-from klsa_search.collection.qrels import read_qrels
-from klsa_search.collection.recognise import FORMATS
-from klsa_search.collection.trec import read_topics
+from typing import TYPE_CHECKING
+
+from klsa_search.faces import handing_on
+
+if TYPE_CHECKING:
+    from klsa_search.collection.beside import read_queries
+    from klsa_search.collection.fetching import fetch
+    from klsa_search.collection.known import COLLECTIONS
+    from klsa_search.collection.model import Collection, Document, Judgement, Problems, Query
+    from klsa_search.collection.opening import open_collection
+    from klsa_search.collection.qrels import read_qrels
+    from klsa_search.collection.recognise import FORMATS
+    from klsa_search.collection.trec import read_topics
+else:
+    __getattr__, __dir__ = handing_on(
+        __name__,
+        {
+            "beside": "read_queries",
+            "fetching": "fetch",
+            "known": "COLLECTIONS",
+            "model": "Collection Document Judgement Problems Query",
+            "opening": "open_collection",
+            "qrels": "read_qrels",
+            "recognise": "FORMATS",
+            "trec": "read_topics",
+        },
+    )
 
 __all__ = [
     "COLLECTIONS",

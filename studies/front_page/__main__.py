@@ -5,7 +5,7 @@
 questions.tsv has two lists of sixty, each question with the docstrings that answer it. They were
 written down from what the functions do, without reading the docstrings and before any question of
 the list was asked; only that the names exist was looked up. `newcomer` is in the words of somebody
-who does not program: folder, drive, spreadsheet. `programmer`, in the words of somebody who programs
+who does not program: folder, drive, spreadsheet. `programmer`, in the words of somebody who does,
 in another language, was written when the first list had been asked: words that no docstring uses
 cannot be learnt from docstrings. The very first question was known to be answered by neither.
 

@@ -7,7 +7,6 @@ rounding; float32 above, for blocks of vectors to a stated tolerance.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
@@ -19,26 +18,9 @@ from klsa_search.errors import SettingsError
 from klsa_search.kernel import DocumentKernel
 from klsa_search.progress import EIGENVECTORS, Progress, steps
 from klsa_search.spectrum import krylov
+from klsa_search.spectrum.eigenpairs import Spectrum
 
 RANK_TOLERANCE = 1e-10  # eigenvalues below this share of the first are rounding noise
-
-
-@dataclass(frozen=True)
-class Spectrum:
-    """The top of the spectrum of K = UΛUᵀ.
-
-    eigenvectors  U: (N, k) in the precision of K's features, orthonormal columns, strongest first
-    eigenvalues   Λ: (k,) float64, largest first, all positive
-    residual      max ‖K u_i - λ_i u_i‖ / λ_1
-    gap           (λ_k - λ_{k+1}) / λ_1: near 0, the k-th direction is not well determined
-    trace         Σ of all N eigenvalues
-    """
-
-    eigenvectors: Basis
-    eigenvalues: Eigenvalues
-    residual: float
-    gap: float
-    trace: float
 
 
 def decompose(
