@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from klsa_search.errors import MissingExtra
 
-ExtraName = Literal["estimators", "figures"]
+ExtraName = Literal["estimators", "eval", "figures"]
 
 
 class _Extra(NamedTuple):
@@ -20,6 +20,10 @@ class _Extra(NamedTuple):
 
 _EXTRAS: Final[Mapping[ExtraName, _Extra]] = {
     "estimators": _Extra("the estimators", {"sklearn": "scikit-learn"}),
+    "eval": _Extra(
+        "measures of rankings",
+        {"ir_measures": "ir-measures", "pytrec_eval": "pytrec-eval-terrier"},
+    ),
     "figures": _Extra("figures", {"matplotlib": "matplotlib"}),
 }
 

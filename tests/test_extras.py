@@ -8,7 +8,12 @@ from klsa_search.extras import require
 
 @pytest.mark.parametrize(
     ("name", "module", "package"),
-    [("estimators", "sklearn", "scikit-learn"), ("figures", "matplotlib", "matplotlib")],
+    [
+        ("estimators", "sklearn", "scikit-learn"),
+        ("eval", "ir_measures", "ir-measures"),
+        ("eval", "pytrec_eval", "pytrec-eval-terrier"),
+        ("figures", "matplotlib", "matplotlib"),
+    ],
 )
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, name, module, package):
     require(name)

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from klsa_search.config import PRESETS, Settings
 from klsa_search.errors import SettingsError
+from klsa_search.extras import require
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,7 +77,10 @@ def source_options(function: F) -> F:
 
 
 class FigurePath(click.Path):
-    """Type of an option that names a picture to draw; another ending is wrong usage."""
+    """Type of an option that names a picture to draw; another ending is wrong usage.
+
+    MissingExtra, before any work, where nothing can be drawn.
+    """
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False)
@@ -90,6 +94,7 @@ class FigurePath(click.Path):
         path = cast(Path, super().convert(value, parameter, context))
         if path.suffix[1:].lower() not in FORMATS:
             self.fail(f"{path} does not end in one of .{', .'.join(FORMATS)}", parameter)
+        require("figures")
         return path
 
 
