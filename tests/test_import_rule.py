@@ -13,8 +13,11 @@ FLOORS = {
     "config": 0,
     "arrays": 0,
     "compiled": 0,
+    "extras": 0,
+    "faces": 0,
     "forks": 0,
     "lazily": 0,
+    "version": 0,
     "processors": 0,
     "progress": 0,
     "selection": 0,
@@ -72,6 +75,16 @@ def test_rooms_import_lower_floors_only():
             bridge = (path.relative_to(PACKAGE).as_posix(), other) in BRIDGES
             if other != room and FLOORS[other] >= FLOORS[room] and FLOORS[room] > 0 and not bridge:
                 offences.append(f"{path}: {room} imports {other}")
+    assert not offences
+
+
+def test_what_lies_beside_the_package_is_not_imported_by_it():
+    offences = []
+    strangers = {"klsa_search": {"benchmarks", "studies"}, "studies": {"benchmarks"}}
+    for folder, strange in strangers.items():
+        for path in sorted((PACKAGE.parent / folder).rglob("*.py")):
+            taken = {name.split(".")[0] for name, _ in imports_of(path)}
+            offences += [f"{path}: imports {other}" for other in sorted(taken & strange)]
     assert not offences
 
 
