@@ -28,7 +28,7 @@ def _one(folder: Path, pattern: str) -> Path:
 DAMAGES: dict[str, Callable[[Path], None]] = {
     "current": lambda index: _byte(index / "CURRENT", 2),
     "vocabulary": lambda index: _byte(_one(index, "0*/vocabulary.txt"), 3),
-    "step": lambda index: _byte(_one(index, "0*/bounds_step.npy"), -1, 0x7F),
+    "starts": lambda index: _byte(_one(index, "0*/postings_starts.npy"), -1, 0x7F),
     "manifest": lambda index: _nest(_one(index, "0*/manifest.json")),
     "documents": lambda index: _hide(_one(index, "0*/documents.db")),
     "header": lambda index: _byte(_one(index, "0*/lengths.npy"), 1),
@@ -71,7 +71,7 @@ def run(folder: Path) -> list[Tally]:
 def _serve(server: Server, source: Path, home: Path, tally: Tally) -> None:
     _ask(server, tally, "from the beginning")
     call(build, source, home, LATER).given().expect_done()
-    DAMAGES["step"](home / LATER)
+    DAMAGES["starts"](home / LATER)
     _ask(server, tally, "damaged while it is served")
     _told(server, tally)
     if "Traceback" in server.errors():

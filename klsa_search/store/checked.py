@@ -8,7 +8,6 @@ written to, or was emptied, sums are compared again.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import uuid
 from contextlib import suppress
@@ -30,7 +29,7 @@ def check_once(generation: Path, manifest: Manifest) -> None:
     for path in generation.glob("*.npy"):
         if path.name not in manifest.files:
             raise IndexDamaged(f"{path} is no file of this index: move it away")
-    if _remembered().get(_name(generation)) != _mark(generation, manifest):
+    if _remembered(generation) != _mark(generation, manifest):
         check_again(generation, manifest)
 
 
@@ -52,8 +51,8 @@ def note_checked(generation: Path, manifest: Manifest) -> None:
 
 def forget(generation: Path) -> None:
     """Have the sums compared at the next opening: damage was found."""
-    if _name(generation) in _remembered():
-        _remember(generation, None)
+    with suppress(OSError):  # none yet, or a cache that cannot be written to
+        _file(generation).unlink()
 
 
 def _mark(generation: Path, manifest: Manifest) -> str:
@@ -70,30 +69,39 @@ def _name(generation: Path) -> str:
     return os.path.realpath(generation)
 
 
-def _file() -> Path:
-    return user_cache_path("klsa-search") / "checked.json"
+def _folder() -> Path:
+    return user_cache_path("klsa-search") / "checked"
 
 
-def _remembered() -> dict[str, str]:
+def _file(generation: Path) -> Path:
+    """A file for each generation, so that processes do not write over what others remember."""
+    return _folder() / hashlib.sha256(os.fsencode(_name(generation))).hexdigest()
+
+
+def _remembered(generation: Path) -> str | None:
     try:
-        found = json.loads(_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # none yet, or not ours
-        return {}
-    return found if isinstance(found, dict) else {}
+        mark, name = os.fsdecode(_file(generation).read_bytes()).split("\n", 1)
+    except (OSError, ValueError):  # none yet, or not ours
+        return None
+    return mark if name == _name(generation) else None
 
 
-def _remember(generation: Path, mark: str | None) -> None:
-    """Write it down, and forget generations that are gone; None forgets this one."""
-    known = {name: each for name, each in _remembered().items() if Path(name).is_dir()}
-    known.pop(_name(generation), None)
-    if mark is not None:
-        known[_name(generation)] = mark
-    file = _file()
-    fresh = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
+def _remember(generation: Path, mark: str) -> None:
+    """Write it down, and forget generations that are gone."""
+    file = _file(generation)
+    fresh = file.with_name(f"{uuid.uuid4().hex}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(known, indent=0, sort_keys=True), encoding="utf-8")
+        _forget_gone()
+        fresh.write_bytes(os.fsencode(f"{mark}\n{_name(generation)}"))
         fresh.replace(file)  # in one step: another process reads the former or this
     except OSError:
         with suppress(OSError):
             fresh.unlink()
+
+
+def _forget_gone() -> None:
+    for file in _folder().iterdir():
+        with suppress(FileNotFoundError):  # forgotten by another process
+            if file.suffix != ".new" and not os.path.isdir(file.read_bytes().partition(b"\n")[2]):
+                file.unlink()

@@ -21,8 +21,11 @@ def test_a_plan_for_programs_knows_the_settings(shell, cars):
     assert told["shape"]["documents"] == told["sampled"] == 4
     assert told["fits"] is True
     assert [phase["phase"] for phase in told["phases"]][:2] == ["documents", "counts"]
-    without = shell("klsa-index", "plan", cars, "--json", "--coverage", 0).json
-    assert without["disk"]["neighbours"] == 0 < told["disk"]["neighbours"]
+    whole = shell("klsa-index", "plan", cars, "--json", "--spectral", "exponential").json
+    assert whole["disk"]["expansion"] == 4 * 4 * 4
+    without = ["--spectral", "exponential", "--coverage", 0]
+    without = shell("klsa-index", "plan", cars, "--json", *without).json
+    assert without["disk"]["neighbours"] == 0 < whole["disk"]["neighbours"]
 
 
 def test_a_budget_too_small_is_told_by_the_plan_and_refused_by_the_build(shell, cars):

@@ -152,17 +152,17 @@ print(whole(np.array([0, 7, 8]), Pair(3, 4)))
     assert called(tmp_path, monkeypatch) == (ANSWER, 1, 0)
 
 
-def test_a_slot_inserted_into_the_state_of_queries_leaves_no_stale_code(tmp_path):
+def test_a_field_inserted_into_the_record_of_queries_leaves_no_stale_code(tmp_path):
     package = tmp_path / "klsa_search"
     shutil.copytree(
         Path(klsa_search.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
     )
     script = """
 import numpy as np
-from klsa_search.search.engine import state as s, terms
-state = np.zeros(s.QUERY + s.MAX_TERMS, np.int64)
-assert terms.ask(state, np.array([5, 6, 7]), 1, 3)
-assert (state[s.COUNT], *state[s.QUERY : s.QUERY + 3]) == (2, 6, 7, 0)
+from klsa_search.search.engine import record, terms
+query = np.zeros(1, record.RECORD)[0]
+assert terms.ask(query, np.array([5, 6, 7]), 1, 3)
+assert (query["count"], *query["asked"][:3]) == (2, 6, 7, 0)
 print(sum(terms.ask.stats.cache_hits.values()), terms.ask.stats.cache_path)
 """
     environment = {
@@ -179,7 +179,8 @@ print(sum(terms.ask.stats.cache_hits.values()), terms.ask.stats.cache_path)
         return int(hits)
 
     assert run() == 0
-    state = package / "search" / "engine" / "state.py"
-    text = state.read_text().replace("    TERMS,  # V", "    NEW,\n    TERMS,  # V")
-    state.write_text(text.replace("range(23)", "range(24)"))
+    record = package / "search" / "engine" / "record.py"
+    record.write_text(
+        record.read_text().replace('    "terms",  # V', '    "new",\n    "terms",  # V')
+    )
     assert run() == 0

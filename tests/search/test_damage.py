@@ -104,9 +104,8 @@ def test_a_manifest_nested_too_deep_is_named(generation):
 
 def test_a_file_of_another_layout_is_not_taken_up(generation):
     """Such as one left where a backup was laid over another generation."""
-    stranger = (
-        generation / ("cut_rows.npy", "eigenvectors.npy")["cut_rows.npy" in names(generation)]
-    )
+    cut = "cut_rows.npy" in names(generation)
+    stranger = generation / ("expansion.npy" if cut else "cut_rows.npy")
     stranger.write_bytes((generation / "lengths.npy").read_bytes())
     with pytest.raises(IndexDamaged, match=f"{stranger.name} is no file of this index: move it"):
         open_index(generation.parent)

@@ -35,13 +35,13 @@ def vocabulary_of_other_lines(generation):
 
 
 def array_without_a_header(generation):
-    path = generation / "bounds_step.npy"
+    path = generation / "postings_starts.npy"
     overwrite(path, b"\x00" * path.stat().st_size)
 
 
 def array_of_another_type(generation):
-    path = generation / "postings_bm25.npy"
-    overwrite(path, path.read_bytes().replace(b"'<f4'", b"'<c8'"))
+    path = generation / "postings_starts.npy"
+    overwrite(path, path.read_bytes().replace(b"'<i8'", b"'<c8'"))
 
 
 def documents_that_are_none(generation):

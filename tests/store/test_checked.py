@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 
@@ -22,7 +21,12 @@ def memory(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     if not user_cache_path("klsa-search").is_relative_to(tmp_path):
         pytest.skip("the cache folder of this system has one place only")
-    return user_cache_path("klsa-search") / "checked.json"
+    return user_cache_path("klsa-search") / "checked"
+
+
+def remembered(memory):
+    """The generations that are remembered; any file but theirs is a fault."""
+    return sorted(path.read_text().split("\n")[1] for path in memory.iterdir())
 
 
 @pytest.fixture
@@ -112,15 +116,16 @@ def test_damage_that_is_found_later_is_looked_for_at_the_next_opening(
         check_once(path, manifest)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "[" * 100_000, "\xff", '{"x": 1}'])
+@pytest.mark.parametrize("content", [b"", b"{", b"\n", b"\xff\n/", b"\0\n\0"])
 def test_a_memory_that_is_none_is_written_anew(tmp_path, compared, memory, content):
     one = generation(tmp_path / "000001", a="a")
-    memory.parent.mkdir(parents=True)
-    memory.write_text(content, encoding="latin1")
+    check_once(*one)
+    (file,) = memory.iterdir()
+    file.write_bytes(content)
     check_once(*one)
     check_once(*one)
-    assert compared == ["000001"]
-    assert list(json.loads(memory.read_text())) == [str(one[0])]
+    assert compared == ["000001", "000001"]
+    assert remembered(memory) == [str(one[0])]
 
 
 def test_without_a_place_to_remember_sums_are_compared_each_time(tmp_path, compared, memory):
@@ -139,8 +144,26 @@ def test_generations_that_are_gone_are_forgotten(tmp_path, memory):
     one[0].rmdir()
     other = generation(tmp_path / "000002", a="a")
     check_once(*other)
-    assert list(json.loads(memory.read_text())) == [str(other[0])]
-    assert [path.name for path in memory.parent.iterdir()] == [memory.name]  # nothing half written
+    assert remembered(memory) == [str(other[0])]
+
+
+def test_processes_remember_beside_each_other(tmp_path, compared, memory, monkeypatch):
+    """One that notes a generation while another does loses nothing of the other's."""
+    one = generation(tmp_path / "t" / "000001", a="a")
+    other = generation(tmp_path / "t" / "000002", a="a")
+    forget_gone = checked._forget_gone
+
+    def meanwhile():
+        forget_gone()
+        monkeypatch.setattr(checked, "_forget_gone", forget_gone)
+        note_checked(*other)
+
+    monkeypatch.setattr(checked, "_forget_gone", meanwhile)
+    note_checked(*one)
+    assert remembered(memory) == [str(one[0]), str(other[0])]
+    check_once(*one)
+    check_once(*other)
+    assert not compared
 
 
 def test_a_link_to_an_index_is_the_index(tmp_path, compared):

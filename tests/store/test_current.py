@@ -172,7 +172,8 @@ def test_what_the_first_release_built_has_no_sum_to_compare(path):
         b"3",
         b'{"format_version": ' + b"[" * 100_000,
         b'{"a": ' * 100_000,
-        b'{"format_version": 3, "files": {"../../CURRENT": {"bytes": 1, "sha256": ""}}}',
+        b'{"format_version": %d, "files": {"../../CURRENT": {"bytes": 1, "sha256": ""}}}'
+        % FORMAT_VERSION,
         b'{"format_version": %d}' % FORMAT_VERSION,
     ],
 )
