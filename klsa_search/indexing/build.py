@@ -70,6 +70,10 @@ def build(
     while it is kept whole; the rows of a cut D cost the same a document whatever N is.
     CollectionError, SettingsError (too little memory among them), StoreError, KlsaError where a
     process dies; whatever fails, the index in use stays as it was.
+
+    >>> index = build("reports.jsonl", name="reports", home="index", k1=1.5)
+    >>> len(index)
+    6
     """
     started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)

@@ -45,6 +45,10 @@ def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -
     index built that way in the first place. `index` stays open, and whole until the next build.
 
     Cost: that of `build`. SettingsError; StoreError if the index has been replaced meanwhile.
+
+    >>> bolder = rebuild(index, alpha=1.0)
+    >>> bolder.settings.alpha
+    1.0
     """
     folder = index.path.parent
     if current_generation(folder) != index.path:
@@ -63,6 +67,10 @@ def build_like(
     progress: Progress | None = None,
     **changes: Any,
 ) -> Index:
-    """Build an index of the same documents, with changes, elsewhere. Cost and errors: `build`."""
+    """Build an index of the same documents, with changes, elsewhere. Cost and errors: `build`.
+
+    >>> build_like(index, home=Path("index"), name="other", k1=2.0).settings.k1
+    2.0
+    """
     settings = {**index.settings.model_dump(), **changes}
     return build(_Stored(index), name=name, home=home, progress=progress, **settings)

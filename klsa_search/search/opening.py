@@ -12,11 +12,20 @@ def open_index(path: str | Path) -> Index:
     """Open the generation in use of the index at `<home>/<name>`.
 
     IndexNotFound, IndexDamaged or FormatUnsupported; file sizes are checked here, their sums by
-    `klsa-index verify`.
+    `klsa-index verify`. Cost: the vocabulary is read, everything else is mapped into memory.
+
+    >>> open_index("index/reports")
+    <Index reports generation 000001: 6 documents>
     """
     return Index(current_generation(Path(path)))
 
 
 def list_indexes(home: str | Path) -> list[str]:
-    """Names of the indexes of a home, sorted."""
+    """Names of the indexes of a home, sorted; none where there is no such folder.
+
+    Cost: a look into each folder of the home. OSError for a home that cannot be read.
+
+    >>> list_indexes("index")
+    ['reports']
+    """
     return [path.name for path in indexes_in(Path(home))]
