@@ -23,13 +23,12 @@ from klsa_search.indexing.weighing import weigh
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum
-from klsa_search.store import current_generation, index_path, read_manifest
+from klsa_search.store import Manifest, current_generation, index_path, read_manifest
 from klsa_search.store.generations import CURRENT, describe_files, new_generation, seal
 from klsa_search.store.manifest import (
     FORMAT_VERSION,
     BuildEntry,
     Counts,
-    Manifest,
     SpectrumEntry,
 )
 

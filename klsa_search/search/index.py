@@ -12,7 +12,7 @@ from scipy import sparse
 
 from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
-from klsa_search.collection.model import Document
+from klsa_search.collection import Document
 from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError
 from klsa_search.expansion import top_z

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from klsa_search.collection.model import Document
+from klsa_search.collection import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 
 DOCUMENTS = "documents.db"

@@ -11,8 +11,8 @@ import numpy as np
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.expansion import top_z
+from klsa_search.kernel import Postings
 from klsa_search.kernel.bounds import Bounds
-from klsa_search.kernel.postings import Postings
 from klsa_search.search.engine.state import COUNT, MAX_TERMS, QUERY, K, Scratch
 from klsa_search.search.engine.topk import search, search_many
 from klsa_search.search.query import QueryTerms

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.expansion.cut import CutExpansion
+from klsa_search.kernel import Postings
 from klsa_search.kernel.bounds import Bounds
-from klsa_search.kernel.postings import Postings
 from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from klsa_search.compiled import inlined
 from klsa_search.expansion.cut import CutExpansion
+from klsa_search.kernel import Postings
 from klsa_search.kernel.bounds import Bounds
-from klsa_search.kernel.postings import Postings
 from klsa_search.search.engine.memory import table_in, vector_in
 
 _Ints = npt.NDArray[np.int32]

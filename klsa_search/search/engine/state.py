@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import compiled
+from klsa_search.kernel import Postings
 from klsa_search.kernel.bounds import Bounds
-from klsa_search.kernel.postings import Postings
 
 MAX_TERMS = 256  # of one query, repetitions counted; more are scored by the plain row
 
