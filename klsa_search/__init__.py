@@ -1,10 +1,39 @@
 """Search that learns the meaning of words from your own documents.
 
-import klsa_search as klsa
+>>> import klsa_search as klsa
+>>> index = klsa.build("reports.jsonl", name="reports")
+>>> for hit in index.search("leaking coolant", k=2):
+...     print(hit.rank, hit.title, hit.snippet)
+1 Leaks Coolant leaks from old hoses; look for stains below the pump.
+2 Overheating An engine that overheats has lost coolant, or its pump has failed.
+>>> klsa.list_indexes("index"), klsa.__version__.count(".")
+(['reports'], 2)
 
-index = klsa.build("reports.jsonl", name="reports")
-for hit in index.search("engines that overheat", k=5):
-    print(hit.rank, hit.title, hit.snippet)
+An index also gives positions and scores as arrays, answers many queries at once, and hands back its
+documents:
+
+>>> index = klsa.open_index("index/reports")
+>>> positions, scores = index.rank("leaking coolant", k=2)
+>>> index.ids(positions), bool(scores[0] > scores[1])
+(['leak', 'heat'], True)
+>>> index.scores("leaking coolant", ranker="bm25").shape
+(6,)
+>>> [positions.tolist() for positions, _ in index.rank_many(["coolant", "roads"], k=1)]
+[[2], [3]]
+>>> [results.total for results in index.search_many(["coolant", "nothing like it"])]
+[3, 0]
+>>> index.document("heat").metadata, index.positions(["heat", "grip"])
+({'year': 2021}, [0, 4])
+>>> [document.title for document in index.documents([0, 4])]
+['Overheating', 'Grip']
+>>> index.parameters(alpha=0.5).ranker
+'klsa'
+>>> index.warm_up()
+>>> index.close()
+
+Public are the names of this package and of its packages `collection`, `estimators`, `indexing` and
+`mining`, the errors of `errors`, and of `analysis` the `Analyzer` with `Token`, `languages` and
+`stemmers`. Everything else may change with any version.
 """
 
 from typing import TYPE_CHECKING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from pathlib import Path
 
 import klsa_search
@@ -75,6 +76,23 @@ def test_rooms_import_lower_floors_only():
             bridge = (path.relative_to(PACKAGE).as_posix(), other) in BRIDGES
             if other != room and FLOORS[other] >= FLOORS[room] and FLOORS[room] > 0 and not bridge:
                 offences.append(f"{path}: {room} imports {other}")
+    assert not offences
+
+
+def test_what_a_face_has_is_taken_from_it():
+    """A room may reach past the face of another, but not for a name that stands on it."""
+    offences = []
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not node.module:
+                continue
+            package, *inner = node.module.split(".")
+            if package != "klsa_search" or len(inner) < 2 or inner[0] == room_of(path):
+                continue
+            face = importlib.import_module(f"klsa_search.{inner[0]}")
+            for alias in node.names:
+                if alias.name in face.__all__:
+                    offences.append(f"{path}:{node.lineno}: {alias.name} from {node.module}")
     assert not offences
 
 

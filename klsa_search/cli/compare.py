@@ -23,8 +23,8 @@ from klsa_search.extras import require
 
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
-    from klsa_search.evaluation import Comparison, Measured
-    from klsa_search.evaluation.comparison import AtQuery, Contrast
+    from klsa_search.evaluation import Comparison, Contrast, Measured
+    from klsa_search.evaluation.comparison import AtQuery
 
 _TARGET = "{target}"
 

@@ -37,6 +37,10 @@ def fetch(
     A folder that is there and whole is left alone and nothing is downloaded. Otherwise the
     archive is unpacked beside it and only files whose sum is right take their place, so a
     failure leaves what was there. FetchError names the URL and what to do by hand.
+
+    >>> fetch(["trec-8"], "data")
+    Traceback (most recent call last):
+    klsa_search.errors.FetchError: trec-8 cannot be fetched; there are: cacm, cisi, cran, med
     """
     home = Path(home)
     wanted = list(dict.fromkeys(map(folder_name, names)))

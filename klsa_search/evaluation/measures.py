@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from klsa_search.collection.model import Judgement
+from klsa_search.collection import Judgement
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.runs import Ranking
 from klsa_search.extras import require

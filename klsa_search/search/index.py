@@ -9,7 +9,7 @@ from typing import Any
 
 from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
-from klsa_search.collection.model import Document
+from klsa_search.collection import Document
 from klsa_search.config import SearchSettings
 from klsa_search.errors import StoreError
 from klsa_search.search.batch import in_parallel

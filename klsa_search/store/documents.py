@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from klsa_search.collection.model import Document
+from klsa_search.collection import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.forks import lock_free_in_children
 

@@ -9,8 +9,9 @@ who does not program: folder, drive, spreadsheet. `programmer`, in the words of 
 in another language, was written when the first list had been asked: words that no docstring uses
 cannot be learnt from docstrings. The very first question was known to be answered by neither.
 
-A question counts as answered at the best rank that one of its docstrings has. Names that this
-version of Python does not have are passed over.
+A question counts as answered at the best rank that one of its docstrings has. Python moves what it
+has from version to version, so some stand there under two names; one that is not there counts for
+nothing. Whose docstrings some version does not have at all are asked without an answer.
 """
 
 from __future__ import annotations

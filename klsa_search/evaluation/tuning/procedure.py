@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from klsa_search.collection.model import Judgement, Query
+from klsa_search.collection import Judgement, Query
 from klsa_search.config import Settings
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.evaluation.measures import Judge
