@@ -212,9 +212,10 @@ Index.warm_up = warm_up
         server.send_signal(signal.SIGTERM)
         code, told = ended(server)
     assert code == 0
-    opening, compiling = told.splitlines()
+    opening, compiling, *more = told.splitlines()
     assert opening == f"Opening 1 index in {home}"
     assert compiling.startswith("Compiling the query engine, once on this machine (")
+    assert not more, more
 
 
 def test_small_answers_are_sent_at_once():
