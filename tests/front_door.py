@@ -6,6 +6,7 @@ python -m tests.front_door        writes it anew, after a change that is meant
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -49,9 +50,10 @@ def signature(callable_):
         parameter.replace(annotation=shown(parameter.annotation))
         for parameter in written.parameters.values()
     ]
-    return str(
-        written.replace(parameters=parameters, return_annotation=shown(written.return_annotation))
+    whole = written.replace(
+        parameters=parameters, return_annotation=shown(written.return_annotation)
     )
+    return re.sub(r" at 0x[0-9a-f]+", "", str(whole))  # of a default that has no other name
 
 
 def ours(held):

@@ -55,14 +55,15 @@ def world(tmp_path_factory):
     for name, content in FILES.items():
         (folder / name).write_text(content)
     klsa.build(folder / "reports.jsonl", name="reports", home=folder / "index").close()
-    return folder
+    return shutil.copytree(folder, tmp_path_factory.mktemp("kept") / "world"), folder
 
 
 @pytest.fixture
-def names(world, tmp_path, monkeypatch):
-    """What examples find: in a copy of the world, an open index, a matrix of counts, the rest."""
-    folder = tmp_path / "copy"
-    shutil.copytree(world, folder)
+def names(world, monkeypatch):
+    """What examples find: in a world as it was, an open index, a matrix of counts, the rest."""
+    kept, folder = world  # an index knows where its source lies
+    shutil.rmtree(folder)
+    shutil.copytree(kept, folder)
     monkeypatch.chdir(folder)
     found = {
         name: getattr(import_module(package), name)

@@ -70,6 +70,11 @@ class Unread:
     kinds  how many there are of each: a suffix, "without suffix", "linked" (and not followed),
            "special" (neither file nor folder, nor a link to one)
     first  of each kind the first, as a path below the folder
+
+    >>> unread = Unread()
+    >>> unread.add(".pdf", "2023/report.pdf")
+    >>> unread.count, unread.kinds
+    (1, {'.pdf': 1})
     """
 
     kinds: dict[str, int] = field(default_factory=dict)
