@@ -148,14 +148,6 @@ class Postings:
         )  # fmt: skip
         return row
 
-    def matches(self, terms: npt.NDArray[np.int64]) -> int:
-        """How many documents hold at least one of the terms. Cost: as for `steps`, and less."""
-        held = np.zeros(self.size, np.bool_)
-        return int(
-            _mark(self.starts, self.entries, self.run_starts, self.runs, self.block_bits, terms,
-                  held)
-        )  # fmt: skip
-
 
 def postings_arrays(postings: Postings) -> dict[str, npt.NDArray[Any]]:
     """Take postings apart into the arrays they are kept as, `postings_<name>`; k1 is a setting."""
@@ -242,21 +234,3 @@ def _add_postings(
                     (weights[i] * saturation) >> 16
                 )
             place = after
-
-
-@compiled
-def _mark(
-    starts: Any, entries: Any, run_starts: Any, runs: Any, bits: int, terms: Any, held: Any
-) -> int:  # fmt: skip
-    total = 0
-    for i in range(len(terms)):
-        place = starts[terms[i]]
-        for run in range(run_starts[terms[i]], run_starts[terms[i] + 1]):
-            first = np.int64(runs[run, 0]) << bits
-            after = place + np.int64(runs[run, 1]) + 1
-            for p in range(place, after):
-                document = first + np.int64(entries[p] >> np.uint32(16))
-                total += not held[document]
-                held[document] = True
-            place = after
-    return total

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
 from klsa_search.collection import Document
 from klsa_search.config import SearchSettings
-from klsa_search.errors import StoreError
+from klsa_search.errors import QueryError, StoreError
+from klsa_search.search import engine
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.parameters import Parameters, whole_number
 from klsa_search.search.rankers import USES
@@ -21,6 +25,8 @@ from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.search.snippet import snippet
 from klsa_search.store import DocumentReader, check_once, read_manifest
 from klsa_search.store.generations import check_sizes
+
+Mask = npt.NDArray[np.bool_]
 
 
 class Index:
@@ -75,17 +81,25 @@ class Index:
         return opened.ranking.scores(query, chosen, used)
 
     def rank(
-        self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        mask: Mask | None = None,
+        dimensions: int | None = None,
+        **parameters: Any,
     ) -> tuple[Positions, Scores]:
         """Positions and scores of the k best documents, best first.
 
+        mask  documents that may be answered, all by default: (N,) bool; it changes no score
         Only documents with a score above 0; ties by document order. See `scores`.
         """
         opened = self._opened()
         k = whole_number("k", k)
         chosen = opened.parameters.checked(parameters)
         used = opened.parameters.dimensions(dimensions, chosen)
-        return opened.ranking.best(query, k, chosen, used)
+        (top,) = opened.ranking.top([query], k, chosen, used, self._checked(mask))
+        return top.positions, top.scores
 
     def rank_many(
         self,
@@ -93,6 +107,7 @@ class Index:
         k: int = 10,
         *,
         threads: int = 1,
+        mask: Mask | None = None,
         dimensions: int | None = None,
         **parameters: Any,
     ) -> list[tuple[Positions, Scores]]:
@@ -106,20 +121,30 @@ class Index:
         chosen = opened.parameters.checked(parameters)
         used = opened.parameters.dimensions(dimensions, chosen)
 
+        allowed = self._checked(mask)
+
         def work(some: Sequence[str]) -> list[tuple[Positions, Scores]]:
-            return opened.ranking.best_of_many(some, k, chosen, used)
+            found = opened.ranking.top(some, k, chosen, used, allowed)
+            return [(top.positions, top.scores) for top in found]
 
         return in_parallel(work, queries, whole_number("threads", threads))
 
     def search(
-        self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        mask: Mask | None = None,
+        dimensions: int | None = None,
+        **parameters: Any,
     ) -> Results:
         """Return the k best documents with titles, snippets and metadata. See `rank`."""
         opened = self._opened()
         k = whole_number("k", k)
         chosen = opened.parameters.checked(parameters)
         used = opened.parameters.dimensions(dimensions, chosen)
-        positions, values, total = opened.ranking.best_and_total(query, k, chosen, used)
+        allowed = self._checked(mask)
+        (top,) = opened.ranking.top([query], k, chosen, used, allowed, totals=True)
         terms = set(self.analyzer.terms(query))
         hits = tuple(
             Hit(
@@ -131,14 +156,14 @@ class Index:
                 metadata=document.metadata,
             )
             for rank, (document, score) in enumerate(
-                zip(opened.documents.at(positions), values, strict=True), start=1
+                zip(opened.documents.at(top.positions), top.scores, strict=True), start=1
             )
         )
         known = {**chosen.model_dump(), "dimensions": used}
         return Results(
             query=query,
             hits=hits,
-            total=total,
+            total=top.total,
             ranker=chosen.ranker,
             parameters={name: known[name] for name in USES[chosen.ranker]},
         )
@@ -149,13 +174,15 @@ class Index:
         k: int = 10,
         *,
         threads: int = 1,
+        mask: Mask | None = None,
         dimensions: int | None = None,
         **parameters: Any,
     ) -> list[Results]:
         """Search for each query, in their order: what `search` gives. See `rank_many`."""
 
         def work(some: Sequence[str]) -> list[Results]:
-            return [self.search(query, k, dimensions=dimensions, **parameters) for query in some]
+            given = {"mask": mask, "dimensions": dimensions, **parameters}
+            return [self.search(query, k, **given) for query in some]
 
         return in_parallel(work, queries, whole_number("threads", threads))
 
@@ -200,6 +227,17 @@ class Index:
         opened, self._held = self._held, None
         if opened is not None:
             opened.documents.close()
+
+    def _checked(self, mask: Mask | None) -> engine.Mask | None:
+        if mask is None:
+            return None
+        if mask.dtype != np.bool_ or mask.shape != (len(self),):
+            raise QueryError(
+                f"mask is of shape {mask.shape} and type {mask.dtype}: give a bool for each of the "
+                f"{len(self)} documents",
+                field="mask",
+            )
+        return engine.Mask(mask)
 
     def _opened(self) -> _Opened:
         opened = self._held

@@ -7,19 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from klsa_search.analysis import Analyzer
-from klsa_search.arrays import Positions, Scores
+from klsa_search.arrays import Scores
 from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError
 from klsa_search.expansion import top_z
 from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.lazily import lazily
-from klsa_search.search.engine import ExpandingEngine, Mix
+from klsa_search.search.engine import Mask, Mix, Top
 from klsa_search.search.query import QueryTerms, TermNumbers
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.rankers.klsa import mix_of
 from klsa_search.search.snapshot import Snapshot
-
-Answer = tuple[Positions, Scores]
 
 
 class Ranking:
@@ -41,63 +39,88 @@ class Ranking:
     def scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
         """Score every document: (N,) float32."""
         terms, snapshot = self.terms(query), self._snapshot
-        if snapshot.cut is not None and snapshot.has_spectrum:
-            engine = self._candidates(parameters)  # in a small collection it looks at all
-            found = engine and engine.best(terms, len(snapshot), self._mix(parameters))
-            if found:
-                positions, values = found
+        if snapshot.cut is not None and snapshot.has_spectrum and self._expands(parameters):
+            # In a small collection it looks at all.
+            (top,) = self._expanded([terms], len(snapshot), parameters, None, totals=False)
+            if top is not None:
                 scores = np.zeros(len(snapshot), np.float32)
-                scores[positions] = values
+                scores[top.positions] = top.scores
                 return scores
-        return RANKERS[parameters.ranker](snapshot, QueryTerms.of(terms), parameters, dimensions)
+        return self._row(terms, parameters, dimensions)
 
-    def best(self, query: str, k: int, parameters: SearchSettings, dimensions: int) -> Answer:
-        """Positions and scores of the k best documents, best first."""
-        if parameters.ranker == "bm25":
-            return self._snapshot.engine.best(self.terms(query), k)
-        engine = self._candidates(parameters)
-        if engine is not None:
-            answer = engine.best(self.terms(query), k, self._mix(parameters))
-            if answer is not None:
-                return answer
-        return top_z(self.scores(query, parameters, dimensions), k)
+    def top(
+        self,
+        queries: Sequence[str],
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[Top]:
+        """Return the k best documents of each query, of those in the mask if there is one.
 
-    def best_of_many(
-        self, queries: Sequence[str], k: int, parameters: SearchSettings, dimensions: int
-    ) -> list[Answer]:
-        """Rank for each query, by the compiled engines in one call that needs no GIL."""
+        totals  count, too, how many documents hold a term of the query: the same for every ranker
+        Whatever a document scores, it scores the same with any mask. Many queries go through the
+        compiled engines in one call that needs no GIL.
+        """
+        asked = [self.terms(query) for query in queries]
+        found: Sequence[Top | None]
         if parameters.ranker == "bm25":
-            return self._snapshot.engine.best_of_many(map(self.terms, queries), k)
-        engine = self._candidates(parameters)
-        if engine is None:
-            return [self.best(query, k, parameters, dimensions) for query in queries]
-        found = engine.best_of_many(map(self.terms, queries), k, self._mix(parameters))
+            return self._snapshot.engine.top(asked, k, mask, totals=totals)
+        if self._expands(parameters):
+            found = self._expanded(asked, k, parameters, mask, totals=totals)
+        else:
+            found = [None] * len(asked)
         return [
-            answer or top_z(self.scores(query, parameters, dimensions), k)
-            for query, answer in zip(queries, found, strict=True)
+            top or self._by_row(terms, k, parameters, dimensions, mask, totals=totals)
+            for terms, top in zip(asked, found, strict=True)
         ]
 
-    def best_and_total(
-        self, query: str, k: int, parameters: SearchSettings, dimensions: int
-    ) -> tuple[Positions, Scores, int]:
-        """The k best, and how many documents have a score above 0."""
-        if parameters.ranker == "bm25" or self._candidates(parameters) is not None:
-            positions, values = self.best(query, k, parameters, dimensions)
-            # Every impact is above 0, so a document that holds a term is a match.
-            total = self._snapshot.bm25.matches(QueryTerms.of(self.terms(query)).numbers)
-            return positions, values, max(total, len(positions))
-        scores = self.scores(query, parameters, dimensions)
-        return *top_z(scores, k), int(np.count_nonzero(scores > 0))
+    def _expanded(
+        self,
+        asked: list[list[int]],
+        k: int,
+        parameters: SearchSettings,
+        mask: Mask | None,
+        *,
+        totals: bool,
+    ) -> list[Top | None]:
+        engine = self._snapshot.expanding
+        if engine is None:
+            return [None] * len(asked)
+        own = parameters is self._defaults
+        mix = self._own_mix if own else mix_of(self._snapshot, parameters)
+        return engine.top(asked, k, mix, mask, totals=totals)
 
-    def _candidates(self, parameters: SearchSettings) -> ExpandingEngine | None:
-        """Return the engine of a cut D where it answers, else None."""
+    def _by_row(
+        self,
+        terms: list[int],
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None,
+        *,
+        totals: bool,
+    ) -> Top:
+        """Answer by the score of every document."""
+        row = self._row(terms, parameters, dimensions)
+        positions, scores = top_z(row if mask is None else row * mask.allowed, k)
+        total = 0
+        if totals:
+            (lexical,) = self._snapshot.engine.top([terms], 1, mask, totals=True)
+            total = max(lexical.total, len(positions))
+        return Top(positions, scores, total)
+
+    def _row(self, terms: list[int], parameters: SearchSettings, dimensions: int) -> Scores:
+        query = QueryTerms.of(terms)
+        return RANKERS[parameters.ranker](self._snapshot, query, parameters, dimensions)
+
+    def _expands(self, parameters: SearchSettings) -> bool:
+        """Whether this is the ranking that the engine of a cut D gives."""
         asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not parameters.exact
         straight = multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
-        return self._snapshot.expanding if asked and straight else None
-
-    def _mix(self, parameters: SearchSettings) -> Mix:
-        own = parameters is self._defaults
-        return self._own_mix if own else mix_of(self._snapshot, parameters)
+        return asked and straight
 
     @lazily
     def _own_mix(self) -> Mix:

@@ -5,10 +5,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
-from klsa_search.search.engine.memory import int32_at, int64_at, uint32_at
+from klsa_search.compiled import compiled, inlined
+from klsa_search.search.engine.memory import int32_at, int64_at, uint32_at, uint64_at
 from klsa_search.search.engine.record import Record, buffer_size
-from klsa_search.search.engine.scan import LANES, add_postings, find, lowest_bit, mask_above
+from klsa_search.search.engine.scan import (
+    LANES,
+    add_postings,
+    find,
+    keep_masked,
+    lowest_bit,
+    mask_above,
+)
 from klsa_search.search.engine.terms import worth
 from klsa_search.selection import LOW, Keys, select_largest
 
@@ -31,6 +38,59 @@ def add_terms(
 
 
 @compiled
+def restrict(record: Record, first: int, span: int) -> None:
+    """Set the block's scores of documents outside the record's mask to 0."""
+    words = uint64_at(record.mask, (first + span) // LANES)
+    for place in range(0, span, LANES):
+        keep_masked(record.accumulator + 4 * place, words[(first + place) // LANES])
+
+
+@inlined
+def allowed(record: Record, document: int) -> bool:
+    """Whether a document is in the record's mask, where there is one."""
+    if record.mask == 0:
+        return True
+    words = uint64_at(record.mask, (document >> 6) + 1)
+    bit = words[document >> 6] >> np.uint64(document & 63)
+    return bool(bit & np.uint64(1))
+
+
+@compiled
+def count_new(
+    record: Record,
+    terms: int,
+    accumulator: npt.NDArray[np.int32],
+    entries: npt.NDArray[np.uint32],
+    first: int,
+) -> int:
+    """How many documents of the block hold one of the first terms, and none that was added.
+
+    They are marked by -1, which is above no bar.
+    """
+    count = 0
+    for j in range(terms):
+        for i in range(record.first[j], record.after[j]):
+            place = int(entries[i] >> np.uint32(16))
+            if accumulator[place] == 0 and allowed(record, first + place):
+                accumulator[place] = -1
+                count += 1
+    return count
+
+
+@compiled
+def clear(
+    record: Record,
+    terms: int,
+    accumulator: npt.NDArray[np.int32],
+    entries: npt.NDArray[np.uint32],
+) -> None:
+    """Set the scores of all documents of the block that hold one of the first terms to 0."""
+    for j in range(terms):
+        for i in range(record.first[j], record.after[j]):
+            accumulator[int(entries[i] >> np.uint32(16))] = 0
+
+
+@compiled
 def walk(
     record: Record,
     terms: int,
@@ -41,13 +101,17 @@ def walk(
     held: int,
     least: int,
 ) -> tuple[int, int]:
-    """Keep what passes of a block with a handful of postings, and clear behind."""
+    """Keep what passes of a block with a handful of postings, and clear behind.
+
+    Adds how many documents those are to the record's total.
+    """
     keys = int64_at(record.keys, buffer_size(k))
     for j in range(terms):
         for i in range(record.first[j], record.after[j]):
             place = int(entries[i] >> np.uint32(16))
             score = int(accumulator[place])
             accumulator[place] = 0
+            record.total += score > 0
             held, least = _keep(keys, score, first + place, k, held, least)
     return held, least
 

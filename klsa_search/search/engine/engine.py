@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import struct
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from klsa_search.arrays import Positions, Scores
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
-from klsa_search.search.engine.record import ASKED_AT, MAX_TERMS, Scratch
+from klsa_search.search.engine.asking import Asked, Top, ask_many, ask_one, fits
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.record import Scratch
 from klsa_search.search.engine.topk import search, search_many
 from klsa_search.search.query import QueryTerms
-
-Answer = tuple[Positions, Scores]
 
 RESULTS: Final = 2**20
 """Results that one call of the compiled search makes room for."""
@@ -34,48 +32,37 @@ class Engine:
         self._kernel = kernel
         self._of_thread = threading.local()
 
-    def best(self, terms: Sequence[int], k: int) -> Answer:
-        """Positions and scores of the k best documents, best first, ties by document order.
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[Top]:
+        """Return the k best documents of each query; many in one call that runs without the GIL.
 
-        terms  term numbers as they stand in the query, repeated as there, below 0 for unknown
-        Cost   about the postings of the terms in blocks that can hold one of the k best, at half
-               a nanosecond each, and 3 µs.
+        queries  term numbers as they stand in a query, repeated as there, below 0 for unknown
+        mask     documents that may be answered, where not all may
+        totals   whether to count how many documents hold a term
+        Cost     about the postings of the terms in blocks that can hold one of the k best, at half
+                 a nanosecond each, and 3 µs; a mask or a total costs one look at the postings.
+        Memory   beside the answers 8 MB, or 8 bytes a result of one query if that is more
         """
-        k = min(k, self._kernel.size)
-        if len(terms) > MAX_TERMS or not k:
-            return self._by_row(terms, k)
-        scratch = self._scratch(k)
-        count = len(terms)
-        struct.pack_into(f"{count + 2}q", scratch.bytes, ASKED_AT, k, count, *terms)
-        found = search(scratch.record)
-        return scratch.documents[:found].copy(), scratch.scores[:found].copy()
-
-    def best_of_many(self, queries: Iterable[Sequence[int]], k: int) -> list[Answer]:
-        """Answer each query as `best` does, many in one call that runs without the GIL.
-
-        Memory beside the answers: 8 MB, or 8 bytes a result of one query if that is more.
-        """
-        asked = list(queries)
-        k = min(k, self._kernel.size)
-        if not k:
-            return [self._by_row(terms, k) for terms in asked]
-        at_once = max(1, RESULTS // k)
-        parts = (asked[begin : begin + at_once] for begin in range(0, len(asked), at_once))
-        return [answer for part in parts for answer in self._answers(part, k)]
-
-    def _answers(self, queries: Sequence[Sequence[int]], k: int) -> list[Answer]:
-        ends = np.cumsum([len(terms) for terms in queries])
-        flat = np.fromiter((term for terms in queries for term in terms), np.int64, ends[-1])
-        documents = np.empty((len(queries), k), np.int32)
-        scores = np.empty((len(queries), k), np.float32)
-        counts = np.empty(len(queries), np.int64)
-        search_many(self._scratch(k).record, flat, ends, documents, scores, counts)
-        return [
-            (documents[number, :found].copy(), scores[number, :found].copy())
-            if found >= 0
-            else self._by_row(queries[number], k)
-            for number, found in enumerate(counts.tolist())
-        ]
+        asked = Asked(min(k, self._kernel.size), mask, totals)
+        if not asked.k:
+            return [self._by_row(terms, asked) for terms in queries]
+        if len(queries) == 1 and fits(queries[0]):
+            return [ask_one(self._scratch(asked.k), asked, queries[0], search)]
+        answers: list[Top] = []
+        at_once = max(1, RESULTS // asked.k)
+        for begin in range(0, len(queries), at_once):
+            part = queries[begin : begin + at_once]
+            found = ask_many(self._scratch(asked.k), asked, part, search_many)
+            answers += [
+                top or self._by_row(terms, asked) for terms, top in zip(part, found, strict=True)
+            ]
+        return answers
 
     def _scratch(self, k: int) -> Scratch:
         """Memory of this thread, made anew when a query asks for more results than any before."""
@@ -84,7 +71,11 @@ class Engine:
             scratch = self._of_thread.scratch = Scratch(self._kernel, k)
         return scratch
 
-    def _by_row(self, terms: Sequence[int], k: int) -> Answer:
-        asked = QueryTerms.of(terms)
-        positions, steps = top_z(self._kernel.steps(asked.numbers, asked.counts), k)
-        return positions, (steps * self._kernel.postings.step).astype(np.float32)
+    def _by_row(self, terms: Sequence[int], asked: Asked) -> Top:
+        query = QueryTerms.of(terms)
+        row = self._kernel.steps(query.numbers, query.counts)
+        if asked.mask is not None:
+            row = row * asked.mask.allowed
+        positions, steps = top_z(row, asked.k)
+        scores = (steps * self._kernel.postings.step).astype(np.float32)
+        return Top(positions, scores, int(np.count_nonzero(row)) if asked.totals else 0)

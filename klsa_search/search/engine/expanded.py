@@ -1,6 +1,8 @@
 """The k best documents of a query by the default ranking, where D is kept cut.
 
-    1. the best of the query kernel are found, exactly; the first z are the seeds;
+    1. the best of the query kernel are found, exactly; the first z are the seeds; where a mask
+       leaves documents out, the best within it are found besides: what a document is worth does
+       not depend on which others may be answered;
     2. what the best hold of the query's terms is looked up; T of the seeds makes their weights;
     3. the rows of the seeds are added up: E, as far as it lies in strong entries; the documents
        they bring up are candidates beside the best;
@@ -37,6 +39,7 @@ from klsa_search.search.engine.seeds import (
     add_rows,
     add_seed_features,
     factors_of,
+    leave_out,
     weigh_seeds,
 )
 from klsa_search.search.engine.terms import ask, distinct_terms
@@ -69,13 +72,18 @@ def _answer(
     documents: int,
     scores: int,
 ) -> int:
-    held, room, k = held_in(directory), room_in(directory), record.k
+    held, room, k, mask = held_in(directory), room_in(directory), record.k, record.mask
+    record.mask = 0
     count = best_keys(record, max(mix.best, k))
     if count == 0:
         return 0
-    terms = distinct_terms(record)
     best, seeds = min(count, mix.best), min(count, mix.seeds)
     top = _enter(record, held, room, count, best, seeds)
+    if mask != 0:
+        record.mask = mask
+        count = _enter_more(record, room, count, best_keys(record, depths.within), top)
+    top *= np.float32(record.step)
+    terms = distinct_terms(record)
     lanes = look_up_impacts(record, terms, held, room, best)
     angle = place_query(record, terms, held, room)
     weigh_seeds(held, room, mix, lanes, seeds, top)
@@ -86,6 +94,8 @@ def _answer(
     factors = factors_of(held, room, mix, seeds, top, angle, centre)
     extent = Extent(lanes, best, seeds, count, size)
     score_all(held, room, mix, extent, factors)
+    if mask != 0:
+        leave_out(record, room, size)
     cover(held, room, mix, extent, depths.covered, factors)
     chosen = compare(held, room, mix, extent, depths.compared, factors, centre)
     found = answer(room, size, chosen, k, int32_at(documents, k), float32_at(scores, k))
@@ -110,6 +120,7 @@ def search_expanded_many(
     documents: npt.NDArray[np.int32],
     scores: npt.NDArray[np.float32],
     counts: npt.NDArray[np.int64],
+    totals: npt.NDArray[np.int64],
 ) -> None:
     """Answer query after query, each into a row, as `topk.search_many` does."""
     record, directory = records[0], directories[0]
@@ -124,7 +135,7 @@ def search_expanded_many(
                 record, directory, mix, depths,
                 documents.ctypes.data + row, scores.ctypes.data + row,
             )  # fmt: skip
-        counts[query] = found
+        counts[query], totals[query] = found, record.total
         first = ends[query]
 
 
@@ -132,7 +143,7 @@ def search_expanded_many(
 def _enter(record: Record, held: Held, room: Room, count: int, best: int, seeds: int) -> np.float32:
     """Give the documents of the query kernel their slots, seeds in order, then the other best.
 
-    Returns the score of the first.
+    Returns the score of the first, in steps.
     """
     keys = int64_at(record.keys, count)
     if count > best:
@@ -156,4 +167,20 @@ def _enter(record: Record, held: Held, room: Room, count: int, best: int, seeds:
         room.covered[i + 1] = 0
         if i < best:
             room.among[document >> 5] |= np.uint32(1) << np.uint32(document & 31)
-    return top * np.float32(record.step)
+    return top
+
+
+@compiled
+def _enter_more(record: Record, room: Room, count: int, more: int, top: np.float32) -> int:
+    """Give the best within the mask their slots too; returns the last."""
+    keys = int64_at(record.keys, more)
+    for i in range(more):
+        document = LOW - (keys[i] & LOW)
+        if room.slots[document] == 0:
+            count += 1
+            room.documents[count] = document
+            room.slots[document] = count
+            room.lexical[count] = np.float32(keys[i] >> 32) / top
+            room.expanded[count] = 0
+            room.covered[count] = 0
+    return count

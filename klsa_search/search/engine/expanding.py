@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import struct
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Positions, Scores
 from klsa_search.expansion.cut import CutExpansion
 from klsa_search.kernel import QueryKernel
+from klsa_search.search.engine.asking import Asked, Top, ask_many, ask_one, fits
 from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
-from klsa_search.search.engine.record import ASKED_AT, MAX_TERMS, Scratch
+from klsa_search.search.engine.mask import FEW, Mask
+from klsa_search.search.engine.record import MAX_TERMS, Scratch
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
 from klsa_search.search.engine.seeds import MAX_SEEDS, Depths, Mix
-
-Answer = tuple[Positions, Scores]
 
 RESULTS: Final = 2**18
 """Results that one call of the compiled search makes room for."""
@@ -57,53 +55,43 @@ class ExpandingEngine:
         self._dimensions, self._features = dimensions, len(expansion.mean)
         self._of_thread = threading.local()
 
-    def best(self, terms: Sequence[int], k: int, mix: Mix) -> Answer | None:
-        """Positions and scores of the k best documents, best first, ties by document order.
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        mix: Mix,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[Top | None]:
+        """Return the k best documents of each query; many in one call that runs without the GIL.
 
-        Only scores above 0. None where the compiled search cannot take the query: see `Engine`;
-        where there are more than 1,500 seeds; and where there is no document.
+        Parameters as of `Engine.top`; a mask leaves the scores of what it allows as they are. None
+        where the compiled search cannot take a query, which `Engine` says; where there are more
+        than 1,500 seeds; and where there is no document.
         """
-        k = min(k, self._kernel.size)
-        if len(terms) > MAX_TERMS or mix.seeds > MAX_SEEDS or not k:
-            return None
-        scratch, arrays = self._memory(k, mix)
-        struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, ASKED_AT, k, len(terms), *terms)
-        found = search_expanded(scratch.record, arrays, mix, self._depths(k), *scratch.addresses)
-        return scratch.documents[:found].copy(), scratch.scores[:found].copy()
+        asked = Asked(min(k, self._kernel.size), mask, totals)
+        if mix.seeds > MAX_SEEDS or not asked.k:
+            return [None] * len(queries)
+        depths = self._depths(asked, mix)
+        if len(queries) == 1 and fits(queries[0]):
+            scratch, arrays = self._memory(asked, mix, depths)
+            given = (arrays, mix, depths)
+            into = scratch.addresses
+            return [ask_one(scratch, asked, queries[0], search_expanded, *given, *into)]
+        answers: list[Top | None] = []
+        at_once = max(1, RESULTS // asked.k)
+        for begin in range(0, len(queries), at_once):
+            scratch, arrays = self._memory(asked, mix, depths)
+            part, given = queries[begin : begin + at_once], (arrays, mix, depths)
+            answers += ask_many(scratch, asked, part, search_expanded_many, *given)
+        return answers
 
-    def best_of_many(
-        self, queries: Iterable[Sequence[int]], k: int, mix: Mix
-    ) -> list[Answer | None]:
-        """Answer each query as `best` does, many in one call that runs without the GIL."""
-        asked = list(queries)
-        k = min(k, self._kernel.size)
-        if mix.seeds > MAX_SEEDS or not k:
-            return [None] * len(asked)
-        at_once = max(1, RESULTS // k)
-        parts = (asked[begin : begin + at_once] for begin in range(0, len(asked), at_once))
-        return [answer for part in parts for answer in self._answers(part, k, mix)]
-
-    def _answers(self, queries: Sequence[Sequence[int]], k: int, mix: Mix) -> list[Answer | None]:
-        ends = np.cumsum([len(terms) for terms in queries])
-        flat = np.fromiter((term for terms in queries for term in terms), np.int64, ends[-1])
-        documents = np.empty((len(queries), k), np.int32)
-        scores = np.empty((len(queries), k), np.float32)
-        counts = np.empty(len(queries), np.int64)
-        scratch, arrays = self._memory(k, mix)
-        search_expanded_many(
-            scratch.record, arrays, mix, self._depths(k), flat, ends,
-            documents, scores, counts,
-        )  # fmt: skip
-        return [
-            (documents[number, :found].copy(), scores[number, :found].copy())
-            if found >= 0
-            else None
-            for number, found in enumerate(counts.tolist())
-        ]
-
-    def _memory(self, k: int, mix: Mix) -> tuple[Scratch, npt.NDArray[np.void]]:
+    def _memory(
+        self, asked: Asked, mix: Mix, depths: Depths
+    ) -> tuple[Scratch, npt.NDArray[np.void]]:
         """Memory of this thread, made anew when more is asked for than ever before."""
-        wide, best, seeds = max(k, mix.best), mix.best, mix.seeds
+        wide, best, seeds = max(asked.k, mix.best) + depths.within, mix.best, mix.seeds
         held: _Memory | None = getattr(self._of_thread, "memory", None)
         if held is None or held.wide < wide or held.best < best or held.seeds < seeds:
             if held is not None:
@@ -144,14 +132,18 @@ class ExpandingEngine:
             fine=np.zeros(self._dimensions, np.float32),
         )
 
-    def _depths(self, k: int) -> Depths:
-        """How closely to look for k results."""
-        documents = self._kernel.size
-        if self._small and k >= min(DEEP, documents):
-            return Depths(documents, documents, True)
+    def _depths(self, asked: Asked, mix: Mix) -> Depths:
+        """How closely to look."""
+        documents, mask = self._kernel.size, asked.mask
+        within = 0 if mask is None else max(asked.k, mix.best)
+        if mask is not None and mask.size <= FEW:
+            return Depths(documents, documents, mask.size, True)
+        if self._small and asked.k >= min(DEEP, documents):
+            return Depths(documents, documents, within, True)
         return Depths(
-            min(max(COVERED[0], 8 * k), COVERED[1]),
-            min(max(COMPARED[0], 3 * k), COMPARED[1]),
+            min(max(COVERED[0], 8 * asked.k), COVERED[1]),
+            min(max(COMPARED[0], 3 * asked.k), COMPARED[1]),
+            within,
             False,
         )
 

@@ -36,6 +36,12 @@ def int64_at(address: int, length: int) -> npt.NDArray[np.int64]:
 
 
 @inlined
+def uint64_at(address: int, length: int) -> npt.NDArray[np.uint64]:
+    """View the memory at an address as an array; no copy, no check."""
+    return carray(_pointer(address), (length,), np.uint64)
+
+
+@inlined
 def uint32_at(address: int, length: int) -> npt.NDArray[np.uint32]:
     """View the memory at an address as an array; no copy, no check."""
     return carray(_pointer(address), (length,), np.uint32)

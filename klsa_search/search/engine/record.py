@@ -7,6 +7,7 @@ that functions are compiled for.
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Final
 
 import numpy as np
@@ -40,7 +41,13 @@ _THREAD: Final = (
     "found",  # int32, what is answered
     "scores",  # float32
 )
-_ASKED: Final = ("k", "count")
+_ANSWERED: Final = ("total",)  # documents that hold a term of the query, where that is asked for
+_ASKED: Final = (
+    "mask",  # address of a `Mask`'s words; 0 where every document may be answered
+    "totals",  # whether the total is asked for
+    "k",
+    "count",
+)
 _OF_TERM: Final = (
     "asked",  # numbers of terms as they stand in the query
     # distinct terms, weakest first
@@ -60,13 +67,14 @@ _OF_TERM: Final = (
 RECORD: Final = np.dtype(
     [(name, "i8") for name in (*_INDEX, *_THREAD)]
     + [("step", "f8")]  # what one step of a score is worth
-    + [(name, "i8") for name in _ASKED]
+    + [(name, "i8") for name in (*_ANSWERED, *_ASKED)]
     + [(name, "i8", (MAX_TERMS,)) for name in _OF_TERM]
 )
 Record = Any  # RECORD, one of them; numba has no name for it
 
-ASKED_AT: Final = RECORD.fields["k"][1] if RECORD.fields else 0
-"""Byte at which k, count and the numbers of the terms follow one another."""
+_TOTAL_AT: Final = RECORD.fields["total"][1] if RECORD.fields else 0
+ASKED_AT: Final = RECORD.fields["mask"][1] if RECORD.fields else 0
+"""Byte at which mask, totals, k, count and the numbers of the terms follow one another."""
 
 
 class Scratch:
@@ -109,6 +117,10 @@ class Scratch:
         record["step"] = postings.step
         self.record = record
         self.bytes = record.view(np.uint8).data
+
+    def total(self) -> int:
+        """Documents that hold a term of the query, where that was asked for."""
+        return int(struct.unpack_from("q", self.bytes, _TOTAL_AT)[0])
 
 
 @compiled

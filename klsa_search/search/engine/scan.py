@@ -45,6 +45,25 @@ def mask_below(context: Any, address: Any, bar: Any) -> Any:
     return types.uint64(types.int64, types.uint32), code
 
 
+@intrinsic
+def keep_masked(context: Any, address: Any, mask: Any) -> Any:
+    """Set those of the 64 int32 at `address` to 0 whose bit in the mask is 0."""
+
+    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        lanes = ir.VectorType(ir.IntType(32), LANES)
+        place = builder.inttoptr(values[0], lanes.as_pointer())
+        numbers = builder.load(place)
+        numbers.align = 4
+        kept = builder.bitcast(values[1], ir.VectorType(ir.IntType(1), LANES))
+        stored = builder.store(
+            builder.select(kept, numbers, ir.Constant(lanes, [0] * LANES)), place
+        )
+        stored.align = 4
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.uint64), code
+
+
 def _mask(builder: ir.IRBuilder, values: Any, compare: Any, sign: str) -> Any:
     """Write code that compares the 64 numbers at an address with one, all at once."""
     lanes = ir.VectorType(ir.IntType(32), LANES)

@@ -9,9 +9,12 @@ import numpy as np
 from klsa_search.compiled import compiled, inlined
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel.prefetch import prefetch
+from klsa_search.search.engine.blocks import allowed
 from klsa_search.search.engine.candidates import add_features, compared, cosine, covered
+from klsa_search.search.engine.memory import uint64_at
 from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.room import Held, Room
+from klsa_search.search.engine.scan import LANES, lowest_bit
 
 LINE = 16  # entries of a cache line
 LINES = 6  # lines of a document's features that are asked for in advance
@@ -42,7 +45,8 @@ class Depths(NamedTuple):
 
     covered: int  # candidates whose T is computed in full
     compared: int  # candidates whose E is computed in full
-    everything: bool  # whether every document is a candidate
+    within: int  # documents of the query kernel within a mask that are candidates
+    everything: bool  # whether every document, within a mask if there is one, is a candidate
 
 
 @compiled
@@ -98,14 +102,31 @@ def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
 
 @compiled
 def add_others(record: Record, room: Room, size: int) -> int:
-    """Make every document a candidate that is none yet; returns the last slot."""
-    for document in range(record.documents):
-        if room.slots[document] == 0:
-            size += 1
-            room.slots[document] = size
-            room.documents[size] = document
-            room.expanded[size] = 0
+    """Make every document a candidate that may be answered and is none; returns the last slot."""
+    words = (record.documents + LANES - 1) // LANES
+    for place in range(words):
+        mask = ~np.uint64(0)
+        if record.mask != 0:
+            mask = uint64_at(record.mask, words)[place]
+        elif place == words - 1 and record.documents % LANES > 0:
+            mask = (np.uint64(1) << np.uint64(record.documents % LANES)) - np.uint64(1)
+        while mask != 0:
+            document = place * LANES + lowest_bit(mask)
+            mask &= mask - np.uint64(1)
+            if room.slots[document] == 0:
+                size += 1
+                room.slots[document] = size
+                room.documents[size] = document
+                room.expanded[size] = 0
     return size
+
+
+@compiled
+def leave_out(record: Record, room: Room, size: int) -> None:
+    """Give the candidates outside the record's mask a score that nothing raises."""
+    for slot in range(1, size + 1):
+        if not allowed(record, int(room.documents[slot])):
+            room.scores[slot] = -np.inf
 
 
 @compiled

@@ -8,6 +8,8 @@ Documents are walked in blocks, an accumulator that fits the first cache. In a b
   4. what could still pass is a candidate; the optional terms are looked up for the candidates,
      or added like the others where the candidates are many;
   5. what passes goes to a buffer of keys; a full one is cut back to k, which raises the threshold.
+A mask leaves documents out: their scores are set to 0 once a block's postings are added. The total,
+where it is asked for, counts what holds a term, in blocks that are passed over too.
 The threshold begins at what k documents are known to reach by a single term. For many results the
 first block tells better: in the only block there is, what k documents reach; in the first of many,
 what a few times its share of k do. That is a guess, and where fewer than k documents pass, it is
@@ -25,7 +27,14 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import compiled
-from klsa_search.search.engine.blocks import add_terms, scan_block, walk
+from klsa_search.search.engine.blocks import (
+    add_terms,
+    clear,
+    count_new,
+    restrict,
+    scan_block,
+    walk,
+)
 from klsa_search.search.engine.memory import float32_at, int32_at, int64_at, uint32_at
 from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.scan import LANES, bar_of, count_above
@@ -74,11 +83,13 @@ def search_many(
     documents: npt.NDArray[np.int32],
     scores: npt.NDArray[np.float32],
     counts: npt.NDArray[np.int64],
+    totals: npt.NDArray[np.int64],
 ) -> None:
-    """Answer query after query, each into a row of `documents`, `scores` and `counts`.
+    """Answer query after query, each into a row of `documents`, `scores`, `counts` and `totals`.
 
     terms      term numbers of all queries one after the other
     ends       (Q,) where each query's terms end; one of more than MAX_TERMS gets the count -1
+    totals     (Q,) documents that hold a term of the query, where the record asks for them
     documents  (Q, k), filled from the left; so are the scores
     """
     record = records[0]
@@ -93,14 +104,14 @@ def search_many(
             for i in range(found):
                 documents[query, i] = best[i]
                 scores[query, i] = values[i]
-        counts[query] = found
+        counts[query], totals[query] = found, record.total
         first = ends[query]
 
 
 @compiled
 def best_keys(record: Record, k: int) -> int:
     """Gather the keys of the k best documents in the record's buffer, unsorted; return how many."""
-    terms = distinct_terms(record)
+    terms, record.total = distinct_terms(record), 0
     if terms == 0:
         return 0
     held, guessed = _gather(record, terms, k, MARGIN)
@@ -122,33 +133,45 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
     entries = uint32_at(record.entries, int64_at(record.starts, record.terms + 1)[record.terms])
     width = 1 << record.block_bits
     accumulator = int32_at(record.accumulator, width)
-    held, guessed = 0, False
-    threshold = known_to_be_reached(record, terms, k)
+    held, guessed, record.total = 0, False, 0
+    threshold = 0 if record.mask != 0 else known_to_be_reached(record, terms, k)
     least = (threshold << 32) | LOW  # a key above it passes
     for block in range(record.blocks):
         first = block * width
         bound = enter_block(record, terms, block)
         if bound <= threshold:
+            if record.totals != 0 and bound > 0:
+                record.total += count_new(record, terms, accumulator, entries, first)
+                clear(record, terms, accumulator, entries)
             continue
         optional, slack, spared = optional_terms(record, terms, threshold, k)
         added = add_terms(record, optional, terms, accumulator, entries)
         # Whole vectors; beyond the last document there is nothing but 0.
         after = min(first + width, record.documents)
         span = (after - first + LANES - 1) // LANES * LANES
+        few, hopeless = added <= FEW and optional == 0, False
+        if record.mask != 0:
+            restrict(record, first, span)
         if optional > 0:
             candidates = count_above(record.accumulator, span, threshold - slack)
+            hopeless = candidates == 0
             if candidates * LOOK_UP > spared:
-                added += add_terms(record, 0, optional, accumulator, entries)
+                add_terms(record, 0, optional, accumulator, entries)
                 optional, slack = 0, 0
-            elif candidates == 0:
-                accumulator[:span] = 0
-                continue
+                if record.mask != 0:
+                    restrict(record, first, span)
+        if record.totals != 0 and not few:
+            record.total += count_above(record.accumulator, span, 0)
+            record.total += count_new(record, optional, accumulator, entries, first)
+        if hopeless:
+            accumulator[:span] = 0
+            continue
         if block == 0 and margin > 0 and optional == 0:
             reached = _reached_by_share(record, span, threshold, bound, k, margin)
             if reached > threshold:
                 guessed = record.blocks > 1  # in the only block there is, the k best are known
                 threshold, least = reached, (reached << 32) | LOW
-        if added <= FEW and optional == 0:
+        if few:
             held, least = walk(record, terms, accumulator, entries, first, k, held, least)
         else:
             held, least = scan_block(record, optional, slack, first, span, k, held, least)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from klsa_search.config import SearchSettings
 from klsa_search.expansion import top_z
 from klsa_search.expansion.coverage import BEST
-from klsa_search.search.engine import ExpandingEngine
+from klsa_search.search.engine import ExpandingEngine, Mask
 from klsa_search.search.engine.impacts import SCANNED
 from klsa_search.search.engine.record import MAX_TERMS
 from klsa_search.search.engine.seeds import MAX_SEEDS
@@ -26,6 +26,8 @@ from klsa_search.search.rankers.klsa import mix_of, rank_klsa
 from tests.search.engine.cut_world import cut_world
 from tests.search.engine.fences import Fences
 from tests.worlds import random_documents
+
+from .asking import best
 
 PARTS = {
     "expansion": ({"alpha": 1.0, "coverage": 0.0, "latent": 0.0, "sharpness": 1.0}, 5e-3),
@@ -105,9 +107,9 @@ def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, c
     used = new_engine(snapshot)
     for terms, k, chosen in calls:
         terms, mix = known(snapshot, terms), mix_of(snapshot, chosen)
-        answer = used.best(terms, k, mix)
-        assert same(answer, new_engine(snapshot).best(terms, k, mix))
-        assert same(answer, *used.best_of_many([terms], k, mix))
+        answer = best(used, terms, k, mix)
+        assert same(answer, best(new_engine(snapshot), terms, k, mix))
+        assert all(same(answer, each) for each in used.top([terms, terms], k, mix))
         if answer is not None:
             assert left_over(used) == []
 
@@ -117,8 +119,8 @@ def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, c
 def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
     plain = world_of(options)
     expected = [
-        (plain.expanding.best(known(plain, terms), k, mix_of(plain, chosen)),
-         plain.engine.best(known(plain, terms), k))
+        (best(plain.expanding, known(plain, terms), k, mix_of(plain, chosen)),
+         best(plain.engine, known(plain, terms), k))
         for terms, k, chosen in calls
     ]  # fmt: skip
     for filling in (0, 1, 0x7F, 0xFF):
@@ -129,8 +131,8 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
             fenced = world_of(options, around=fences.around)
             for (terms, k, chosen), (expanded, lexical) in zip(calls, expected, strict=True):
                 terms, mix = known(fenced, terms), mix_of(fenced, chosen)
-                assert same(fenced.expanding.best(terms, k, mix), expanded)
-                assert same(fenced.engine.best(terms, k), lexical)
+                assert same(best(fenced.expanding, terms, k, mix), expanded)
+                assert same(best(fenced.engine, terms, k), lexical)
         assert fences.intact()
 
 
@@ -152,10 +154,10 @@ def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(
     """
     snapshot = world_of(options, size=size)
     terms, chosen = known(snapshot, terms), chosen.model_copy(update={"z": z})
-    answer = snapshot.expanding.best(terms, 60, mix_of(snapshot, chosen))
+    answer = best(snapshot.expanding, terms, 60, mix_of(snapshot, chosen))
     if answer is None:
         return
-    positions, scores = answer
+    positions, scores, _ = answer
     exact = exact_scores(snapshot, terms, chosen)
     near = 0.03 * np.abs(exact).max(initial=0)
     assert np.abs(scores - exact[positions]).max(initial=0) <= near
@@ -195,7 +197,7 @@ def test_each_part_alone_is_what_it_is_by_its_definition(
     mix = mix_of(many, chosen)
     for terms in ([0], [3, 14, 3], [40, 1, 25], [*range(9)], [*range(20, 37)]):
         exact = exact_scores(many, terms, chosen)
-        positions, scores = many.expanding.best(terms, 20, mix)
+        positions, scores, _ = best(many.expanding, terms, 20, mix)
         assert len(positions) == 20
         assert np.abs(scores - exact[positions]).max() <= tolerance * np.abs(exact).max()
 
@@ -207,7 +209,7 @@ def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, 
     mix = mix_of(many, chosen)
     row = many.bm25.query_row(np.array([3]), np.ones(1, np.float32))
     exact = exact_scores(many, [3], chosen)
-    positions, scores = many.expanding.best([3], 100, mix)
+    positions, scores, _ = best(many.expanding, [3], 100, mix)
     assert len(np.setdiff1d(positions, top_z(row, mix.best)[0])) > 20
     assert np.abs(scores - exact[positions]).max() <= 3e-3 * exact.max()
 
@@ -217,11 +219,52 @@ def test_a_latent_part_that_no_seed_has_counts_as_it_is():
     snapshot = cut_world(random_documents(31, 12, 0), neighbours=1, dimensions=1)
     chosen = SearchSettings(alpha=0.001, z=1, coverage=0.0, latent=0.2)
     latent = snapshot.latent.cosines(np.zeros(1, np.int64), np.ones(1, np.float32))
-    positions, scores = snapshot.expanding.best([0], 31, mix_of(snapshot, chosen))
+    positions, scores, _ = best(snapshot.expanding, [0], 31, mix_of(snapshot, chosen))
     assert latent[positions[0]] <= 0 < latent.max()
     exact = exact_scores(snapshot, [0], chosen)
     assert positions.tolist() == top_z(exact, 31)[0].tolist()
     assert scores == pytest.approx(exact[positions], rel=1e-3)
+
+
+@settings(max_examples=60)
+@given(options=worlds, calls=st.lists(asked, min_size=1, max_size=6), seed=st.integers(0, 9))
+def test_a_mask_of_few_documents_leaves_what_the_whole_ranking_says_of_them(options, calls, seed):
+    """Each is looked at in full, and what the others are worth does not enter."""
+    snapshot = world_of(options)
+    engine = new_engine(snapshot)
+    for number, (terms, k, chosen) in enumerate(calls):
+        terms, mix = known(snapshot, terms), mix_of(snapshot, chosen)
+        share = np.random.default_rng(seed + number).random(len(snapshot))
+        for allowed in (share < 0.1, share < 0.6, share < 2):
+            whole = best(engine, terms, len(snapshot), mix)
+            found = best(engine, terms, k, mix, Mask(allowed))
+            if whole is None:
+                assert found is None
+                continue
+            left = allowed[whole.positions]
+            assert np.array_equal(found.positions, whole.positions[left][:k])
+            assert np.array_equal(found.scores, whole.scores[left][:k])
+            assert left_over(engine) == []
+
+
+def test_within_a_large_mask_the_ranking_is_that_of_the_whole(monkeypatch, many):
+    """Scores to the bit where all parts are computed; hardly a document is missed."""
+    rng = np.random.default_rng(0)
+    mix = mix_of(many, SearchSettings())
+    allowed = rng.random(len(many)) < 0.5
+    everything = Mask(np.ones(len(many), np.bool_))
+    few_by_row = []
+    for _ in range(40):
+        terms = rng.integers(0, 60, 3).tolist()
+        exact = exact_scores(many, terms, SearchSettings()) * allowed
+        monkeypatch.setattr("klsa_search.search.engine.expanding.FEW", 0)
+        found = best(many.expanding, terms, 10, mix, Mask(allowed))
+        assert same(
+            best(many.expanding, terms, 10, mix, everything), best(many.expanding, terms, 10, mix)
+        )
+        assert allowed[found.positions].all()
+        few_by_row.append(len(set(found.positions) & set(top_z(exact, 10)[0])))
+    assert np.mean(few_by_row) > 9
 
 
 def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
@@ -236,9 +279,9 @@ def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
             alpha=1.0, z=z, sharpness=1.0, coverage=0.0, latent=0.0, unit_length=False
         )
         mix = mix_of(snapshot, chosen)
-        answer = snapshot.expanding.best([0], 10, mix)
+        answer = best(snapshot.expanding, [0], 10, mix)
         assert (answer is not None) == taken
-        assert (snapshot.expanding.best_of_many([[0]], 10, mix) == [None]) != taken
+        assert (snapshot.expanding.top([[0], [0]], 10, mix) == [None, None]) != taken
         if answer is not None:
             exact = exact_scores(snapshot, [0], chosen)
             assert answer[1] == pytest.approx(exact[answer[0]], rel=0.05)
@@ -251,9 +294,9 @@ def test_threads_answer_as_one_does(many):
         (rng.integers(-1, 60, 4).tolist(), int(rng.choice([1, 10, 500])), mixes[number % 6])
         for number in range(150)
     ]
-    expected = [many.expanding.best(*call) for call in calls]
+    expected = [best(many.expanding, *call) for call in calls]
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda call: many.expanding.best(*call), calls))
+        answers = list(pool.map(lambda call: best(many.expanding, *call), calls))
     assert all(map(same, answers, expected))
 
 
@@ -269,9 +312,9 @@ def test_arrays_of_other_types_are_read_for_what_they_hold(many):
     plain, changed = cut_world(documents), cut_world(documents, around=other)
     chosen = SearchSettings()
     for terms in ([0], [3, 14], [*range(9)]):
-        answer = changed.expanding.best(terms, 20, mix_of(changed, chosen))
-        assert same(answer, plain.expanding.best(terms, 20, mix_of(plain, chosen)))
-        assert same(changed.engine.best(terms, 20), plain.engine.best(terms, 20))
+        answer = best(changed.expanding, terms, 20, mix_of(changed, chosen))
+        assert same(answer, best(plain.expanding, terms, 20, mix_of(plain, chosen)))
+        assert same(best(changed.engine, terms, 20), best(plain.engine, terms, 20))
 
 
 def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):
@@ -281,7 +324,7 @@ def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):
     chosen = SearchSettings(coverage=0.0)
     exact = exact_scores(snapshot, [1, 4], chosen)
     for k in (1, 2, 3, 4, 5, 17, 60):
-        positions, scores = snapshot.expanding.best([1, 4], k, mix_of(snapshot, chosen))
+        positions, scores, _ = best(snapshot.expanding, [1, 4], k, mix_of(snapshot, chosen))
         order = np.lexsort((positions, -scores))
         assert order.tolist() == list(range(len(positions)))
         assert positions[0] == top_z(exact, 1)[0][0]

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from klsa_search.expansion import top_z
 from klsa_search.kernel import Postings, QueryKernel
-from klsa_search.search.engine import Engine
+from klsa_search.search.engine import Engine, Mask
 from klsa_search.search.engine.record import MAX_TERMS
 from klsa_search.search.query import QueryTerms
 
@@ -38,10 +38,21 @@ def collection(size, terms=12, *, density=0.4, levels=0, seed=0, block_bits=6):
     return kernel, Engine(kernel)
 
 
-def by_row(kernel, terms, k):
+def by_row(kernel, terms, k, allowed=True):
     query = QueryTerms.of(terms)
-    positions, steps = top_z(kernel.steps(query.numbers, query.counts), k)
-    return positions, (steps * kernel.postings.step).astype(np.float32)
+    row = kernel.steps(query.numbers, query.counts) * np.broadcast_to(allowed, kernel.size)
+    positions, steps = top_z(row, k)
+    scores = (steps * kernel.postings.step).astype(np.float32)
+    return positions, scores, np.count_nonzero(row)
+
+
+def best(engine, terms, k, mask=None):
+    """With a total, and the same as without."""
+    (counted,) = engine.top([terms], k, mask, totals=True)
+    (answer,) = engine.top([terms], k, mask)
+    assert same(answer[:2], counted[:2])
+    assert answer.total == 0
+    return counted
 
 
 def same(one, other):
@@ -65,9 +76,31 @@ depths = st.sampled_from([1, 2, 9, 10, 11, 64, 99, 100, 101, 1000, 1001, 10**9])
 def test_the_best_are_those_of_the_plain_row(size, levels, density, seed, bits, asked, k):
     kernel, engine = collection(size, density=density, levels=levels, seed=seed, block_bits=bits)
     expected = by_row(kernel, asked, k)
-    assert same(engine.best(asked, k), expected)
-    (answer,) = engine.best_of_many([asked], k)
-    assert same(answer, expected)
+    assert same(best(engine, asked, k), expected)
+    for answer in engine.top([asked, asked], k, totals=True):
+        assert same(answer, expected)
+
+
+@settings(max_examples=200)
+@given(
+    size=st.sampled_from([1, 2, 63, 64, 65, 129, 500, 2000]),
+    share=st.sampled_from([0.0, 0.01, 0.1, 0.5, 0.99]),
+    levels=st.sampled_from([0, 1, 3]),
+    seed=st.integers(0, 5),
+    bits=st.sampled_from([6, 8, 16]),
+    asked=queries,
+    k=depths,
+)
+def test_within_a_mask_the_best_are_those_of_the_plain_row(
+    size, share, levels, seed, bits, asked, k
+):
+    kernel, engine = collection(size, levels=levels, seed=seed, block_bits=bits)
+    allowed = np.random.default_rng(seed).random(size) < share
+    expected = by_row(kernel, asked, k, allowed)
+    assert same(best(engine, asked, k, Mask(allowed)), expected)
+    for answer in engine.top([asked, asked], k, Mask(allowed), totals=True):
+        assert same(answer, expected)
+    assert same(best(engine, asked, k), by_row(kernel, asked, k))  # the mask is forgotten
 
 
 @pytest.mark.parametrize("k", [1, 10, 50])
@@ -82,7 +115,10 @@ def test_optional_terms_lose_nothing(k):
         kernel = kernel_of(saturations, bits)
         engine = Engine(kernel)
         for asked in ([0, 1, 2, 3, 4, 5], [5, 0, 5], [0, 1], [4, 3, 3]):
-            assert same(engine.best(asked, k), by_row(kernel, asked, k))
+            assert same(best(engine, asked, k), by_row(kernel, asked, k))
+            for allowed in (rng.random(40_000) < 0.5, np.arange(40_000) > 39_000):
+                expected = by_row(kernel, asked, k, allowed)
+                assert same(best(engine, asked, k, Mask(allowed)), expected)
 
 
 @pytest.mark.parametrize("k", [100, 300, 1000])
@@ -92,14 +128,14 @@ def test_a_first_block_unlike_the_others_misleads_nobody(rising, k):
     rng = np.random.default_rng(0)
     saturations = rng.random((2048, 3)) * 0.01 + np.linspace(0.9, 0, 2048)[:, None] ** 2
     kernel = kernel_of(saturations[::-1] if rising else saturations)
-    assert same(Engine(kernel).best([0, 1, 2], k), by_row(kernel, [0, 1, 2], k))
+    assert same(best(Engine(kernel), [0, 1, 2], k), by_row(kernel, [0, 1, 2], k))
 
 
 @pytest.mark.parametrize("size", [40, 60, 5000])
 def test_ties_of_any_number_go_by_position(size):
     engine = Engine(kernel_of(np.full((size, 1), 0.5)))
     for k in (1, 30, size - 1, size, size + 1):
-        positions, scores = engine.best([0], k)
+        positions, scores, _ = best(engine, [0], k)
         assert positions.tolist() == list(range(min(k, size)))
         assert len(set(scores.tolist())) == 1
 
@@ -108,8 +144,8 @@ def test_ties_of_any_number_go_by_position(size):
 def test_a_query_of_any_length_is_scored_as_by_the_row(asked):
     kernel, engine = collection(300)
     expected = by_row(kernel, asked, 10)
-    assert same(engine.best(asked, 10), expected)
-    answers = engine.best_of_many([[0], asked, [1]], 10)
+    assert same(best(engine, asked, 10), expected)
+    answers = engine.top([[0], asked, [1]], 10, totals=True)
     assert same(answers[1], expected)
     assert same(answers[2], by_row(kernel, [1], 10))
 
@@ -118,7 +154,7 @@ def test_more_distinct_terms_than_the_compiled_search_takes():
     kernel, engine = collection(200, terms=MAX_TERMS + 44, density=0.9)
     for count in (MAX_TERMS - 1, MAX_TERMS, MAX_TERMS + 1, MAX_TERMS + 44):
         asked = list(range(count))
-        assert same(engine.best(asked, 20), by_row(kernel, asked, 20))
+        assert same(best(engine, asked, 20), by_row(kernel, asked, 20))
 
 
 def test_answers_do_not_depend_on_threads_or_on_what_was_asked_before():
@@ -127,7 +163,7 @@ def test_answers_do_not_depend_on_threads_or_on_what_was_asked_before():
     asked = [(rng.integers(-1, 12, 4).tolist(), int(k)) for k in rng.integers(1, 400, 200)]
     expected = [by_row(kernel, terms, k) for terms, k in asked]
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda pair: engine.best(*pair), asked))
+        answers = list(pool.map(lambda pair: best(engine, *pair), asked))
     assert all(map(same, answers, expected))
 
 
@@ -136,12 +172,12 @@ def test_a_batch_larger_than_one_call_has_room_for(monkeypatch):
     asked = [[number % 12, (3 * number) % 12] for number in range(25)]
     for room in (1, 30, 70, 10**6):
         monkeypatch.setattr("klsa_search.search.engine.engine.RESULTS", room)
-        answers = engine.best_of_many(asked, 10)
+        answers = engine.top(asked, 10, totals=True)
         assert len(answers) == len(asked)
         assert all(map(same, answers, [by_row(kernel, terms, 10) for terms in asked]))
 
 
 def test_no_query_has_no_answer():
     _, engine = collection(10)
-    assert engine.best_of_many([], 3) == []
-    assert [len(positions) for positions, _ in engine.best_of_many([[], [-1]], 3)] == [0, 0]
+    assert engine.top([], 3) == []
+    assert [len(answer.positions) for answer in engine.top([[], [-1]], 3)] == [0, 0]
