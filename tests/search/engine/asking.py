@@ -1,7 +1,7 @@
 """One query, asked of an engine."""
 
 
-def best(engine, terms, k, *given):
+def top_of(engine, terms, k, *given):
     """What `Engine.top` or `ExpandingEngine.top` answers to it."""
     (answer,) = engine.top([terms], k, *given)
     return answer

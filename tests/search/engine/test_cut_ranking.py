@@ -27,7 +27,7 @@ from tests.search.engine.cut_world import cut_world
 from tests.search.engine.fences import Fences
 from tests.worlds import random_documents
 
-from .asking import best
+from .asking import top_of
 
 PARTS = {
     "expansion": ({"alpha": 1.0, "coverage": 0.0, "latent": 0.0, "sharpness": 1.0}, 5e-3),
@@ -107,8 +107,8 @@ def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, c
     used = new_engine(snapshot)
     for terms, k, chosen in calls:
         terms, mix = known(snapshot, terms), mix_of(snapshot, chosen)
-        answer = best(used, terms, k, mix)
-        assert same(answer, best(new_engine(snapshot), terms, k, mix))
+        answer = top_of(used, terms, k, mix)
+        assert same(answer, top_of(new_engine(snapshot), terms, k, mix))
         assert all(same(answer, each) for each in used.top([terms, terms], k, mix))
         if answer is not None:
             assert left_over(used) == []
@@ -119,8 +119,8 @@ def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, c
 def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
     plain = world_of(options)
     expected = [
-        (best(plain.expanding, known(plain, terms), k, mix_of(plain, chosen)),
-         best(plain.engine, known(plain, terms), k))
+        (top_of(plain.expanding, known(plain, terms), k, mix_of(plain, chosen)),
+         top_of(plain.engine, known(plain, terms), k))
         for terms, k, chosen in calls
     ]  # fmt: skip
     for filling in (0, 1, 0x7F, 0xFF):
@@ -131,8 +131,8 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
             fenced = world_of(options, around=fences.around)
             for (terms, k, chosen), (expanded, lexical) in zip(calls, expected, strict=True):
                 terms, mix = known(fenced, terms), mix_of(fenced, chosen)
-                assert same(best(fenced.expanding, terms, k, mix), expanded)
-                assert same(best(fenced.engine, terms, k), lexical)
+                assert same(top_of(fenced.expanding, terms, k, mix), expanded)
+                assert same(top_of(fenced.engine, terms, k), lexical)
         assert fences.intact()
 
 
@@ -154,7 +154,7 @@ def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(
     """
     snapshot = world_of(options, size=size)
     terms, chosen = known(snapshot, terms), chosen.model_copy(update={"z": z})
-    answer = best(snapshot.expanding, terms, 60, mix_of(snapshot, chosen))
+    answer = top_of(snapshot.expanding, terms, 60, mix_of(snapshot, chosen))
     if answer is None:
         return
     positions, scores, _ = answer
@@ -197,7 +197,7 @@ def test_each_part_alone_is_what_it_is_by_its_definition(
     mix = mix_of(many, chosen)
     for terms in ([0], [3, 14, 3], [40, 1, 25], [*range(9)], [*range(20, 37)]):
         exact = exact_scores(many, terms, chosen)
-        positions, scores, _ = best(many.expanding, terms, 20, mix)
+        positions, scores, _ = top_of(many.expanding, terms, 20, mix)
         assert len(positions) == 20
         assert np.abs(scores - exact[positions]).max() <= tolerance * np.abs(exact).max()
 
@@ -209,7 +209,7 @@ def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, 
     mix = mix_of(many, chosen)
     row = many.bm25.query_row(np.array([3]), np.ones(1, np.float32))
     exact = exact_scores(many, [3], chosen)
-    positions, scores, _ = best(many.expanding, [3], 100, mix)
+    positions, scores, _ = top_of(many.expanding, [3], 100, mix)
     assert len(np.setdiff1d(positions, top_z(row, mix.best)[0])) > 20
     assert np.abs(scores - exact[positions]).max() <= 3e-3 * exact.max()
 
@@ -219,7 +219,7 @@ def test_a_latent_part_that_no_seed_has_counts_as_it_is():
     snapshot = cut_world(random_documents(31, 12, 0), neighbours=1, dimensions=1)
     chosen = SearchSettings(alpha=0.001, z=1, coverage=0.0, latent=0.2)
     latent = snapshot.latent.cosines(np.zeros(1, np.int64), np.ones(1, np.float32))
-    positions, scores, _ = best(snapshot.expanding, [0], 31, mix_of(snapshot, chosen))
+    positions, scores, _ = top_of(snapshot.expanding, [0], 31, mix_of(snapshot, chosen))
     assert latent[positions[0]] <= 0 < latent.max()
     exact = exact_scores(snapshot, [0], chosen)
     assert positions.tolist() == top_z(exact, 31)[0].tolist()
@@ -234,10 +234,10 @@ def test_a_mask_of_few_documents_leaves_what_the_whole_ranking_says_of_them(opti
     engine = new_engine(snapshot)
     for number, (terms, k, chosen) in enumerate(calls):
         terms, mix = known(snapshot, terms), mix_of(snapshot, chosen)
+        whole = top_of(engine, terms, len(snapshot), mix, Mask(np.ones(len(snapshot), np.bool_)))
         share = np.random.default_rng(seed + number).random(len(snapshot))
         for allowed in (share < 0.1, share < 0.6, share < 2):
-            whole = best(engine, terms, len(snapshot), mix)
-            found = best(engine, terms, k, mix, Mask(allowed))
+            found = top_of(engine, terms, k, mix, Mask(allowed))
             if whole is None:
                 assert found is None
                 continue
@@ -258,9 +258,10 @@ def test_within_a_large_mask_the_ranking_is_that_of_the_whole(monkeypatch, many)
         terms = rng.integers(0, 60, 3).tolist()
         exact = exact_scores(many, terms, SearchSettings()) * allowed
         monkeypatch.setattr("klsa_search.search.engine.expanding.FEW", 0)
-        found = best(many.expanding, terms, 10, mix, Mask(allowed))
+        found = top_of(many.expanding, terms, 10, mix, Mask(allowed))
         assert same(
-            best(many.expanding, terms, 10, mix, everything), best(many.expanding, terms, 10, mix)
+            top_of(many.expanding, terms, 10, mix, everything),
+            top_of(many.expanding, terms, 10, mix),
         )
         assert allowed[found.positions].all()
         few_by_row.append(len(set(found.positions) & set(top_z(exact, 10)[0])))
@@ -279,7 +280,7 @@ def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
             alpha=1.0, z=z, sharpness=1.0, coverage=0.0, latent=0.0, unit_length=False
         )
         mix = mix_of(snapshot, chosen)
-        answer = best(snapshot.expanding, [0], 10, mix)
+        answer = top_of(snapshot.expanding, [0], 10, mix)
         assert (answer is not None) == taken
         assert (snapshot.expanding.top([[0], [0]], 10, mix) == [None, None]) != taken
         if answer is not None:
@@ -294,9 +295,9 @@ def test_threads_answer_as_one_does(many):
         (rng.integers(-1, 60, 4).tolist(), int(rng.choice([1, 10, 500])), mixes[number % 6])
         for number in range(150)
     ]
-    expected = [best(many.expanding, *call) for call in calls]
+    expected = [top_of(many.expanding, *call) for call in calls]
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda call: best(many.expanding, *call), calls))
+        answers = list(pool.map(lambda call: top_of(many.expanding, *call), calls))
     assert all(map(same, answers, expected))
 
 
@@ -312,9 +313,9 @@ def test_arrays_of_other_types_are_read_for_what_they_hold(many):
     plain, changed = cut_world(documents), cut_world(documents, around=other)
     chosen = SearchSettings()
     for terms in ([0], [3, 14], [*range(9)]):
-        answer = best(changed.expanding, terms, 20, mix_of(changed, chosen))
-        assert same(answer, best(plain.expanding, terms, 20, mix_of(plain, chosen)))
-        assert same(best(changed.engine, terms, 20), best(plain.engine, terms, 20))
+        answer = top_of(changed.expanding, terms, 20, mix_of(changed, chosen))
+        assert same(answer, top_of(plain.expanding, terms, 20, mix_of(plain, chosen)))
+        assert same(top_of(changed.engine, terms, 20), top_of(plain.engine, terms, 20))
 
 
 def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):
@@ -324,7 +325,7 @@ def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):
     chosen = SearchSettings(coverage=0.0)
     exact = exact_scores(snapshot, [1, 4], chosen)
     for k in (1, 2, 3, 4, 5, 17, 60):
-        positions, scores, _ = best(snapshot.expanding, [1, 4], k, mix_of(snapshot, chosen))
+        positions, scores, _ = top_of(snapshot.expanding, [1, 4], k, mix_of(snapshot, chosen))
         order = np.lexsort((positions, -scores))
         assert order.tolist() == list(range(len(positions)))
         assert positions[0] == top_z(exact, 1)[0][0]

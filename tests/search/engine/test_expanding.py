@@ -25,7 +25,7 @@ from klsa_search.search.engine.topk import search, search_many
 from klsa_search.search.rankers.klsa import mix_of
 from tests.worlds import as_if_large, random_documents
 
-from .asking import best
+from .asking import top_of
 
 
 @compiled
@@ -95,7 +95,7 @@ def arrays_of(directories):
 
 def test_every_array_is_found_in_its_place(index):
     engine = index.snapshot.expanding
-    best(engine, [0], 10, mix_of(index.snapshot, index.parameters()))
+    top_of(engine, [0], 10, mix_of(index.snapshot, index.parameters()))
     memory = engine._of_thread.memory
     given = engine._held, memory.room
     found = arrays_of(directory(*given))
@@ -201,7 +201,7 @@ def test_blocks_of_any_size_give_the_same_answers(index, bits):
     for query in QUERIES:
         terms = [snapshot.vocabulary.numbers[term] for term in query.split()]
         for k in (10, 1000):
-            found, values, _ = best(engine, terms, k, mix)
+            found, values, _ = top_of(engine, terms, k, mix)
             positions, scores = index.rank(query, k)
             assert np.array_equal(found, positions)
             assert np.array_equal(values, scores)

@@ -1,0 +1,73 @@
+"""Masks: documents that may be answered, for every ranker; and what `total` counts."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from klsa_search.errors import QueryError
+from klsa_search.indexing import build
+from klsa_search.search import Index
+from tests.worlds import random_documents
+
+QUERIES = ["t03 t07", "t11", "t01 t02 t05 nothing", "", "nothing"]
+RANKERS = [
+    {},
+    {"ranker": "bm25"},
+    {"ranker": "lsi"},
+    {"exact": True},
+    {"alpha": 0.0},
+    {"spectral": "exponential"},
+]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory) -> Index:
+    texts = random_documents(300, 40)
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with closing(build(documents, name="masks", home=tmp_path_factory.mktemp("masks"))) as index:
+        yield index
+
+
+@pytest.fixture(params=[0.02, 0.5])
+def mask(request, index):
+    return np.random.default_rng(7).random(len(index)) < request.param
+
+
+@pytest.mark.parametrize("ranker", RANKERS, ids=str)
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_may_be_answered_scores_as_ever(index, mask, ranker, query):
+    scores = index.scores(query, **ranker) * mask
+    positions, values = index.rank(query, len(index), mask=mask, **ranker)
+    assert mask[positions].all()
+    assert values == pytest.approx(scores[positions])
+    assert len(positions) == np.count_nonzero(scores > 0)
+    together = index.rank_many([query, query], len(index), mask=mask, **ranker)
+    for other, same in together:
+        assert np.array_equal(other, positions)
+        assert np.array_equal(same, values)
+
+
+@pytest.mark.parametrize("ranker", RANKERS, ids=str)
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_total_counts_what_holds_a_term_for_every_ranker(index, mask, ranker, query):
+    holding = index.scores(query, ranker="bm25") > 0
+    assert index.search(query, 1, **ranker).total == np.count_nonzero(holding)
+    assert index.search(query, 1, mask=mask, **ranker).total == np.count_nonzero(holding & mask)
+    (found,) = index.search_many([query], len(index), mask=mask, **ranker)
+    assert found.total == max(np.count_nonzero(holding & mask), len(found.hits))
+
+
+def test_a_mask_of_nothing_has_no_answer(index):
+    nothing = np.zeros(len(index), np.bool_)
+    for ranker in RANKERS:
+        assert not len(index.rank("t03", mask=nothing, **ranker)[0])
+        assert index.search("t03", mask=nothing, **ranker).total == 0
+
+
+@pytest.mark.parametrize("mask", [np.ones(3, np.bool_), np.ones(300), np.ones((300, 1), np.bool_)])
+def test_what_is_no_mask_is_refused(index, mask):
+    with pytest.raises(QueryError, match="a bool for each of the 300 documents"):
+        index.rank("t03", mask=mask)
