@@ -54,7 +54,6 @@ def weigh(
     )
     arrays: dict[str, npt.NDArray[Any]] = {
         "postings_tfidf": Postings.of(tfidf.query_impacts(counts)).weights,
-        **sparse_arrays("forward", counts.matrix),
         **sparse_arrays("features", kernel.features),
         "features_scales": kernel.scales.astype(np.float32),
         "features_mean": kernel.mean.astype(np.float32),

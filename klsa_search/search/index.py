@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
@@ -19,12 +18,12 @@ from klsa_search.expansion import top_z
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.engine import ExpandingEngine, Mix
 from klsa_search.search.parameters import Parameters, whole_number
-from klsa_search.search.query import QueryTerms, TermNumbers, counts_of_texts
+from klsa_search.search.passages import Passages
+from klsa_search.search.query import QueryTerms, TermNumbers
 from klsa_search.search.rankers import RANKERS, USES
 from klsa_search.search.rankers.klsa import mix_of
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import Snapshot, open_snapshot
-from klsa_search.search.snippet import snippet
 from klsa_search.store import DocumentReader, read_manifest
 from klsa_search.store.generations import check_sizes
 
@@ -47,9 +46,12 @@ class Index:
         self._defaults = SearchSettings(
             **{name: getattr(self.settings, name) for name in SearchSettings.model_fields}
         )
-        self._snapshot = open_snapshot(generation, self.settings, self._analysed)
+        self._snapshot = open_snapshot(generation, self.settings)
         self._numbers = TermNumbers(self.analyzer, self._snapshot.vocabulary)
         self._documents = DocumentReader(generation)
+        self._passages = Passages(
+            self._documents, self._snapshot.forward, self.analyzer, self._snapshot.vocabulary
+        )
         self._parameters = Parameters(self.name, self._defaults, self._snapshot)
 
     def __len__(self) -> int:
@@ -130,20 +132,7 @@ class Index:
             scores = self._scores(query, chosen, used)
             positions, values = top_z(scores, k)
             total = int(np.count_nonzero(scores > 0))
-        terms = set(self.analyzer.terms(query))
-        hits = tuple(
-            Hit(
-                rank=rank,
-                id=document.id,
-                score=float(score),
-                title=document.title,
-                snippet=snippet(document.text, terms, self.analyzer),
-                metadata=document.metadata,
-            )
-            for rank, (document, score) in enumerate(
-                zip(self._documents.at(positions), values, strict=True), start=1
-            )
-        )
+        hits = self.hits(positions, values, set(self.analyzer.terms(query)))
         known = {**chosen.model_dump(), "dimensions": used}
         return Results(
             query=query,
@@ -151,6 +140,33 @@ class Index:
             total=total,
             ranker=chosen.ranker,
             parameters={name: known[name] for name in USES[chosen.ranker]},
+        )
+
+    def hits(
+        self,
+        positions: Positions,
+        scores: Scores,
+        terms: Collection[str],
+        weights: Mapping[str, float] | None = None,
+    ) -> tuple[Hit, ...]:
+        """Hits of ranked documents, in their order, with the passages that show some terms best.
+
+        terms, weights  as `snippet` takes them
+        """
+        records = self._documents.records(positions)
+        passages = self._passages.of(positions, terms, weights=weights)
+        return tuple(
+            Hit(
+                rank=rank,
+                id=record.id,
+                score=float(score),
+                title=record.title,
+                snippet=passage,
+                metadata=record.metadata,
+            )
+            for rank, (record, passage, score) in enumerate(
+                zip(records, passages, scores, strict=True), start=1
+            )
         )
 
     def search_many(
@@ -199,6 +215,8 @@ class Index:
         for ranker in ("bm25", self._defaults.ranker):
             self.rank("", ranker=ranker)
             self.rank_many([""], ranker=ranker)
+        first = np.zeros(min(len(self), 1), np.int64)
+        self.hits(first, np.zeros(len(first), np.float32), ())
 
     def close(self) -> None:
         """Close the document store; the index is of no use afterwards."""
@@ -242,9 +260,3 @@ class Index:
     @cached_property
     def _own_mix(self) -> Mix:
         return mix_of(self._snapshot, self._defaults)
-
-    def _analysed(self, positions: Positions) -> sparse.csr_array:
-        """f(t,d) of some documents, from their text: (n, V)."""
-        documents = self._documents.at(positions)
-        texts = ((document.title, document.text) for document in documents)
-        return counts_of_texts(texts, self.analyzer, self._snapshot.vocabulary)

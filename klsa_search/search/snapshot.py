@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from klsa_search.kernel.bounds import bounds_of_arrays
 from klsa_search.search.engine import Engine, ExpandingEngine
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
+from klsa_search.store.forward import Forward
 from klsa_search.store.sparse import open_sparse
 
 
@@ -37,7 +37,7 @@ class Snapshot:
     expansion_key    what D was made with: spectral function, γ and head
     cut              D cut to the strongest entries of its rows, if it is
     neighbour_count  documents that count as near
-    analysed         counts of the terms of some documents, from their text: (n, V) sparse
+    forward          the terms of each document in their order
     """
 
     generation: Path
@@ -51,7 +51,7 @@ class Snapshot:
     expansion_key: tuple[str, float, int]
     cut: CutExpansion | None
     neighbour_count: int
-    analysed: Callable[[Positions], sparse.csr_array]
+    forward: Forward
 
     def __len__(self) -> int:
         """N, the number of documents."""
@@ -116,13 +116,9 @@ class Snapshot:
         """Their eigenvalues: (k,)."""
         return open_array(self.generation, "lsi_eigenvalues")
 
-    @cached_property
-    def _forward(self) -> sparse.csr_array:
-        return open_sparse(self.generation, "forward", len(self.vocabulary))
-
     def counts_of(self, documents: Positions) -> sparse.csr_array:
-        """f(t,d) of some documents: (n, V) sparse; from their text where D is cut."""
-        return self._forward[documents] if self.cut is None else self.analysed(documents)
+        """f(t,d) of some documents: (n, V) sparse."""
+        return self.forward.counts(documents)
 
     def lsi_lengths(self, dimensions: int) -> Scores:
         """Lengths of the documents on the first dimensions of LSI: (N,); of all, computed once."""
@@ -166,9 +162,7 @@ class Snapshot:
         return factors
 
 
-def open_snapshot(
-    generation: Path, settings: Settings, analysed: Callable[[Positions], sparse.csr_array]
-) -> Snapshot:
+def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
     """Map the arrays of a generation; `settings` are those it was built with.
 
     Cost O(V) for the vocabulary; the rest is read on use.
@@ -201,7 +195,7 @@ def open_snapshot(
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         cut=cut,
         neighbour_count=settings.neighbours,
-        analysed=analysed,
+        forward=Forward(generation),
     )
     if cut is None:
         # Mapped now, so that who holds an index that is deleted goes on getting answers.

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from klsa_search.config import Settings
 from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 MANIFEST = "manifest.json"
 
 

@@ -66,7 +66,7 @@ from klsa_search import build
 from klsa_search.progress import PHASES
 from klsa_search.search.rankers import RANKERS
 index = build(json.load(open(sys.argv[1])), name="a", home=sys.argv[2], dimensions=60)
-sums = {n: e.sha256 for n, e in index.manifest.files.items() if n != "documents.db"}
+sums = {name: entry.sha256 for name, entry in index.manifest.files.items()}
 queries = ("t03 t05", "t11", "t00 t29")
 ranking = [index.rank(q, 40, ranker=r)[0].tolist() for r in RANKERS for q in queries]
 print(json.dumps([index.manifest.fingerprint, sums, ranking]))
@@ -176,7 +176,17 @@ def test_a_document_store_that_is_no_database_is_damage(tmp_path):
     index.close()
     path.write_bytes(b"\xff" * path.stat().st_size)
     with pytest.raises(IndexDamaged, match=r"documents\.db cannot be read"):
-        open_index(tmp_path / "a").search("t03")
+        open_index(tmp_path / "a").document("3")
+
+
+def test_records_that_are_none_are_damage(tmp_path):
+    path = build(RECORDS, name="a", home=tmp_path).path / "documents.npy"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:128] + b"\xff" * (len(whole) - 128))
+    index = open_index(tmp_path / "a")
+    assert len(index.rank("t03")[0])
+    with pytest.raises(IndexDamaged, match=r"documents\.npy cannot be read"):
+        index.search("t03")
 
 
 def test_terms_that_are_no_text_are_damage(tmp_path):

@@ -1,7 +1,8 @@
-"""documents.db gives back what went in."""
+"""The documents come back as they went in, and what is damaged is named."""
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klsa_search.collection.model import Document
-from klsa_search.errors import DocumentNotFound
+from klsa_search.errors import DocumentNotFound, IndexDamaged
 from klsa_search.store import DocumentReader, DocumentWriter
+from klsa_search.store.documents import text_at
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 metadata = st.dictionaries(
@@ -58,3 +60,57 @@ def test_threads_may_share_a_reader(tmp_path):
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda number: reader.ids([number]), list(range(100)) * 5))
     assert found == [[str(number)] for number in list(range(100)) * 5]
+
+
+def test_a_record_is_the_document_without_its_text(tmp_path):
+    documents = [Document(id="a", title="Ä", text="wing"), Document(id="b", metadata={"year": 1})]
+    reader = stored(tmp_path, documents)
+    assert [record[:3] for record in reader.records([1, 0])] == [
+        ("b", "", {"year": 1}),
+        ("a", "Ä", {}),
+    ]
+    assert [reader.text(position) for position in (0, 1)] == ["wing", ""]
+    for position, document in enumerate(documents):
+        begin, end = text_at(reader.content, reader.starts, position)
+        assert bytes(reader.content[begin:end]).decode() == document.text
+
+
+def test_a_position_beyond_the_last_is_no_document(tmp_path):
+    reader = stored(tmp_path, [Document(id="a")])
+    with pytest.raises(IndexError):
+        reader.at([1])
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(changes=st.lists(st.tuples(st.integers(0, 79), st.integers(0, 255)), max_size=4))
+def test_a_damaged_record_is_named_or_read(tmp_path, changes):
+    """Whatever its bytes are: nothing outside of the file is looked at."""
+    written = [Document(id=str(n), title="wing", text="flow", metadata={"n": n}) for n in range(3)]
+    folder = tmp_path / "store"
+    if not folder.exists():
+        folder.mkdir()
+        stored(folder, written).close()
+    reader = DocumentReader(folder)
+    content = reader.content.copy()
+    for place, value in changes:
+        content[place] = value
+    damaged = DocumentReader(folder)
+    damaged.content, damaged._bytes = content, content.data
+    for position in range(3):
+        begin, end = text_at(content, damaged.starts, position)
+        with contextlib.suppress(IndexDamaged):
+            damaged.at([position])
+        assert 0 <= begin <= end <= len(content)
+
+
+@pytest.mark.parametrize("begin", [-5, -(2**62), 2**62, 10**9])
+def test_a_place_outside_of_the_records_is_damage(tmp_path, begin):
+    reader = stored(tmp_path, [Document(id="a", text="wing"), Document(id="b")])
+    starts = reader.starts.copy()
+    starts[1] = begin
+    reader.starts, reader._starts = starts, starts.data
+    with pytest.raises(IndexDamaged, match=r"documents\.npy cannot be read"):
+        reader.at([1])
+    assert text_at(reader.content, starts, 1) == (0, 0)

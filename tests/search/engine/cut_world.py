@@ -52,7 +52,7 @@ def cut_world(
         expansion_key=("gvsm", 0.3, 0),
         cut=_each(cut, around),
         neighbour_count=neighbours,
-        analysed=lambda positions: counts.matrix[positions],
+        forward=None,  # the default ranking reads none
     )
 
 
