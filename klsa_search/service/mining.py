@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body, Depends
 
 from klsa_search.mining import classify, classify_texts, related, similar
 from klsa_search.service.answers import (
@@ -17,6 +17,7 @@ from klsa_search.service.answers import (
     SimilarAnswer,
 )
 from klsa_search.service.failures import documented
+from klsa_search.service.querying import described, of_query
 from klsa_search.service.requests import ClassifyBody, RelatedRequest, SimilarRequest
 from klsa_search.service.serving import Served
 
@@ -27,11 +28,12 @@ router = APIRouter()
     "/indexes/{name}/documents/{id:whole}/similar",
     summary="More like this",
     responses=documented(404, 422, 500, 503),
+    openapi_extra=described(SimilarRequest),
 )
 def similar_documents(
     name: str,
     id: str,  # noqa: A002 - the name callers see
-    asked: Annotated[SimilarRequest, Query()],
+    asked: Annotated[SimilarRequest, Depends(of_query(SimilarRequest))],
     catalog: Served,
 ) -> SimilarAnswer:
     """The documents most like one, best first; scores are relative to the document's own."""
@@ -52,9 +54,13 @@ def similar_documents(
     "/indexes/{name}/terms/{term:whole}/related",
     summary="Related terms",
     responses=documented(404, 422, 500, 503),
+    openapi_extra=described(RelatedRequest),
 )
 def related_terms(
-    name: str, term: str, asked: Annotated[RelatedRequest, Query()], catalog: Served
+    name: str,
+    term: str,
+    asked: Annotated[RelatedRequest, Depends(of_query(RelatedRequest))],
+    catalog: Served,
 ) -> RelatedAnswer:
     """The collection's own thesaurus: the terms nearest to a word, or to several together."""
     with catalog.use(name) as index:

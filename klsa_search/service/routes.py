@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Request, Response
 
 from klsa_search.errors import IndexNotFound
 from klsa_search.service.answers import (
@@ -21,9 +21,11 @@ from klsa_search.service.answers import (
     Links,
     SearchAnswer,
     Welcome,
+    search_answer,
 )
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.failures import documented
+from klsa_search.service.querying import described, of_query
 from klsa_search.service.requests import DocumentRequest, SearchBody, SearchRequest
 from klsa_search.service.serving import Served
 
@@ -37,31 +39,48 @@ def welcome(request: Request) -> Welcome:
     return Welcome(name=request.app.title, version=request.app.version, links=links)
 
 
-@router.get("/search", summary="Search", responses=documented(404, 422, 500, 503))
-def search(asked: Annotated[SearchRequest, Query()], catalog: Served) -> SearchAnswer:
+@router.get(
+    "/search",
+    summary="Search",
+    response_model=SearchAnswer,
+    responses=documented(404, 422, 500, 503),
+    openapi_extra=described(SearchRequest),
+)
+def search(
+    asked: Annotated[SearchRequest, Depends(of_query(SearchRequest))], catalog: Served
+) -> Response:
     """Rank the documents of an index for a query. An empty one, or unknown words, find nothing."""
     return _search(asked, catalog)
 
 
-@router.post("/search", summary="Search", responses=documented(400, 404, 413, 422, 500, 503))
-def search_body(asked: Annotated[SearchBody, Body()], catalog: Served) -> SearchAnswer:
+@router.post(
+    "/search",
+    summary="Search",
+    response_model=SearchAnswer,
+    responses=documented(400, 404, 413, 422, 500, 503),
+)
+def search_body(asked: Annotated[SearchBody, Body()], catalog: Served) -> Response:
     """The same as GET /search, with the parameters as one JSON object."""
     return _search(asked, catalog)
 
 
-def _search(asked: SearchRequest, catalog: Catalog) -> SearchAnswer:
+def _search(asked: SearchRequest, catalog: Catalog) -> Response:
     with catalog.use(asked.index) as index:
         begin = time.perf_counter()
         results = index.search(asked.q, asked.k, **asked.parameters())
-        return SearchAnswer.of(results, index, 1000 * (time.perf_counter() - begin))
+        answer = search_answer(results, index, 1000 * (time.perf_counter() - begin))
+    return Response(answer, media_type="application/json")
 
 
 @router.get(
-    "/documents/{id:whole}", summary="One document", responses=documented(404, 422, 500, 503)
+    "/documents/{id:whole}",
+    summary="One document",
+    responses=documented(404, 422, 500, 503),
+    openapi_extra=described(DocumentRequest),
 )
 def document(
     id: str,  # noqa: A002 - the name callers see
-    asked: Annotated[DocumentRequest, Query()],
+    asked: Annotated[DocumentRequest, Depends(of_query(DocumentRequest))],
     catalog: Served,
 ) -> DocumentAnswer:
     """One document, whole. In the path, percent-encode what the id has of ? # % and the like."""
