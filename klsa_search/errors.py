@@ -11,6 +11,8 @@ KlsaError
 │   ├── IndexDamaged
 │   └── FormatUnsupported
 ├── QueryError            a search parameter outside its limits
+├── ServiceBusy           a request that the service has no room for now
+├── RequestTimedOut       a request that took longer than the service may
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
 └── MissingExtra          a feature whose optional packages are not installed
 """
@@ -90,6 +92,22 @@ class QueryError(KlsaError):
     """A search parameter outside its limits."""
 
     code = "bad_query"
+
+
+class ServiceBusy(KlsaError):
+    """A request that the service has no room for now; `leaving` if it will have none any more."""
+
+    code = "busy"
+
+    def __init__(self, message: str, *, leaving: bool = False) -> None:
+        super().__init__(message)
+        self.leaving = leaving
+
+
+class RequestTimedOut(KlsaError):
+    """A request that took longer than the service may."""
+
+    code = "timed_out"
 
 
 class ArgumentError(KlsaError, ValueError):

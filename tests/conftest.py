@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 
 
-def _compiled_code() -> Path:
-    """A folder for compiled code that a change of any source leaves behind.
-
-    numba itself looks at the file of a function and not at what the function calls.
-    """
-    digest = hashlib.sha256()
-    for source in sorted((ROOT / "klsa_search").rglob("*.py")):
-        text = source.read_bytes()
-        if b"numba" in text or b"compiled" in text:
-            digest.update(text)
-    return ROOT / ".pytest_cache" / f"compiled-{digest.hexdigest()[:16]}"
-
-
 # Before anything imports numba, which reads it once; workers and subprocesses inherit it.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_compiled_code()))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"))
+# What is kept in the cache folder of whoever runs the tests stays as it is.
+os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "user")
+
+# How long an example takes says how busy the machine is. Each run tries others; one that fails is
+# printed so that it can be tried again.
+settings.register_profile(
+    "klsa", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("klsa")
+
+
+@pytest.fixture
+def refusing_port() -> Iterator[int]:
+    """A port that refuses connections, and stays taken so that nothing else begins to listen."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 @pytest.fixture(scope="session")

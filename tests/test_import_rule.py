@@ -13,6 +13,8 @@ FLOORS = {
     "config": 0,
     "arrays": 0,
     "compiled": 0,
+    "forks": 0,
+    "lazily": 0,
     "processors": 0,
     "progress": 0,
     "selection": 0,

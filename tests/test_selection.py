@@ -20,7 +20,7 @@ scores = st.integers(1, 400).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scores=scores, data=st.data())
 def test_the_largest_come_to_the_front_and_the_kth_is_last_of_them(scores, data):
     keys = keys_of(scores)
@@ -31,7 +31,7 @@ def test_the_largest_come_to_the_front_and_the_kth_is_last_of_them(scores, data)
     assert keys[k - 1] == expected[-1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scores=scores)
 def test_keys_are_sorted_by_score_and_then_by_position(scores):
     keys = keys_of(scores)

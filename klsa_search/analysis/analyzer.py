@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeVar
@@ -13,6 +12,7 @@ from klsa_search.analysis.languages import algorithm, stop_list
 from klsa_search.analysis.normalform import IGNORED, Alignment, fold_accents, nfkc
 from klsa_search.analysis.segmentation import Span, spans, words
 from klsa_search.config import AnalysisSettings
+from klsa_search.forks import lock_free_in_children
 
 T = TypeVar("T")
 
@@ -132,7 +132,7 @@ class _TermOf(dict[str, str]):
         # One buffer inside: two threads must not stem at once. Its own cache would be a second.
         stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._stem: Callable[[str], str] | None = stemmer.stemWord if stemmer else None
-        self._lock = threading.Lock()
+        self._lock = lock_free_in_children()
 
     def __missing__(self, word: str) -> str:
         term = self.found(word)

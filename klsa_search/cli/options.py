@@ -25,7 +25,7 @@ home_option = click.option(
     type=FOLDER,
     default=Path("index"),
     show_default=True,
-    help="Folder of the indexes.",
+    help="Folder of the indexes, apart from the folders they are made of.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
 json_file_option = click.option(
@@ -58,7 +58,7 @@ memory_option = click.option(
 
 
 def source_options(function: F) -> F:
-    """Decorate a command that reads a SOURCE with --format and --on-error."""
+    """Decorate a command that reads a SOURCE with --format, --on-error and --follow-links."""
     on_error = click.option(
         "--on-error",
         type=click.Choice(["stop", "skip"]),
@@ -72,11 +72,19 @@ def source_options(function: F) -> F:
         metavar="NAME",
         help="Format of SOURCE.  [default: its own]",
     )
-    return kind(on_error(function))
+    links = click.option(
+        "--follow-links",
+        is_flag=True,
+        help="Also read what links in a SOURCE folder lead to.",
+    )
+    return kind(on_error(links(function)))
 
 
 class FigurePath(click.Path):
-    """Type of an option that names a picture to draw; another ending is wrong usage."""
+    """Type of an option that names a picture to draw; another ending is wrong usage.
+
+    MissingExtra, before any work, where nothing can be drawn.
+    """
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False)
@@ -85,11 +93,12 @@ class FigurePath(click.Path):
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> Any:
         """Turn what was typed into a Path."""
-        from klsa_search.evaluation.drawing import FORMATS
+        from klsa_search.evaluation.drawing import FORMATS, require_matplotlib
 
         path = cast(Path, super().convert(value, parameter, context))
         if path.suffix[1:].lower() not in FORMATS:
             self.fail(f"{path} does not end in one of .{', .'.join(FORMATS)}", parameter)
+        require_matplotlib()
         return path
 
 

@@ -83,7 +83,7 @@ def write_facts(facts: Sequence[tuple[str, str]]) -> None:
     """Write names and values below each other."""
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
-        click.echo(f"{name.ljust(width)}  {value}")
+        click.echo(f"{name.ljust(width)}  {value.translate(_NO_CONTROLS)}")
 
 
 def in_bytes(size: float) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.cli.facts import unread_for_people
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import (
     chosen_settings,
@@ -42,6 +43,7 @@ def plan(
     config: Path | None,
     format_: str | None,
     on_error: str,
+    follow_links: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -58,6 +60,7 @@ def plan(
         memory=memory,
         format=format_,
         on_error=on_error,
+        follow_links=follow_links,
         data=collections_homes(data),
         **settings,
     )
@@ -78,6 +81,7 @@ def _write(found: Plan) -> None:
             ("non-zeros", f"{about}{shape.non_zeros:,}"),
             ("pairs", f"{about}{shape.pair_non_zeros:,}"),
             ("processors", str(found.processes)),
+            *([("not read", unread_for_people(found.unread))] if found.unread.count else []),
         ]
     )
     click.echo()

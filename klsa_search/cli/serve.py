@@ -5,21 +5,29 @@ from __future__ import annotations
 import errno
 import signal
 import socket
-from collections.abc import Sequence
+import sys
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
-import uvicorn
-from fastapi import FastAPI
 
+from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import home_option
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.service import Catalog, create_app
+from klsa_search.service.admission import Admission
+from klsa_search.service.descriptors import raise_limit
+from klsa_search.service.hosts import names_of_this_machine
+from klsa_search.service.server import Server, end
+from klsa_search.store import indexes_in
 
-_PATIENCE = 10
-"""Seconds that requests under way are given at the end."""
+_TURN = 0.0001
+"""Seconds after which a thread at work gives way to another that waits to run Python. The event
+loop waits so long at each of some ten steps of a request, and for each thread: with Python's own
+5 ms it refuses 40 requests a second while two threads compute, and 400 with this.
+"""
 
 _REFUSALS = {
     errno.EADDRINUSE: "it is in use: stop what uses it, or choose another with --port",
@@ -38,34 +46,71 @@ _REFUSALS = {
     show_default=True,
     help="Port to listen on; 0 takes a free one.",
 )
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    metavar="NAME",
+    multiple=True,
+    envvar="KLSA_ALLOWED_HOSTS",
+    show_envvar=True,
+    help="Further name by which the service may be asked for, as a proxy passes it on; * allows "
+    "any. May be repeated.  [default: the names of this machine]",
+)
 @click.version_option(package_name="klsa-search")
 @debug_option
-def serve(home: Path, host: str, port: int) -> None:
+def serve(home: Path, host: str, port: int, allowed_hosts: tuple[str, ...]) -> None:
     """Serve every index of a home over HTTP, until it is stopped (Ctrl-C or SIGTERM).
 
-    Indexes that are built, rebuilt or deleted meanwhile are taken up within a second.
+    Indexes that are built, rebuilt or deleted meanwhile are taken up within a second. Only requests
+    to an address or a name of this machine are answered, and to those allowed.
     """
-    with Catalog(home) as catalog:
-        statuses = catalog.statuses()
-        for status in statuses:
-            if status.failure is not None:
-                click.echo(f"warning: {status.name} is not served: {status.failure}", err=True)
-        names = [status.name for status in statuses if status.index is not None]
-        if not names:
-            raise StoreError(
-                f"there is no index to serve in {home}: build one with "
-                f"klsa-index build python-docs --name python-docs --home {home}"
-            )
+    signal.signal(signal.SIGTERM, _leave)  # a container's first process would not hear it at all
+    raise_limit()
+    names = {host, *allowed_hosts, *names_of_this_machine()}
+    _tell_opening(home)
+    with watch_compiling(_tell_compiling), Catalog(home) as catalog:
+        served = _served(catalog)
         with _listen(host, port) as listener:
-            _announce(names, listener)
-            _run(create_app(catalog), listener)
+            _announce(served, listener)
+            _run(catalog, names, listener)
+
+
+def _tell_opening(home: Path) -> None:
+    count = len(indexes_in(home))
+    if count:
+        click.echo(f"Opening {count} index{'es' if count > 1 else ''} in {home}", err=True)
+
+
+def _tell_compiling(folder: str | None) -> None:
+    where = f"kept in {folder}" if folder else "and again at every start, for no folder can keep it"
+    click.echo(
+        f"Compiling the query engine, once on this machine ({where}): about half a minute", err=True
+    )
+
+
+def _served(catalog: Catalog) -> list[str]:
+    """Name the indexes that can be served, and warn of the others; StoreError if there is none."""
+    statuses = catalog.statuses()
+    for status in statuses:
+        if status.failure is not None:
+            click.echo(f"warning: {status.name} is not served: {status.failure}", err=True)
+    names = [status.name for status in statuses if status.index is not None]
+    if not names:
+        raise StoreError(
+            f"there is no index to serve in {catalog.home}: build one with "
+            f"klsa-index build python-docs --name python-docs --home {catalog.home}"
+        )
+    return names
 
 
 def _listen(host: str, port: int) -> socket.socket:
     """Take the address, so that it is ours before it is announced."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
+        made = socket.create_server(address[:2], family=family, backlog=2048)
+        # The same with TCP as its protocol, where create_server leaves 0. asyncio sets TCP_NODELAY
+        # on TCP alone, and without it an answer on a kept connection waits 45 ms for the client.
+        return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, made.detach())
     except socket.gaierror as failure:
         raise click.BadParameter(
             f"{host!r} cannot be found ({failure.strerror}): give a name or an address of this "
@@ -89,15 +134,22 @@ def _announce(names: Sequence[str], listener: socket.socket) -> None:
     click.echo(f"Try     curl '{address}/search?q=read+a+file&k=3{choice}'")
 
 
-def _run(app: FastAPI, listener: socket.socket) -> None:
-    """Serve until a signal; requests under way are finished first."""
-    # uvicorn repeats the signal when it is done; to be stopped is no failure.
-    signal.signal(signal.SIGINT, _leave)
-    signal.signal(signal.SIGTERM, _leave)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=_PATIENCE
-    )
-    uvicorn.Server(config).run(sockets=[listener])
+def _run(catalog: Catalog, names: Collection[str], listener: socket.socket) -> None:
+    """Serve until a signal."""
+    sys.setswitchinterval(_TURN)
+    admission = Admission()
+
+    def leave(*_: Any) -> NoReturn:
+        catalog.close()
+        if admission.at_work or catalog.at_work:
+            end(0)
+        raise SystemExit(0)
+
+    # The server repeats the signal when it is done; to be stopped is no failure.
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, leave)
+    app = create_app(catalog, admission=admission, allowed_hosts=names)
+    Server(app, admission).run(sockets=[listener])
 
 
 def _leave(*_: Any) -> NoReturn:

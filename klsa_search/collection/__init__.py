@@ -5,7 +5,15 @@ from klsa_search.collection.datasets import find_dataset
 from klsa_search.collection.fetch import fetch
 from klsa_search.collection.ionosphere import LabelledPoints, read_ionosphere
 from klsa_search.collection.known import COLLECTIONS
-from klsa_search.collection.model import Collection, Document, Judgement, Problems, Query
+from klsa_search.collection.model import (
+    Collection,
+    Document,
+    Judgement,
+    Problems,
+    Query,
+    Unread,
+)
+from klsa_search.collection.opened import OpenedCollection
 from klsa_search.collection.opening import open_collection
 from klsa_search.collection.qrels import read_qrels
 from klsa_search.collection.recognise import FORMATS
@@ -19,9 +27,11 @@ __all__ = [
     "Document",
     "Judgement",
     "LabelledPoints",
+    "OpenedCollection",
     "Problems",
     "Query",
     "Story",
+    "Unread",
     "fetch",
     "find_dataset",
     "open_collection",

@@ -12,9 +12,9 @@ from klsa_search.collection.recognise import sniff
 from klsa_search.collection.trec import read_topics
 
 
-def queries(folder: Path) -> list[Query]:
+def queries(folder: Path, links: bool = False) -> list[Query]:
     """Return the queries of `queries.jsonl`, else of all `topics*` files; empty without any."""
-    files = listing(folder)
+    files = listing(folder, links)
     for file in files:
         if plain_name(file) == "queries.jsonl":
             return jsonl.queries(file)
@@ -26,17 +26,17 @@ def queries(folder: Path) -> list[Query]:
     ]
 
 
-def judgements(folder: Path) -> list[Judgement]:
+def judgements(folder: Path, links: bool = False) -> list[Judgement]:
     """Return the judgements of one split of `qrels/`, else of all `qrels*` files; or none.
 
     The split is `test.tsv`, as results on BEIR are reported, or the first by name.
     """
     inner = folder / "qrels"
-    if inner.is_dir():
-        splits = [file for file in listing(inner) if plain_name(file).endswith(".tsv")]
+    if inner.is_dir() and (links or not inner.is_symlink()):
+        splits = [file for file in listing(inner, links) if plain_name(file).endswith(".tsv")]
         splits.sort(key=lambda file: plain_name(file) != "test.tsv")
         return read_qrels(splits[0]) if splits else []
-    files = [file for file in listing(folder) if plain_name(file).startswith("qrels")]
+    files = [file for file in listing(folder, links) if plain_name(file).startswith("qrels")]
     return unique((line for file in files for line in read_qrels(file)), folder)
 
 

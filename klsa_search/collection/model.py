@@ -55,6 +55,33 @@ class Problems:
             self.reasons.append(reason)
 
 
+@dataclass(slots=True)
+class Unread:
+    """Files of a folder that hold no document of its collection; hidden ones do not count.
+
+    kinds  how many there are of each: a suffix, "without suffix", "linked" (and not followed),
+           "special" (neither file nor folder, nor a link to one)
+    first  of each kind the first, as a path below the folder
+    """
+
+    kinds: dict[str, int] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Files in all."""
+        return sum(self.kinds.values())
+
+    def add(self, kind: str, path: str) -> None:
+        """Count one more."""
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        self.first.setdefault(kind, path)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, their number included, for programs."""
+        return {"count": self.count, "kinds": self.kinds, "first": self.first}
+
+
 @runtime_checkable
 class Collection(Protocol):
     """A source that has been recognised; nothing is read before it is asked for."""
@@ -87,3 +114,16 @@ class Filed(Protocol):
 
     def files(self) -> Iterable[Path]:
         """Files of the documents, in the order they are read; none for Python objects."""
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """A collection that lies somewhere."""
+
+    @property
+    def root(self) -> Path | None:
+        """The file or folder that is read; None where nothing of the file system is."""
+
+    @property
+    def address(self) -> str | None:
+        """Where it lies, as an absolute path; None where its name tells all there is to tell."""

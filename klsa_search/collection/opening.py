@@ -12,7 +12,8 @@ from typing import Any
 from klsa_search.collection import beside, folder, jsonl, python_docs, smart, table, trec
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.known import COLLECTIONS, PYTHON_DOCS, find, smart_rules
-from klsa_search.collection.model import Collection, Document, Judgement, Problems, Query
+from klsa_search.collection.model import Document, Unread
+from klsa_search.collection.opened import OpenedCollection
 from klsa_search.collection.recognise import (
     FORMATS,
     corpus_file,
@@ -36,44 +37,14 @@ READERS: dict[str, Reader] = {
 }
 
 
-class _Source:
-    """The one `Collection`: a way to stream documents, and queries and judgements if any."""
-
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        on_error: str,
-        documents: Callable[[Intake], Iterator[Document]],
-        queries: Callable[[], list[Query]] = list,
-        judgements: Callable[[], list[Judgement]] = list,
-        files: Callable[[], Iterable[Path]] = tuple,
-    ) -> None:
-        self.name = name
-        self.format = kind
-        self.files = files
-        self.queries = queries
-        self.judgements = judgements
-        self._on_error = on_error
-        self._documents = documents
-        self._intake = Intake(on_error)
-
-    @property
-    def problems(self) -> Problems:
-        return self._intake.problems
-
-    def documents(self) -> Iterator[Document]:
-        self._intake = Intake(self._on_error)
-        return self._intake.admit(self._documents(self._intake))
-
-
 def open_collection(
     source: PathLike | Iterable[Document | Mapping[str, Any]],
     *,
     format: str | None = None,  # noqa: A002 - the word users know, as in --format
     on_error: str = "stop",
     data: PathLike | Iterable[PathLike] | None = None,
-) -> Collection:
+    follow_links: bool = False,
+) -> OpenedCollection:
     """Recognise a source; nothing but the beginnings of files is read before it is asked for.
 
     source    a file or folder; one of `COLLECTIONS`; or documents (or mappings with `id`,
@@ -82,6 +53,9 @@ def open_collection(
     on_error  stop at the first bad record, or skip it and count it in `problems`; queries and
               judgements are always strict
     data      the folder or folders in which named collections are looked for
+    follow_links
+              read what links in a folder lead to, outside of it too; the source may be a link
+              in any case
 
     A plain string that is one of the names means the collection, even beside a file of that
     name: write `./cran` for the folder. Memory: one document, and the set of ids seen.
@@ -99,101 +73,117 @@ def open_collection(
                 f"{', '.join(COLLECTIONS)}, or documents to iterate over",
                 field="source",
             )
-        return _Source("documents", "records", on_error, partial(_records, source))
+        return OpenedCollection("documents", "records", on_error, partial(_records, source))
     if source == PYTHON_DOCS:
         return _python_docs(on_error)
     if source in COLLECTIONS:
-        return _smart(source, find(source, _folders(data)), on_error, source)
+        return _smart(source, find(source, _folders(data)), on_error, target=source, links=True)
     path = Path(source)
     if not path.exists():
         raise CollectionError(
             f"{path}: no such file or folder, nor is it one of {', '.join(COLLECTIONS)}"
         )
-    kind = format or recognise(path)
-    # The name travels into JSON and messages; a path may hold bytes that are not UTF-8.
-    name = os.fsencode(path.resolve().name).decode("utf-8", "replace")
+    kind = format or recognise(path, follow_links)
+    # Both travel into JSON and messages; a path may hold bytes that are not UTF-8.
+    address = os.fsencode(path.resolve()).decode("utf-8", "replace")
+    name = address.rpartition(os.sep)[2]
     if kind == "smart":
-        return _smart(name, path, on_error)
+        return _smart(name, path, on_error, links=follow_links, address=address)
     if kind == "beir":
-        corpus = corpus_file(path) if path.is_dir() else None
+        corpus = corpus_file(path, follow_links) if path.is_dir() else None
         if corpus is None:
             raise CollectionError(f"{path}: not a BEIR folder, there is no corpus.jsonl in it")
         documents = partial(_one_file, jsonl.documents, corpus)
-        files = partial(folder.walk, corpus)
+        files = partial(folder.only, corpus, partial(lies_beside, path), path, follow_links)
     elif kind == "text":
-        documents = partial(folder.documents, path)
-        files = partial(folder.texts, path)
+        documents = partial(folder.documents, path, links=follow_links)
+        files = partial(folder.texts, path, follow_links)
     elif path.is_dir():
-        documents = partial(_many_files, path, kind)
-        files = partial(_files, path, kind)
+        documents = partial(_many_files, path, kind, follow_links)
+        files = partial(_files, path, kind, follow_links)
     else:
         documents = partial(_one_file, READERS[kind], path)
-        files = partial(folder.walk, path)
-    if not path.is_dir():
-        return _Source(name, kind, on_error, documents, files=files)
-    return _Source(
+        files = partial(folder.walk, path, follow_links)
+    within = path.is_dir()
+    return OpenedCollection(
         name,
         kind,
         on_error,
         documents,
-        partial(beside.queries, path),
-        partial(beside.judgements, path),
-        files,
+        queries=partial(beside.queries, path, follow_links) if within else list,
+        judgements=partial(beside.judgements, path, follow_links) if within else list,
+        files=files,
+        root=path,
+        address=address,
     )
 
 
-def _smart(name: str, path: Path, on_error: str, target: str | None = None) -> Collection:
-    file = smart_documents(path) if path.is_dir() else path
+def _smart(
+    name: str,
+    path: Path,
+    on_error: str,
+    *,
+    target: str | None = None,
+    links: bool = False,
+    address: str | None = None,
+) -> OpenedCollection:
+    within = path.is_dir()
+    file = smart_documents(path, links) if within else path
     if file is None:
         raise CollectionError(
             f"{path}: no SMART documents in it (one file with `.all` in its name, that begins "
             "with `.I`); name the file itself"
         )
     rules = smart_rules(file, target)
-    documents = partial(_one_file, partial(smart.documents, rules=rules), file)
-    files = partial(folder.walk, file)
-    if not path.is_dir():
-        return _Source(name, "smart", on_error, documents, files=files)
-    asked, judged = smart_queries(path), smart_judgements(path)
+    asked = smart_queries(path, links) if within else None
+    judged = smart_judgements(path, links) if within else None
     if target and not (asked and judged):
         raise CollectionError(
             f"{path}: the queries or judgements of {target} are missing; "
             f"delete the folder and run `klsa-eval fetch {path.name.lower()}`"
         )
-    return _Source(
+    return OpenedCollection(
         name,
         "smart",
         on_error,
-        documents,
-        partial(smart.queries, asked, rules) if asked else list,
-        partial(smart.judgements, judged, rules) if judged else list,
-        files,
+        partial(_one_file, partial(smart.documents, rules=rules), file),
+        queries=partial(smart.queries, asked, rules) if asked else list,
+        judgements=partial(smart.judgements, judged, rules) if judged else list,
+        files=partial(folder.only, file, lambda other: other in (asked, judged), path, links),
+        root=path,
+        address=address,
     )
 
 
-def _python_docs(on_error: str) -> Collection:
+def _python_docs(on_error: str) -> OpenedCollection:
     root = python_docs.standard_library()
     if not root.is_dir():
         raise CollectionError(
             f"{PYTHON_DOCS}: this Python has no source of its standard library at {root}; "
             "name a file or folder instead"
         )
-    return _Source(PYTHON_DOCS, PYTHON_DOCS, on_error, lambda _: python_docs.documents(root))
+    return OpenedCollection(
+        PYTHON_DOCS, PYTHON_DOCS, on_error, lambda _: python_docs.documents(root), root=root
+    )
 
 
 def _one_file(reader: Reader, path: Path, intake: Intake) -> Iterator[Document]:
     return intake.whole(reader(path, intake))
 
 
-def _many_files(root: Path, kind: str, intake: Intake) -> Iterator[Document]:
-    for path in _files(root, kind):
+def _many_files(root: Path, kind: str, links: bool, intake: Intake) -> Iterator[Document]:
+    for path in _files(root, kind, links):
         yield from intake.whole(READERS[kind](path, intake))
 
 
-def _files(root: Path, kind: str) -> Iterator[Path]:
-    for path in folder.walk(root):
-        if not lies_beside(root, path) and sniff(path) == kind:
+def _files(root: Path, kind: str, links: bool, unread: Unread | None = None) -> Iterator[Path]:
+    for path in folder.walk(root, links, unread):
+        if lies_beside(root, path):
+            continue
+        if sniff(path) == kind:
             yield path
+        else:
+            folder.pass_over(path, root, unread)
 
 
 def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) -> Iterator[Document]:

@@ -34,7 +34,8 @@ def documents(root: Path) -> Iterator[Document]:
     `ast`, never imported; one that does not parse is passed over. Functions inside functions are
     left out. Same interpreter, same documents; one module in memory at a time.
     """
-    for path in walk(root):
+    # Where the system keeps its files elsewhere, the library is a folder of links.
+    for path in walk(root, links=True):
         place = path.relative_to(root)
         if path.suffix == ".py" and OUTSIDE.isdisjoint(place.parts):
             parts = place.with_suffix("").parts

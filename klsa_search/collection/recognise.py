@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 
 from klsa_search.collection.folder import is_text, listing, plain_name, walk
 from klsa_search.collection.lines import head
+from klsa_search.collection.model import Unread
 from klsa_search.collection.table import KNOWN_NAMES
 from klsa_search.errors import CollectionError
 
 FORMATS = ("beir", "csv", "jsonl", "smart", "text", "trec", "tsv")
 """Every format that can be asked for by name."""
 
-SAMPLE = 50  # files of a folder that are looked into
+SAMPLE = 50  # files of a folder that are looked into,
+MOST = 5_000  # and so many as long as none of them is recognised
 SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
 TREC_START = re.compile(r"^[ \t]*<DOC>\s*.*?<DOCNO>", re.IGNORECASE | re.DOTALL | re.MULTILINE)
 JSON_SUFFIXES = (".jsonl", ".ndjson")
@@ -25,7 +26,7 @@ ABOUT = ("changelog", "copying", "licence", "license", "notice", "readme")
 BESIDE = ("qrels", "queries", "topics")
 
 
-def recognise(path: Path) -> str:
+def recognise(path: Path, links: bool = False) -> str:
     """Return the format of a file or folder; CollectionError tells what was seen instead."""
     if not path.is_dir():
         found = sniff(path)
@@ -34,13 +35,16 @@ def recognise(path: Path) -> str:
         raise CollectionError(
             f"{path}: not recognised, {_sight(path)}; name its format: {', '.join(FORMATS)}"
         )
-    if corpus_file(path):
+    if corpus_file(path, links):
         return "beir"
-    if smart_documents(path):
+    if smart_documents(path, links):
         return "smart"
     formats: dict[str, Path] = {}
     texts: dict[bool, Path] = {}
-    for file in islice(walk(path), SAMPLE):
+    unread = Unread()
+    for number, file in enumerate(walk(path, links, unread)):
+        if number >= (SAMPLE if formats or texts else MOST):
+            break
         found = sniff(file) or ("text" if is_text(file) else None)
         aside = lies_beside(path, file) or plain_name(file).startswith(ABOUT)
         if found == "text":
@@ -54,8 +58,13 @@ def recognise(path: Path) -> str:
     if len(formats) == 1:
         return next(iter(formats))
     seen = " and ".join(f"{name} ({file.name})" for name, file in sorted(formats.items()))
+    links_too = (
+        " (links in it are not followed, unless asked for: --follow-links, in Python "
+        "follow_links=True)"
+    )
     raise CollectionError(
-        f"{path}: holds {seen or 'no file that is recognised'}; "
+        f"{path}: holds {seen or 'no file that is recognised'}"
+        f"{links_too if 'linked' in unread.kinds else ''}; "
         f"name the format or the file: {', '.join(FORMATS)}"
     )
 
@@ -84,28 +93,29 @@ def sniff(path: Path) -> str | None:
     return None
 
 
-def corpus_file(folder: Path) -> Path | None:
+def corpus_file(folder: Path, links: bool = False) -> Path | None:
     """Return the documents of a BEIR folder, `corpus.jsonl` or `corpus.jsonl.gz`, if there."""
-    return _named(folder, lambda name: name == "corpus.jsonl")
+    return _named(folder, links, lambda name: name == "corpus.jsonl")
 
 
-def smart_documents(folder: Path) -> Path | None:
+def smart_documents(folder: Path, links: bool = False) -> Path | None:
     """Return the documents of a SMART folder: the file with `.all` in its name, or the only one."""
-    smart = [file for file in listing(folder) if sniff(file) == "smart"]
+    smart = [file for file in listing(folder, links) if sniff(file) == "smart"]
     named = [file for file in smart if ".all" in file.name.lower()]
     candidates = named or smart
     return candidates[0] if len(candidates) == 1 else None
 
 
-def smart_queries(folder: Path) -> Path | None:
+def smart_queries(folder: Path, links: bool = False) -> Path | None:
     """Return the queries of a SMART folder: `*.qry` or `query*`."""
-    return _named(folder, lambda name: name.endswith(".qry") or name.startswith("query"))
+    return _named(folder, links, lambda name: name.endswith(".qry") or name.startswith("query"))
 
 
-def smart_judgements(folder: Path) -> Path | None:
+def smart_judgements(folder: Path, links: bool = False) -> Path | None:
     """Return the judgements of a SMART folder: `*.rel`, `*.qrels`, `qrels*` or `cranqrel`."""
     return _named(
         folder,
+        links,
         lambda name: (
             name.endswith((".rel", ".qrel", ".qrels"))
             or name.startswith("qrels")
@@ -119,8 +129,8 @@ def lies_beside(root: Path, file: Path) -> bool:
     return file.relative_to(root).parts[0].lower().startswith(BESIDE)
 
 
-def _named(folder: Path, fits: Callable[[str], bool]) -> Path | None:
-    return next((file for file in listing(folder) if fits(plain_name(file))), None)
+def _named(folder: Path, links: bool, fits: Callable[[str], bool]) -> Path | None:
+    return next((file for file in listing(folder, links) if fits(plain_name(file))), None)
 
 
 def _sight(path: Path) -> str:

@@ -14,17 +14,20 @@ from typing import Any
 
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.config import Settings
-from klsa_search.errors import CollectionError
-from klsa_search.features import TermCounts
 from klsa_search.indexing.budget import memory_budget
-from klsa_search.indexing.check import refuse_beyond_budget, refuse_large_source
+from klsa_search.indexing.check import (
+    refuse_beyond_budget,
+    refuse_large_source,
+    refuse_overlap,
+)
 from klsa_search.indexing.reading import read
+from klsa_search.indexing.replacing import address, refuse_other_source, refuse_to_empty
 from klsa_search.indexing.weighing import weigh
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum
-from klsa_search.store import current_generation, index_path, read_manifest
-from klsa_search.store.generations import CURRENT, describe_files, new_generation, seal
+from klsa_search.store import index_path, note_checked
+from klsa_search.store.generations import describe_files, new_generation, seal
 from klsa_search.store.manifest import (
     FORMAT_VERSION,
     BuildEntry,
@@ -45,8 +48,10 @@ def build(
     format: str | None = None,  # noqa: A002 - the option's name everywhere
     on_error: str = "stop",
     data: Any = None,
+    follow_links: bool = False,
     progress: Progress | None = None,
     memory: str | int | None = None,
+    replace: bool = False,
     **settings: Any,
 ) -> Index:
     """Build an index and open it.
@@ -54,34 +59,47 @@ def build(
     source    a file or folder in any format of `klsa_search.collection`, the name of a collection,
               "python-docs", an opened `Collection`, which then carries its own format and
               on_error, or an iterable of Documents or mappings with id, title, text
-    name      of the index below `home`; one already there is replaced when the new one is whole
+    name      of the index below `home`; one already there is replaced when the new one is whole,
+              and stays on the disk until the next one is (`klsa_search.store.rollback`)
+    home      folder of the indexes; neither within a source folder nor around it
     preset    "default" or "paper"; `settings` change single values on top of it
     format    of the source, if it is not to be recognised
     on_error  "stop" at the first bad record, or "skip" and count it
     data      folder or folders in which collection names are looked up
+    follow_links
+              read what links in a source folder lead to, too
     progress  called with (phase, done, total); the phases are named in `klsa_search.progress`
     memory    that the build may use, as "4GiB" or in bytes; three quarters of the machine's, or of
               its control group's, by default. It changes no bit of the index
+    replace   let documents of another source be replaced, which is refused otherwise: a source of
+              another name, or of the same name in another place
 
     A build that needs more memory than that is refused before the work: a large source after a
     look at its first documents, any other once it is counted.
 
     Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and O(N² · k) for D
     while it is kept whole; the rows of a cut D cost the same a document whatever N is.
-    CollectionError, SettingsError (too little memory among them), StoreError, KlsaError where a
-    process dies; whatever fails, the index in use stays as it was.
+    CollectionError, SettingsError (too little memory, a home within the source), StoreError (a
+    folder that is no index, another source), KlsaError where a process dies; whatever fails, the
+    index in use stays as it was, and so does every file that is not the index's.
     """
     started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)
     if not isinstance(source, Collection):
-        source = open_collection(source, format=format, on_error=on_error, data=data)
+        source = open_collection(
+            source, format=format, on_error=on_error, data=data, follow_links=follow_links
+        )
     collection = source
     report = progress or _silent
     budget = memory_budget(memory)
-    refuse_large_source(collection, chosen, budget)
-    with new_generation(index_path(Path(home), name)) as generation:
+    path = index_path(Path(home), name)
+    refuse_overlap(path, collection)
+    with new_generation(path) as generation:
+        if not replace:
+            refuse_other_source(path, collection)
+        refuse_large_source(collection, chosen, budget)
         counts, digest = read(collection, generation, chosen, report, memory=budget)
-        _refuse_to_empty(generation.parent, counts, collection)
+        refuse_to_empty(path, counts.matrix.shape[0], collection)
         refuse_beyond_budget(counts, generation, chosen, budget)
         spectra = weigh(counts, generation, chosen, report)
         report(FILES, 0, None)
@@ -105,21 +123,11 @@ def build(
                 peak_memory=_peak_memory(),
             ),
             files=describe_files(generation),
+            source_path=address(collection),
         )
         seal(generation, manifest)
+        note_checked(generation, manifest)
     return Index(generation)
-
-
-def _refuse_to_empty(path: Path, counts: TermCounts, collection: Collection) -> None:
-    """Keep a collection that turns out empty from replacing an index that holds documents."""
-    if counts.matrix.shape[0] or not (path / CURRENT).is_file():
-        return
-    held = read_manifest(current_generation(path)).counts.documents
-    if held:
-        raise CollectionError(
-            f"{collection.name} holds no document, and index {path.name} holds {held}: it stays "
-            f"as it is; look at the source, or delete the index first"
-        )
 
 
 def _entry(spectrum: Spectrum) -> SpectrumEntry:

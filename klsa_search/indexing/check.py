@@ -1,10 +1,11 @@
-"""Check: refuse a build that its memory cannot hold, before the work."""
+"""Check: refuse a build in the wrong place, or beyond its memory, before the work."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from klsa_search.collection import Collection
+from klsa_search.collection.model import Placed
 from klsa_search.config import Settings
 from klsa_search.errors import SettingsError
 from klsa_search.features import TermCounts
@@ -17,6 +18,31 @@ from klsa_search.processors import processors
 
 _SAMPLE = 5_000  # documents
 _TIMES = 16  # bytes of memory that a byte of the source may take
+
+
+def refuse_overlap(path: Path, collection: Collection) -> None:
+    """SettingsError where the folder of an index, or its home, and the source are in each other.
+
+    What is built would be read as a source, or beside it. A file may lie in the home.
+    """
+    root = collection.root if isinstance(collection, Placed) else None
+    if root is None:
+        return
+    source, index, home = root.resolve(), path.resolve(), path.parent.resolve()
+    for place in (home, index):
+        if source == place:
+            fact = f"{place} is the source itself"
+        elif source in place.parents and source.is_dir():
+            fact = f"{place} lies within the source {root}"
+        elif place in source.parents and (source.is_dir() or place == index):
+            fact = f"the source {root} lies within {place}"
+        else:
+            continue
+        raise SettingsError(
+            f"home = {path.parent}: {fact}: choose a home apart from the source (--home, in "
+            "Python home=)",
+            field="home",
+        )
 
 
 def refuse_large_source(collection: Collection, settings: Settings, budget: int) -> None:

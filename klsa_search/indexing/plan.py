@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from klsa_search import progress
-from klsa_search.collection import Collection, open_collection
+from klsa_search.collection import Collection, OpenedCollection, Unread, open_collection
 from klsa_search.config import Settings
 from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.expansion.cut import ENTRIES, CutExpansion
@@ -75,6 +75,7 @@ class Plan:
     phases     time, in the order of the build
     memory     bytes at the peak of each phase, all processes together
     disk       bytes of the index, by what they hold
+    unread     files of a source folder that hold no document of it
     """
 
     source: str
@@ -85,6 +86,7 @@ class Plan:
     phases: tuple[PhaseCost, ...]
     memory: Mapping[str, int]
     disk: Mapping[str, int]
+    unread: Unread = field(default_factory=Unread)
 
     @property
     def seconds(self) -> float:
@@ -110,7 +112,8 @@ class Plan:
         """Everything, sums included, for programs."""
         phases = [{**asdict(phase), "seconds": phase.seconds} for phase in self.phases]
         sums = {"seconds": self.seconds, "peak_memory": self.peak_memory, "bytes": self.size}
-        return {**asdict(self), "phases": phases, **sums, "fits": self.fits}
+        unread = self.unread.as_json()
+        return {**asdict(self), "phases": phases, "unread": unread, **sums, "fits": self.fits}
 
 
 def plan(
@@ -121,6 +124,7 @@ def plan(
     format: str | None = None,  # noqa: A002 - the option's name everywhere
     on_error: str = "stop",
     data: Any = None,
+    follow_links: bool = False,
     **settings: Any,
 ) -> Plan:
     """Foretell what `build` with the same arguments takes; builds nothing.
@@ -131,7 +135,9 @@ def plan(
     chosen = Settings.of_preset(preset, **settings)
     budget = memory_budget(memory)
     if not isinstance(source, Collection):
-        source = open_collection(source, format=format, on_error=on_error, data=data)
+        source = open_collection(
+            source, format=format, on_error=on_error, data=data, follow_links=follow_links
+        )
     processes = processors()
     found = survey(source, chosen, most=_SAMPLE)
     disk = disk_needed(found.shape, chosen)
@@ -144,6 +150,7 @@ def plan(
         phases=_costs(found, chosen, sum(disk.values()), processes),
         memory=memory_needed(found.shape, chosen, memory=budget, processes=processes),
         disk=disk,
+        unread=source.unread if isinstance(source, OpenedCollection) else Unread(),
     )
 
 

@@ -18,10 +18,12 @@ class _Stored:
     """The documents of an index as the collection they once were."""
 
     format = "index"
+    root = None
 
     def __init__(self, index: Index) -> None:
         self._index = index
         self.name = index.manifest.source
+        self.address = index.manifest.source_path
         self.problems = Problems(index.manifest.counts.skipped)
 
     def __len__(self) -> int:
@@ -42,7 +44,8 @@ def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -
 
     A generation never changes, so even a new α is a new one, made by `build` like any other: what
     depends on a setting is made again, and the manifest's settings and fingerprint are those of an
-    index built that way in the first place. `index` stays open, and whole until the next build.
+    index built that way in the first place. `index` stays open, and whole until the build after
+    this one is done.
 
     Cost: that of `build`. SettingsError; StoreError if the index has been replaced meanwhile.
     """
@@ -63,6 +66,9 @@ def build_like(
     progress: Progress | None = None,
     **changes: Any,
 ) -> Index:
-    """Build an index of the same documents, with changes, elsewhere. Cost and errors: `build`."""
+    """Build an index of the same documents, with changes, elsewhere. Cost and errors: `build`.
+
+    What has that name there is replaced, whatever its source.
+    """
     settings = {**index.settings.model_dump(), **changes}
-    return build(_Stored(index), name=name, home=home, progress=progress, **settings)
+    return build(_Stored(index), name=name, home=home, progress=progress, replace=True, **settings)

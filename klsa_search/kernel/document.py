@@ -8,7 +8,6 @@ root of both lengths, S = diag(1/√‖φ(d) - μ‖), half the way to the cosin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from scipy import sparse
 
 from klsa_search.arrays import Matrix, Positions
 from klsa_search.kernel.sums import rows_with, scaled_rows, squares_of_rows, sums_of_columns
+from klsa_search.lazily import lazily
 
 EXACT = 100_000  # documents up to which the features are float64
 
@@ -59,16 +59,16 @@ class DocumentKernel:
         """N, the number of documents."""
         return int(self.features.shape[0])
 
-    @cached_property
+    @lazily
     def _transposed(self) -> sparse.csc_array:
         return self.features.T  # a view: the numbers are not stored twice
 
-    @cached_property
+    @lazily
     def towards_mean(self) -> npt.NDArray[np.floating]:
         """SΦμ: (N,) inner product of each scaled document with the mean document."""
         return rows_with(self.features, self.mean)
 
-    @cached_property
+    @lazily
     def mean_square(self) -> float:
         """‖μ‖²."""
         return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
@@ -106,7 +106,7 @@ class DocumentKernel:
         """K: (N, N) dense; the reference of the tests, and what D is made of while it is small."""
         return self.rows(np.arange(len(self)))
 
-    @cached_property
+    @lazily
     def diagonal(self) -> npt.NDArray[np.float64]:
         """K(d, d): (N,)."""
         squares = squares_of_rows(self.features)

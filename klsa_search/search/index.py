@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +13,25 @@ from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
 from klsa_search.collection.model import Document
 from klsa_search.config import SearchSettings
-from klsa_search.errors import QueryError
-from klsa_search.expansion import top_z
+from klsa_search.errors import StoreError
 from klsa_search.search.batch import in_parallel
-from klsa_search.search.engine import ExpandingEngine, Mix
 from klsa_search.search.parameters import Parameters, whole_number
 from klsa_search.search.passages import Passages
-from klsa_search.search.query import QueryTerms, TermNumbers
-from klsa_search.search.rankers import RANKERS, USES
-from klsa_search.search.rankers.klsa import mix_of
+from klsa_search.search.rankers import USES
+from klsa_search.search.ranking import Ranking
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import Snapshot, open_snapshot
-from klsa_search.store import DocumentReader, read_manifest
+from klsa_search.store import DocumentReader, check_once, read_manifest
 from klsa_search.store.generations import check_sizes
 
 
 class Index:
     """One generation of an index, opened; immutable, and safe to share between threads.
 
-    Arrays are memory-mapped, so opening costs the vocabulary and little more. `ranker`, `alpha`,
-    `z` and `dimensions` of each call default to the settings the index was built with.
+    Arrays are memory-mapped, so opening costs the vocabulary and little more, once all files were
+    found to be what was built: see `open_index`. `ranker`, `alpha`, `z` and `dimensions` of each
+    call default to the settings the index was built with. StoreError from every call but the
+    length once it is closed.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -41,18 +40,21 @@ class Index:
         self.generation = generation.name
         self.manifest = read_manifest(generation)
         check_sizes(generation, self.manifest)
+        check_once(generation, self.manifest)
         self.settings = self.manifest.checked_settings()
         self.analyzer = Analyzer(self.settings)
         self._defaults = SearchSettings(
             **{name: getattr(self.settings, name) for name in SearchSettings.model_fields}
         )
-        self._snapshot = open_snapshot(generation, self.settings)
-        self._numbers = TermNumbers(self.analyzer, self._snapshot.vocabulary)
-        self._documents = DocumentReader(generation)
-        self._passages = Passages(
-            self._documents, self._snapshot.forward, self.analyzer, self._snapshot.vocabulary
+        documents = DocumentReader(generation)
+        snapshot = open_snapshot(generation, self.settings)
+        self._held: _Opened | None = _Opened(
+            snapshot,
+            Ranking(snapshot, self.analyzer, self._defaults),
+            Parameters(self.name, self._defaults, snapshot),
+            documents,
+            Passages(documents, snapshot.forward, self.analyzer, snapshot.vocabulary),
         )
-        self._parameters = Parameters(self.name, self._defaults, self._snapshot)
 
     def __len__(self) -> int:
         """N, the number of documents."""
@@ -70,8 +72,10 @@ class Index:
         parameters  fields of `SearchSettings`: `ranker`, `alpha`, `z`, `spectral`, ...
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
-        chosen = self._parameters.checked(parameters)
-        return self._scores(query, chosen, self._parameters.dimensions(dimensions, chosen))
+        opened = self._opened()
+        chosen = opened.parameters.checked(parameters)
+        used = opened.parameters.dimensions(dimensions, chosen)
+        return opened.ranking.scores(query, chosen, used)
 
     def rank(
         self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
@@ -80,9 +84,11 @@ class Index:
 
         Only documents with a score above 0; ties by document order. See `scores`.
         """
+        opened = self._opened()
         k = whole_number("k", k)
-        chosen = self._parameters.checked(parameters)
-        return self._best(query, k, chosen, self._parameters.dimensions(dimensions, chosen))
+        chosen = opened.parameters.checked(parameters)
+        used = opened.parameters.dimensions(dimensions, chosen)
+        return opened.ranking.best(query, k, chosen, used)
 
     def rank_many(
         self,
@@ -98,21 +104,13 @@ class Index:
         With the ranker bm25, and by default where D is cut, the threads work at the same time, in
         code that needs no GIL.
         """
+        opened = self._opened()
         k = whole_number("k", k)
-        chosen = self._parameters.checked(parameters)
-        used = self._parameters.dimensions(dimensions, chosen)
+        chosen = opened.parameters.checked(parameters)
+        used = opened.parameters.dimensions(dimensions, chosen)
 
         def work(some: Sequence[str]) -> list[tuple[Positions, Scores]]:
-            if chosen.ranker == "bm25":
-                return self._snapshot.engine.best_of_many(map(self._terms, some), k)
-            engine = self._candidates(chosen)
-            if engine is not None:
-                found = engine.best_of_many(map(self._terms, some), k, self._mix(chosen))
-                return [
-                    answer or self._by_scores(query, k, chosen, used)
-                    for query, answer in zip(some, found, strict=True)
-                ]
-            return [self._best(query, k, chosen, used) for query in some]
+            return opened.ranking.best_of_many(some, k, chosen, used)
 
         return in_parallel(work, queries, whole_number("threads", threads))
 
@@ -120,19 +118,12 @@ class Index:
         self, query: str, k: int = 10, *, dimensions: int | None = None, **parameters: Any
     ) -> Results:
         """Return the k best documents with titles, snippets and metadata. See `rank`."""
+        opened = self._opened()
         k = whole_number("k", k)
-        chosen = self._parameters.checked(parameters)
-        used = self._parameters.dimensions(dimensions, chosen)
-        if chosen.ranker == "bm25" or self._candidates(chosen) is not None:
-            positions, values = self._best(query, k, chosen, used)
-            # Every impact is above 0, so a document that holds a term is a match.
-            total = self._snapshot.bm25.matches(QueryTerms.of(self._terms(query)).numbers)
-            total = max(total, len(positions))
-        else:
-            scores = self._scores(query, chosen, used)
-            positions, values = top_z(scores, k)
-            total = int(np.count_nonzero(scores > 0))
-        hits = self.hits(positions, values, set(self.analyzer.terms(query)))
+        chosen = opened.parameters.checked(parameters)
+        used = opened.parameters.dimensions(dimensions, chosen)
+        positions, values, total = opened.ranking.best_and_total(query, k, chosen, used)
+        hits = _hits(opened, positions, values, set(self.analyzer.terms(query)), None)
         known = {**chosen.model_dump(), "dimensions": used}
         return Results(
             query=query,
@@ -153,21 +144,7 @@ class Index:
 
         terms, weights  as `snippet` takes them
         """
-        records = self._documents.records(positions)
-        passages = self._passages.of(positions, terms, weights=weights)
-        return tuple(
-            Hit(
-                rank=rank,
-                id=record.id,
-                score=float(score),
-                title=record.title,
-                snippet=passage,
-                metadata=record.metadata,
-            )
-            for rank, (record, passage, score) in enumerate(
-                zip(records, passages, scores, strict=True), start=1
-            )
-        )
+        return _hits(self._opened(), positions, scores, terms, weights)
 
     def search_many(
         self,
@@ -187,28 +164,29 @@ class Index:
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Return the document of that id as it was indexed; DocumentNotFound."""
-        return self._documents.get(id)
+        return self._opened().documents.get(id)
 
     def ids(self, positions: Iterable[int] | None = None) -> list[str]:
         """Ids of the documents at these positions, or of all, in document order."""
-        return self._documents.all_ids() if positions is None else self._documents.ids(positions)
+        documents = self._opened().documents
+        return documents.all_ids() if positions is None else documents.ids(positions)
 
     @property
     def snapshot(self) -> Snapshot:
         """The arrays of the index: what a room above reads its documents and terms from."""
-        return self._snapshot
+        return self._opened().snapshot
 
     def positions(self, ids: Iterable[str]) -> list[int]:
         """Positions of the documents of these ids, in their order; DocumentNotFound."""
-        return self._documents.positions(ids)
+        return self._opened().documents.positions(ids)
 
     def documents(self, positions: Iterable[int]) -> list[Document]:
         """Documents at these positions, in their order, as they were indexed."""
-        return self._documents.at(positions)
+        return self._opened().documents.at(positions)
 
     def parameters(self, **given: Any) -> SearchSettings:
         """Fill up parameters of a search by the index's own; QueryError for what it refuses."""
-        return self._parameters.checked(given)
+        return self._opened().parameters.checked(given)
 
     def warm_up(self) -> None:
         """Compile what the first queries would wait for: half a minute, or 0.3 s from the cache."""
@@ -219,44 +197,54 @@ class Index:
         self.hits(first, np.zeros(len(first), np.float32), ())
 
     def close(self) -> None:
-        """Close the document store; the index is of no use afterwards."""
-        self._documents.close()
+        """Let go of all files and memory; any call afterwards is refused with a StoreError.
 
-    def _terms(self, query: str) -> list[int]:
-        if not isinstance(query, str):
-            raise QueryError(f"query = {query!r}: a text is needed", field="query")
-        return self._numbers.of(query)
+        A call that another thread is in keeps its arrays until it ends; one that has not yet read
+        its documents is refused there.
+        """
+        opened, self._held = self._held, None
+        if opened is not None:
+            opened.documents.close()
 
-    def _scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
-        terms = QueryTerms.of(self._terms(query))
-        return RANKERS[parameters.ranker](self._snapshot, terms, parameters, dimensions)
+    def _opened(self) -> _Opened:
+        opened = self._held
+        if opened is None:
+            raise StoreError(
+                f"index {self.name} was closed: open it again with open_index({self.path.parent!s})"
+            )
+        return opened
 
-    def _best(
-        self, query: str, k: int, parameters: SearchSettings, dimensions: int
-    ) -> tuple[Positions, Scores]:
-        if parameters.ranker == "bm25":
-            return self._snapshot.engine.best(self._terms(query), k)
-        engine = self._candidates(parameters)
-        if engine is not None:
-            answer = engine.best(self._terms(query), k, self._mix(parameters))
-            if answer is not None:
-                return answer
-        return self._by_scores(query, k, parameters, dimensions)
 
-    def _by_scores(
-        self, query: str, k: int, parameters: SearchSettings, dimensions: int
-    ) -> tuple[Positions, Scores]:
-        return top_z(self._scores(query, parameters, dimensions), k)
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What every call holds on to until it ends, whoever closes the index meanwhile."""
 
-    def _candidates(self, parameters: SearchSettings) -> ExpandingEngine | None:
-        """Return the engine of a cut D where it answers, else None."""
-        asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not parameters.exact
-        return self._snapshot.expanding if asked else None
+    snapshot: Snapshot
+    ranking: Ranking
+    parameters: Parameters
+    documents: DocumentReader
+    passages: Passages
 
-    def _mix(self, parameters: SearchSettings) -> Mix:
-        own = parameters is self._defaults
-        return self._own_mix if own else mix_of(self._snapshot, parameters)
 
-    @cached_property
-    def _own_mix(self) -> Mix:
-        return mix_of(self._snapshot, self._defaults)
+def _hits(
+    opened: _Opened,
+    positions: Positions,
+    scores: Scores,
+    terms: Collection[str],
+    weights: Mapping[str, float] | None,
+) -> tuple[Hit, ...]:
+    records = opened.documents.records(positions)
+    passages = opened.passages.of(positions, terms, weights=weights)
+    return tuple(
+        Hit(
+            rank=rank,
+            id=record.id,
+            score=float(score),
+            title=record.title,
+            snippet=passage,
+            metadata=record.metadata,
+        )
+        for rank, (record, passage, score) in enumerate(
+            zip(records, passages, scores, strict=True), start=1
+        )
+    )

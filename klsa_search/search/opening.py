@@ -11,8 +11,9 @@ from klsa_search.store import current_generation, indexes_in
 def open_index(path: str | Path) -> Index:
     """Open the generation in use of the index at `<home>/<name>`.
 
-    IndexNotFound, IndexDamaged or FormatUnsupported; file sizes are checked here, their sums by
-    `klsa-index verify`.
+    IndexNotFound, IndexDamaged or FormatUnsupported. File sizes are checked each time; the sums
+    of all files the first time on this machine, and whenever one of them has changed: a second a
+    gigabyte, shared among the processors.
     """
     return Index(current_generation(Path(path)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
 from klsa_search.features import Vocabulary
 from klsa_search.kernel import DocumentKernel, Postings
 from klsa_search.kernel.bounds import bounds_of_arrays
+from klsa_search.lazily import lazily
 from klsa_search.search.engine import Engine, ExpandingEngine
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
@@ -57,7 +58,7 @@ class Snapshot:
         """N, the number of documents."""
         return self.bm25.size
 
-    @cached_property
+    @lazily
     def kernel(self) -> DocumentKernel:
         """The document kernel, opened when a spectral function first asks for its tail."""
         if self.cut is not None:
@@ -69,7 +70,7 @@ class Snapshot:
             mean,
         )
 
-    @cached_property
+    @lazily
     def expanding(self) -> ExpandingEngine | None:
         """The engine of the default ranking where D is cut."""
         if self.cut is None:
@@ -79,7 +80,7 @@ class Snapshot:
             self.neighbour_count,
         )  # fmt: skip
 
-    @cached_property
+    @lazily
     def neighbours(self) -> sparse.csr_array | None:
         """W, what is near each document, with shares of sum 1: (N, N); None if it was not built."""
         if self.cut is not None:
@@ -88,7 +89,7 @@ class Snapshot:
             return open_sparse(self.generation, "neighbours", len(self))
         return None
 
-    @cached_property
+    @lazily
     def latent(self) -> LatentSpace | None:
         """The latent space, if it was built."""
         if self.cut is not None:
@@ -100,18 +101,18 @@ class Snapshot:
             open_array(self.generation, "latent_terms"),
         )
 
-    @cached_property
+    @lazily
     def tfidf(self) -> Postings:
         """Postings of LSI's inner product; not where D is cut."""
         weights = open_array(self.generation, "postings_tfidf")
         return Postings(self.bm25.starts, self.bm25.documents, weights, len(self))
 
-    @cached_property
+    @lazily
     def lsi(self) -> Basis:
         """U of the log-tf·idf features: (N, k) float32; not where D is cut."""
         return open_array(self.generation, "lsi_eigenvectors")
 
-    @cached_property
+    @lazily
     def lsi_eigenvalues(self) -> Eigenvalues:
         """Their eigenvalues: (k,)."""
         return open_array(self.generation, "lsi_eigenvalues")
@@ -126,16 +127,16 @@ class Snapshot:
             return self._lsi_lengths
         return _lengths(self.lsi[:, :dimensions], self.lsi_eigenvalues[:dimensions])
 
-    @cached_property
+    @lazily
     def _lsi_lengths(self) -> Scores:
         return _lengths(self.lsi, self.lsi_eigenvalues)
 
-    @cached_property
+    @lazily
     def slope(self) -> float:
         """S of a cut D = s · K."""
         return self._factors(*self.expansion_key, len(self.eigenvalues)).slope
 
-    @cached_property
+    @lazily
     def mean_square(self) -> float:
         """‖μ‖² of a cut D's features."""
         return self.cut.mean_square if self.cut is not None else 0.0

@@ -140,6 +140,10 @@ class IndexSummary(Answer):
     error: str | None
     generation: str | None
     documents: int | None
+    sums: str | None = Field(
+        description="of its files, compared once more since it was opened: checking, whole, "
+        "damaged (then it is not served) or stopped"
+    )
 
     @classmethod
     def of(cls, status: Status) -> IndexSummary:
@@ -151,6 +155,7 @@ class IndexSummary(Answer):
             error=status.failure,
             generation=index.generation if index else None,
             documents=len(index) if index else None,
+            sums=status.sums,
         )
 
 

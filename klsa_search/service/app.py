@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib.metadata import version
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from klsa_search.service import failures, mining
+from klsa_search.service.admission import Admission
 from klsa_search.service.body_limit import BodyLimit
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.door import Door
+from klsa_search.service.head import Head
+from klsa_search.service.hosts import ANY, AllowedHosts
 from klsa_search.service.request_id import RequestId
 from klsa_search.service.routes import router
+from klsa_search.service.serving import Desk
 
 NAME = "klsa-search"
 
@@ -19,9 +25,16 @@ MAX_BODY = 2**20
 """Bytes of a request's body; a query of the longest kind, all escapes, takes a tenth of it."""
 
 
-def create_app(catalog: Catalog) -> FastAPI:
+def create_app(
+    catalog: Catalog,
+    *,
+    admission: Admission | None = None,
+    allowed_hosts: Collection[str] | None = None,
+) -> FastAPI:
     """Make the application that serves a catalog; closing the catalog is left to the caller.
 
+    admission      how many requests run and wait; by default as many as serve this machine well
+    allowed_hosts  names by which the service may be asked for; by default any
     The page at /docs brings its own scripts and styles, so that it works without the internet.
     """
     app = FastAPIOffline(
@@ -33,10 +46,15 @@ def create_app(catalog: Catalog) -> FastAPI:
         # The page would otherwise have a public service judge the schema, wherever it runs.
         swagger_ui_parameters={"validatorUrl": None},
     )
-    app.state.catalog = catalog
+    admission = admission or Admission()
+    app.state.desk = Desk(catalog, admission)
     app.add_middleware(BodyLimit, limit=MAX_BODY)
+    app.add_middleware(Head)
+    app.add_middleware(Door, admission=admission)
+    if allowed_hosts is not None and ANY not in allowed_hosts:
+        app.add_middleware(AllowedHosts, names=allowed_hosts)
     app.add_middleware(RequestId)
     app.include_router(router)
     app.include_router(mining.router)
-    failures.install(app)
+    failures.install(app, [*router.routes, *mining.router.routes])
     return app

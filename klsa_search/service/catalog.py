@@ -1,25 +1,32 @@
 """The indexes of one home, open and current: what the service serves.
 
-A build may finish at any time. The catalog looks at the home when it is used, at most once a
-second, opens whatever CURRENT newly names beside the old generation, and then swaps. Whoever is
-using the old one keeps it to the end; the last to leave closes it.
+A build may finish at any time. A thread of the catalog looks at the home twice a second, opens
+whatever CURRENT newly names beside the old generation, and then swaps. Whoever is using the old one
+keeps it to the end; the last to leave closes it. Nobody waits for an index that is being opened.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
-from klsa_search.errors import IndexNotFound, KlsaError, QueryError, StoreError
-from klsa_search.search import Index, open_index
-from klsa_search.store import current_generation, indexes_in
+from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
+from klsa_search.search import Index
+from klsa_search.service.opening import FAULTS, explain, mark_of, open_warm
+from klsa_search.store import SumCheck, indexes_in
 
-INTERVAL = 1.0
+INTERVAL = 0.5
 """Seconds between two looks at the home."""
+
+_REST = 9
+"""A generation that could not be opened is left alone for so many times as long as that took."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
@@ -27,29 +34,53 @@ class _Opened:
     """One open generation and how many are using it; guarded by the catalog's lock."""
 
     index: Index
-    mark: tuple[object, ...]
+    mark: object
+    sums: SumCheck
     users: int = 0
     retired: bool = False
+    damage: str | None = None
+
+    def close(self) -> None:
+        self.sums.stop()
+        self.index.close()
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """What the home holds under one name: an open generation, a reason why not, or both.
 
-    Both: the newest generation cannot be opened, and its forerunner goes on serving.
+    Both: the newest generation, of the mark `tried`, cannot be opened, and its forerunner goes on
+    serving. It is tried again from the time `again` on.
     """
 
-    opened: _Opened | None
-    failure: str | None
+    opened: _Opened | None = None
+    failure: str | None = None
+    tried: object = None
+    again: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One index as the catalog sees it; `index` is None if it cannot be served."""
+    """One index as the catalog sees it; `index` is None if it cannot be served.
+
+    `sums` is how far its files were compared with their sums since it was opened: see `SumCheck`.
+    """
 
     name: str
     index: Index | None
     failure: str | None
+    sums: str | None = None
+
+    @classmethod
+    def of(cls, name: str, entry: _Entry) -> Status:
+        """Tell what the home holds under a name."""
+        opened = entry.opened
+        if opened is None:
+            return cls(name, None, entry.failure)
+        sums = opened.sums
+        if sums.failure is not None:
+            return cls(name, None, sums.failure, sums.state)
+        return cls(name, opened.index, entry.failure or opened.damage, sums.state)
 
 
 class Catalog:
@@ -57,19 +88,26 @@ class Catalog:
 
     Opens them all on construction: cost is that of opening, milliseconds each, and of compiling the
     query engine where that was never done before, half a minute. One that cannot be opened is
-    reported by `statuses` and does not keep the others from being served. Use as a context manager,
-    or `close` it.
+    reported by `statuses` and does not keep the others from being served; StoreError if the home
+    itself cannot be read. With `interval` 0 no thread looks at the home, but every use does.
+    Use as a context manager, or `close` it.
     """
 
     def __init__(self, home: Path, *, interval: float = INTERVAL) -> None:
         self.home = home
         self._interval = interval
-        self._entries: Mapping[str, _Entry] = {}
+        self._entries: dict[str, _Entry] = {}
         self._lock = threading.Lock()  # of _entries and of every _Opened; held for moments
         self._looking = threading.Lock()  # held by the one thread that looks at the home
-        self._next_look = 0.0
-        self._closed = False
+        self._closed = threading.Event()
+        self._unreadable: str | None = None
+        self._told = False  # at first by `statuses`, later by the log
         self._look()
+        self._told = True
+        if self._unreadable is not None:
+            raise StoreError(self._unreadable)
+        if interval > 0:
+            threading.Thread(target=self._watch, name="klsa-catalog", daemon=True).start()
 
     def __enter__(self) -> Catalog:
         """Return itself."""
@@ -85,31 +123,39 @@ class Catalog:
 
         `name` may be left out when the home holds one index. QueryError if it was left out and
         there are several, IndexNotFound if there is none of that name, StoreError if the index is
-        there and cannot be opened, or the home holds none at all.
+        there and cannot be opened, or the home holds none at all. IndexDamaged that leaves the
+        block is told by `statuses` until another generation is taken up.
         """
-        self._look()
+        self._look_first()
         with self._lock:
             opened = self._chosen(name)
             opened.users += 1
         try:
             yield opened.index
+        except IndexDamaged as damage:
+            if opened.damage is None:
+                _log.warning("%s", damage.message)
+            opened.damage = damage.message
+            raise
         finally:
             self._give_back(opened)
 
     def statuses(self) -> list[Status]:
         """Return every index of the home by name, those that cannot be opened included."""
-        self._look()
+        self._look_first()
         with self._lock:
-            return [
-                Status(name, entry.opened.index if entry.opened else None, entry.failure)
-                for name, entry in sorted(self._entries.items())
-            ]
+            return [Status.of(name, entry) for name, entry in sorted(self._entries.items())]
+
+    @property
+    def at_work(self) -> bool:
+        """Whether an index is being opened, by whomever."""
+        return self._looking.locked()
 
     def close(self) -> None:
         """Serve nothing any more; each index is closed when its last user leaves."""
-        with self._looking:
-            self._closed = True
-            self._swap({})
+        self._closed.set()
+        for name in list(self._entries):
+            self._put(name, None)
 
     def _chosen(self, name: str | None) -> _Opened:
         names = sorted(self._entries)
@@ -131,6 +177,8 @@ class Catalog:
         entry = self._entries[name]
         if entry.opened is None:
             raise StoreError(entry.failure or f"index {name!r} is not open", field="index")
+        if entry.opened.sums.failure is not None:  # rather no answer than a wrong one
+            raise IndexDamaged(entry.opened.sums.failure, field="index")
         return entry.opened
 
     def _give_back(self, opened: _Opened) -> None:
@@ -138,59 +186,66 @@ class Catalog:
             opened.users -= 1
             last = opened.retired and opened.users == 0
         if last:
-            opened.index.close()
+            opened.close()
+
+    def _watch(self) -> None:
+        while not self._closed.wait(self._interval):
+            self._look()
+
+    def _look_first(self) -> None:
+        if self._interval <= 0:
+            self._look()
 
     def _look(self) -> None:
-        """Bring the entries up to date, unless that was done just now or is being done."""
-        if time.monotonic() < self._next_look or not self._looking.acquire(blocking=False):
+        """Bring the entries up to date one by one, unless another thread is doing that."""
+        if self._closed.is_set() or not self._looking.acquire(blocking=False):
             return
         try:
-            if not self._closed:
-                self._swap({path.name: self._entry(path) for path in self._paths()})
-                self._next_look = time.monotonic() + self._interval
+            paths = {path.name: path for path in indexes_in(self.home)}
+            for name in sorted(paths.keys() | self._entries.keys()):
+                self._put(name, self._entry(paths[name]) if name in paths else None)
+            self._unreadable = None
+        except OSError as failure:
+            # What is open goes on being served.
+            reason = f"{self.home} cannot be read ({failure}): check its owner and its mode"
+            if self._told and reason != self._unreadable:
+                _log.warning("%s", reason)
+            self._unreadable = reason
         finally:
             self._looking.release()
 
-    def _paths(self) -> list[Path]:
-        try:
-            return indexes_in(self.home)
-        except OSError as failure:
-            raise StoreError(
-                f"{self.home} cannot be read ({failure}): check its owner and its mode"
-            ) from failure
-
     def _entry(self, path: Path) -> _Entry:
         """Return what is at the path: the generation already open if CURRENT still names it."""
-        before = self._entries.get(path.name)
-        opened = before.opened if before else None
+        before = self._entries.get(path.name, _Entry())
+        opened, mark, begun = before.opened, None, monotonic()
         try:
-            mark = _mark(path)
-            if opened is None or opened.mark != mark:
-                opened = _Opened(open_index(path), mark)
-                opened.index.warm_up()  # at once, after the first time
-        except (KlsaError, OSError) as failure:
-            return _Entry(opened, str(failure))
-        return _Entry(opened, None)
+            mark = mark_of(path)
+            if opened is not None and opened.mark == mark:
+                return _Entry(opened)
+            if before.tried == mark and begun < before.again:
+                return before
+            index = open_warm(path)
+            return _Entry(_Opened(index, mark, SumCheck(index.path, index.manifest)))
+        except FAULTS as fault:
+            reason = explain(path, fault)
+            if self._told and reason != before.failure:
+                _log.warning("%s", reason, exc_info=not isinstance(fault, KlsaError | OSError))
+            now = monotonic()
+            return _Entry(
+                opened, reason, mark, now + min(_REST * (now - begun), 60 * self._interval)
+            )
 
-    def _swap(self, entries: Mapping[str, _Entry]) -> None:
-        """Serve these entries from now on; close what nobody uses any more."""
-        kept = [entry.opened for entry in entries.values()]
+    def _put(self, name: str, entry: _Entry | None) -> None:
+        """Serve this under a name from now on; what it replaces is closed once nobody uses it."""
         with self._lock:
-            gone = [
-                entry.opened
-                for entry in self._entries.values()
-                if entry.opened is not None and entry.opened not in kept
-            ]
-            self._entries = entries
-            for opened in gone:
-                opened.retired = True
-            idle = [opened for opened in gone if opened.users == 0]
-        for opened in idle:
-            opened.index.close()
-
-
-def _mark(path: Path) -> tuple[object, ...]:
-    """Return what changes whenever CURRENT is replaced, even by one of the same content."""
-    generation = current_generation(path)
-    stat = generation.stat()
-    return generation.name, stat.st_ino, stat.st_mtime_ns
+            before = self._entries.pop(name, None)
+            if entry is not None and not self._closed.is_set():
+                self._entries[name] = entry
+            served = self._entries.get(name, _Entry()).opened
+            opened = {each.opened for each in (before, entry) if each is not None} - {served, None}
+            gone = [each for each in opened if each is not None and not each.retired]
+            for each in gone:
+                each.retired = True
+            idle = [each for each in gone if each.users == 0]
+        for each in idle:
+            each.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from reprlib import Repr
 from typing import Any
 
@@ -11,12 +12,15 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 
 from klsa_search.errors import (
     DocumentNotFound,
     IndexNotFound,
     KlsaError,
     QueryError,
+    RequestTimedOut,
+    ServiceBusy,
     StoreError,
     TermNotFound,
 )
@@ -31,6 +35,8 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
     (TermNotFound, 404),
     (QueryError, 422),
     (StoreError, 503),
+    (ServiceBusy, 503),
+    (RequestTimedOut, 503),
     (KlsaError, 500),
 )
 
@@ -40,7 +46,7 @@ _MEANINGS = {
     413: "the body is too long",
     422: "a parameter is missing, unknown or outside its limits",
     500: "a slip of the service itself",
-    503: "the index is there and cannot be used, or there is none",
+    503: "the index is there and cannot be used, there is none, or the service is too busy",
 }
 
 _REFUSALS = {
@@ -75,8 +81,18 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def install(app: FastAPI) -> None:
-    """Make the application answer every failure in the one shape."""
+def failure_answer(code: str, message: str, field: str | None = None) -> bytes:
+    """Make the body of an answer to a request that cannot be served."""
+    failure = Failure(code=code, message=message, field=field)
+    return FailureAnswer(error=failure).model_dump_json().encode()
+
+
+def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """Make the application answer every failure in the one shape.
+
+    routes  those of the routers it includes, which it may not list among its own
+    """
+    app.state.routes = routes
     app.add_exception_handler(KlsaError, _explained)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
@@ -94,11 +110,20 @@ def _answer(
     return JSONResponse(answer.model_dump(), status, headers)
 
 
-async def _explained(_: Request, error: Exception) -> JSONResponse:
+def explained(error: KlsaError) -> JSONResponse:
     """Answer one of our own errors, which explain themselves."""
-    assert isinstance(error, KlsaError)
     status = next(status for kind, status in _STATUSES if isinstance(error, kind))
-    return _answer(status, error.code, error.message, error.field)
+    headers = {}
+    if isinstance(error, ServiceBusy):
+        headers["Retry-After"] = "1"
+        if error.leaving:
+            headers["Connection"] = "close"
+    return _answer(status, error.code, error.message, error.field, headers)
+
+
+async def _explained(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, KlsaError)
+    return explained(error)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
@@ -126,6 +151,8 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
     """Answer what the framework refuses: no such path, no such method, a body too long."""
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(request))
     code, message = _REFUSALS.get(error.status_code, ("refused", "{detail}"))
     message = message.format(
         method=request.method,
@@ -134,6 +161,17 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
         detail=error.detail,
     )
     return _answer(error.status_code, code, message, headers=headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """Methods that a path knows; a refusal itself names those of one route only."""
+    known = {
+        method
+        for route in (*request.app.routes, *request.app.state.routes)
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }
+    return sorted(known | {"HEAD"} if "GET" in known else known)
 
 
 async def _slipped(request: Request, error: Exception) -> JSONResponse:

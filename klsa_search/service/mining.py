@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends
+from fastapi import APIRouter, Body, Depends, Response
 
 from klsa_search.mining import classify, classify_texts, related, similar
+from klsa_search.search import Index
 from klsa_search.service.answers import (
     ClassifiedAnswer,
     ClassifyAnswer,
@@ -27,17 +28,19 @@ router = APIRouter()
 @router.get(
     "/indexes/{name}/documents/{id:whole}/similar",
     summary="More like this",
+    response_model=SimilarAnswer,
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(SimilarRequest),
 )
-def similar_documents(
+async def similar_documents(
     name: str,
     id: str,  # noqa: A002 - the name callers see
     asked: Annotated[SimilarRequest, Depends(of_query(SimilarRequest))],
-    catalog: Served,
-) -> SimilarAnswer:
+    desk: Served,
+) -> Response:
     """The documents most like one, best first; scores are relative to the document's own."""
-    with catalog.use(name) as index:
+
+    def question(index: Index) -> SimilarAnswer:
         begin = time.perf_counter()
         hits = similar(index, id, asked.k, kernel=asked.kernel, gamma=asked.gamma)
         return SimilarAnswer(
@@ -49,21 +52,25 @@ def similar_documents(
             hits=[HitAnswer.model_validate(hit) for hit in hits],
         )
 
+    return await desk.ask(name, question)
+
 
 @router.get(
     "/indexes/{name}/terms/{term:whole}/related",
     summary="Related terms",
+    response_model=RelatedAnswer,
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(RelatedRequest),
 )
-def related_terms(
+async def related_terms(
     name: str,
     term: str,
     asked: Annotated[RelatedRequest, Depends(of_query(RelatedRequest))],
-    catalog: Served,
-) -> RelatedAnswer:
+    desk: Served,
+) -> Response:
     """The collection's own thesaurus: the terms nearest to a word, or to several together."""
-    with catalog.use(name) as index:
+
+    def question(index: Index) -> RelatedAnswer:
         begin = time.perf_counter()
         found = related(index, term, asked.k)
         return RelatedAnswer(
@@ -74,17 +81,21 @@ def related_terms(
             related=[RelatedTermAnswer.model_validate(one) for one in found],
         )
 
+    return await desk.ask(name, question)
+
 
 @router.post(
     "/indexes/{name}/classify",
     summary="Classify by examples",
+    response_model=ClassifyAnswer,
     responses=documented(400, 404, 413, 422, 500, 503),
 )
-def classify_documents(
-    name: str, asked: Annotated[ClassifyBody, Body()], catalog: Served
-) -> ClassifyAnswer:
+async def classify_documents(
+    name: str, asked: Annotated[ClassifyBody, Body()], desk: Served
+) -> Response:
     """Label given documents, given texts or all the rest by a few documents that are labelled."""
-    with catalog.use(name) as index:
+
+    def question(index: Index) -> ClassifyAnswer:
         begin = time.perf_counter()
         if asked.texts is not None:
             found = classify_texts(index, asked.labels, asked.texts)
@@ -97,6 +108,8 @@ def classify_documents(
             time_ms=_elapsed(begin),
             classified=[ClassifiedAnswer.model_validate(one) for one in found],
         )
+
+    return await desk.ask(name, question)
 
 
 def _elapsed(begin: float) -> float:

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from klsa_search.config import RankerName, SpectralName
 
 KernelName = Literal["latent", "document"] | SpectralName
 
-MAX_HITS = 10_000
+# No request may take more than about a second of an index like Reuters-21578.
+MAX_HITS = 1_000
+MAX_RELATED = 100  # to show how a term is written, five documents are read
 MAX_QUERY = 10_000
 MAX_SEEDS = 1_000_000
 MAX_DIMENSIONS = 100_000
 MAX_NAME = 100
 MAX_LABELLED = 10_000
-MAX_ASKED = 1_000
+MAX_LABELS = 100  # every answer has a score of each
+MAX_CLASSIFIED = 10_000
+MAX_TEXTS = 1_000
 
 
 def _encodable(text: str) -> str:
@@ -135,7 +139,7 @@ class SimilarRequest(Asked):
 class RelatedRequest(Asked):
     """The parameters of GET /indexes/{name}/terms/{term}/related."""
 
-    k: int = Field(10, ge=1, le=MAX_HITS, description="terms wanted")
+    k: int = Field(10, ge=1, le=MAX_RELATED, description="terms wanted")
 
 
 class ClassifyBody(Asked):
@@ -144,17 +148,33 @@ class ClassifyBody(Asked):
     model_config = ConfigDict(strict=True)
 
     labels: dict[Text, Text] = Field(
-        max_length=MAX_LABELLED, description="labels of some documents by id, at least two kinds"
+        max_length=MAX_LABELLED,
+        description="labels of some documents by id; 2 to 100 different ones",
     )
     ids: list[Text] | None = Field(
-        None, max_length=MAX_HITS, description="documents to label, answered in this order"
+        None, max_length=MAX_CLASSIFIED, description="documents to label, answered in this order"
     )
     texts: list[Annotated[Text, Field(max_length=MAX_QUERY)]] | None = Field(
-        None, max_length=MAX_ASKED, description="texts to label, answered in this order"
+        None, max_length=MAX_TEXTS, description="texts to label, answered in this order"
     )
     k: int = Field(
-        100, ge=1, le=MAX_HITS, description="without ids and texts, the surest of all the rest"
+        100,
+        ge=1,
+        le=MAX_CLASSIFIED,
+        description="without ids and texts, the surest of all the rest",
     )
+
+    @field_validator("labels")
+    @classmethod
+    def _few(cls, labels: dict[str, str]) -> dict[str, str]:
+        kinds = len(set(labels.values()))
+        if kinds > MAX_LABELS:
+            raise PydanticCustomError(
+                "too_many_labels",
+                "labels: there are {kinds} different ones; give at most {most}",
+                {"kinds": kinds, "most": MAX_LABELS, "field": "labels"},
+            )
+        return labels
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:

@@ -1,7 +1,7 @@
 """The routes: read what is asked, hand it to an index, tell what it found. No arithmetic.
 
-They are plain functions, which the framework runs in its pool of threads, so that a long search
-does not keep other requests waiting.
+They are coroutines: what an index is asked goes through the desk to a thread, and all else is known
+at once, so that it is told however busy the threads are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Request, Response
 
 from klsa_search.errors import IndexNotFound
+from klsa_search.search import Index
 from klsa_search.service.answers import (
     DocumentAnswer,
     Health,
@@ -27,13 +28,13 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.failures import documented
 from klsa_search.service.querying import described, of_query
 from klsa_search.service.requests import DocumentRequest, SearchBody, SearchRequest
-from klsa_search.service.serving import Served
+from klsa_search.service.serving import Desk, Served
 
 router = APIRouter()
 
 
 @router.get("/", summary="What this is")
-def welcome(request: Request) -> Welcome:
+async def welcome(request: Request) -> Welcome:
     """Name, version, and where to go."""
     links = Links(search="/search?q=", indexes="/indexes", health="/health", docs="/docs")
     return Welcome(name=request.app.title, version=request.app.version, links=links)
@@ -46,11 +47,11 @@ def welcome(request: Request) -> Welcome:
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(SearchRequest),
 )
-def search(
-    asked: Annotated[SearchRequest, Depends(of_query(SearchRequest))], catalog: Served
+async def search(
+    asked: Annotated[SearchRequest, Depends(of_query(SearchRequest))], desk: Served
 ) -> Response:
     """Rank the documents of an index for a query. An empty one, or unknown words, find nothing."""
-    return _search(asked, catalog)
+    return await _search(asked, desk)
 
 
 @router.post(
@@ -59,32 +60,35 @@ def search(
     response_model=SearchAnswer,
     responses=documented(400, 404, 413, 422, 500, 503),
 )
-def search_body(asked: Annotated[SearchBody, Body()], catalog: Served) -> Response:
+async def search_body(asked: Annotated[SearchBody, Body()], desk: Served) -> Response:
     """The same as GET /search, with the parameters as one JSON object."""
-    return _search(asked, catalog)
+    return await _search(asked, desk)
 
 
-def _search(asked: SearchRequest, catalog: Catalog) -> Response:
-    with catalog.use(asked.index) as index:
+async def _search(asked: SearchRequest, desk: Desk) -> Response:
+    def question(index: Index) -> bytes:
         begin = time.perf_counter()
         results = index.search(asked.q, asked.k, **asked.parameters())
-        answer = search_answer(results, index, 1000 * (time.perf_counter() - begin))
-    return Response(answer, media_type="application/json")
+        return search_answer(results, index, 1000 * (time.perf_counter() - begin))
+
+    return await desk.ask(asked.index, question)
 
 
 @router.get(
     "/documents/{id:whole}",
     summary="One document",
+    response_model=DocumentAnswer,
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(DocumentRequest),
 )
-def document(
+async def document(
     id: str,  # noqa: A002 - the name callers see
     asked: Annotated[DocumentRequest, Depends(of_query(DocumentRequest))],
-    catalog: Served,
-) -> DocumentAnswer:
+    desk: Served,
+) -> Response:
     """One document, whole. In the path, percent-encode what the id has of ? # % and the like."""
-    with catalog.use(asked.index) as index:
+
+    def question(index: Index) -> DocumentAnswer:
         found = index.document(id)
         return DocumentAnswer(
             id=found.id,
@@ -95,17 +99,19 @@ def document(
             metadata=dict(found.metadata),
         )
 
+    return await desk.ask(asked.index, question)
+
 
 @router.get("/indexes", summary="All indexes", responses=documented(500, 503))
-def indexes(catalog: Served) -> IndexList:
+async def indexes(desk: Served) -> IndexList:
     """All indexes of the home by name, those that cannot be opened included."""
-    return IndexList(indexes=_summaries(catalog))
+    return IndexList(indexes=_summaries(desk.catalog))
 
 
 @router.get("/indexes/{name}", summary="One index", responses=documented(404, 422, 500, 503))
-def index_details(name: str, catalog: Served) -> IndexDetails:
+async def index_details(name: str, desk: Served) -> IndexDetails:
     """One index: its sizes, its settings, and how well its spectrum came out."""
-    for status in catalog.statuses():
+    for status in desk.catalog.statuses():
         if status.name == name:
             return IndexDetails.of(status)
     raise IndexNotFound(
@@ -118,9 +124,9 @@ def index_details(name: str, catalog: Served) -> IndexDetails:
     summary="Whether it can be searched",
     responses={503: {"model": Health, "description": "no index can be served"}},
 )
-def health(request: Request, response: Response, catalog: Served) -> Health:
+async def health(request: Request, response: Response, desk: Served) -> Health:
     """200 if at least one index can be served, else 503 with the same body."""
-    summaries = _summaries(catalog)
+    summaries = _summaries(desk.catalog)
     ok = any(summary.generation is not None for summary in summaries)
     response.status_code = 200 if ok else 503
     return Health(ok=ok, version=request.app.version, indexes=summaries)

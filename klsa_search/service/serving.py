@@ -1,12 +1,16 @@
-"""What all routes share: the catalog they serve, and ids and terms in a path."""
+"""What all routes share: the desk where indexes are asked, and ids and terms in a path."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Response
 from starlette.convertors import PathConvertor, register_url_convertor
 
+from klsa_search.search import Index
+from klsa_search.service.admission import Admission
+from klsa_search.service.answers import Answer
 from klsa_search.service.catalog import Catalog
 
 
@@ -19,9 +23,27 @@ class _Whole(PathConvertor):
 register_url_convertor("whole", _Whole())
 
 
-async def _served(request: Request) -> Catalog:
-    catalog: Catalog = request.app.state.catalog
-    return catalog
+class Desk:
+    """Where a route asks an index: in a thread, once there is one, and told as JSON there too."""
+
+    def __init__(self, catalog: Catalog, admission: Admission) -> None:
+        self.catalog = catalog
+        self._admission = admission
+
+    async def ask(self, name: str | None, question: Callable[[Index], Answer | bytes]) -> Response:
+        """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`."""
+
+        def work() -> str | bytes:
+            with self.catalog.use(name) as index:
+                answer = question(index)
+                return answer if isinstance(answer, bytes) else answer.model_dump_json()
+
+        return Response(await self._admission.run(work), media_type="application/json")
 
 
-Served = Annotated[Catalog, Depends(_served)]
+async def _desk(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+Served = Annotated[Desk, Depends(_desk)]

@@ -1,23 +1,30 @@
 """Keep: an index on disk, generation by generation."""
 
+from klsa_search.store.checked import check_once, note_checked
+from klsa_search.store.current import current_generation
 from klsa_search.store.documents import DocumentReader, DocumentWriter
-from klsa_search.store.generations import (
-    current_generation,
-    delete_index,
-    index_path,
-    indexes_in,
-    verify,
-)
+from klsa_search.store.generations import sealed_generations
 from klsa_search.store.manifest import Manifest, read_manifest
+from klsa_search.store.marking import is_index
+from klsa_search.store.names import index_path
+from klsa_search.store.sum_check import SumCheck
+from klsa_search.store.upkeep import Rollback, delete_index, indexes_in, rollback, verify
 
 __all__ = [
     "DocumentReader",
     "DocumentWriter",
     "Manifest",
+    "Rollback",
+    "SumCheck",
+    "check_once",
     "current_generation",
     "delete_index",
     "index_path",
     "indexes_in",
+    "is_index",
+    "note_checked",
     "read_manifest",
+    "rollback",
+    "sealed_generations",
     "verify",
 ]

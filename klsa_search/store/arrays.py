@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.errors import IndexDamaged
+from klsa_search.store.files import is_exhausted
 
 VOCABULARY = "vocabulary.txt"
 
@@ -26,7 +27,7 @@ def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> No
     for name, array in arrays.items():
         path = generation / f"{name}.npy"
         contiguous = np.ascontiguousarray(array)
-        with _named(path), path.open("wb") as stream:
+        with _named(path), path.open("xb") as stream:
             header = np.lib.format.header_data_from_array_1_0(contiguous)
             np.lib.format.write_array_header_1_0(stream, header)
             # Not ndarray.tofile, which np.save uses: it loses the reason of a failure.
@@ -84,6 +85,7 @@ class ArrayWriter:
 def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
     """Map `<name>.npy` into memory, read-only; IndexDamaged if it is no array file.
 
+    OSError where the process has too many files open.
     The header is read here and not by NumPy, which gives it to Python's own parser: in two threads
     at once that now and then fails, and took a query with it.
     """
@@ -99,6 +101,8 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
         shape = tuple(map(int, header["shape"].replace(",", " ").split()))
         mapped = np.memmap(path, np.dtype(header["type"]), "r", begin, shape, "C")
     except (OSError, ValueError, TypeError, OverflowError) as error:
+        if is_exhausted(error):
+            raise
         raise _unreadable(path, error) from error
     # A plain array over the same memory: np.memmap's own indexing is several times slower.
     return np.asarray(mapped)
@@ -111,7 +115,7 @@ def has_array(generation: Path, name: str) -> bool:
 
 def write_vocabulary(generation: Path, terms: Sequence[str]) -> None:
     """Write the terms, one a line, in order; no term holds a line break."""
-    with (generation / VOCABULARY).open("w", encoding="utf-8", newline="\n") as stream:
+    with (generation / VOCABULARY).open("x", encoding="utf-8", newline="\n") as stream:
         stream.writelines(f"{term}\n" for term in terms)
 
 
@@ -121,6 +125,8 @@ def read_vocabulary(generation: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        if is_exhausted(error):
+            raise
         raise _unreadable(path, error) from error
     return text.split("\n")[:-1]
 

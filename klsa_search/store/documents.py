@@ -11,11 +11,12 @@ A record is the bytes of id, title and metadata, each a uint32, then id, title, 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import struct
-import threading
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,7 @@ from sqlite_utils import Database
 from klsa_search.collection.model import Document
 from klsa_search.compiled import compiled
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
+from klsa_search.forks import lock_free_in_children
 from klsa_search.store.arrays import ArrayWriter, open_array, write_arrays
 
 IDS = "documents.db"
@@ -49,21 +51,23 @@ class Record(NamedTuple):
 class DocumentWriter:
     """Writes documents in order; position 0 is the first. Use as a context manager.
 
-    StoreError where SQLite cannot write, OSError where nothing can, such as on a full disk.
+    StoreError where SQLite cannot create or write its file, OSError where nothing can be written,
+    such as on a full disk.
     Memory: the ids, which whoever refuses repeated ones holds as well, and 16 bytes a document.
     """
 
     def __init__(self, generation: Path) -> None:
         self._generation = generation
-        self._records = ArrayWriter(generation, _RECORDS, np.uint8)
         self._starts = array("q", [0])
-        connection = sqlite3.connect(generation / IDS)
-        # The whole generation is synced once, at its end; a half-written one is thrown away.
-        connection.execute("pragma journal_mode = off")
-        connection.execute("pragma synchronous = off")
-        connection.execute("pragma locking_mode = exclusive")
-        self._database = Database(connection)
         self._ids: list[str] = []
+        with self._refusing():
+            connection = sqlite3.connect(generation / IDS)
+            try:
+                self._database = _created(connection)
+                self._records = ArrayWriter(generation, _RECORDS, np.uint8)
+            except BaseException:
+                connection.close()
+                raise
 
     def __enter__(self) -> DocumentWriter:
         """Return itself."""
@@ -85,17 +89,12 @@ class DocumentWriter:
             self._records.__exit__(*failure)
             if failure[0] is None:
                 write_arrays(self._generation, {_STARTS: np.frombuffer(self._starts, np.int64)})
-                self._write_ids()
-        except sqlite3.DatabaseError as error:
-            raise StoreError(self._refusal(error)) from error
+                with self._refusing():
+                    self._write_ids()
         finally:
             self._database.conn.close()
 
     def _write_ids(self) -> None:
-        # Without the numbers that SQLite gives to rows: half the size, and one look-up less.
-        self._database.execute(
-            "create table documents (id text primary key, position integer not null) without rowid"
-        )
         # In the order of the tree, each is written at its end.
         order = sorted(range(len(self._ids)), key=self._ids.__getitem__)
         rows = ((self._ids[position], position) for position in order)
@@ -103,30 +102,54 @@ class DocumentWriter:
         self._database.conn.executemany("insert into documents values (?, ?)", rows)
         self._database.conn.commit()
 
-    def _refusal(self, error: sqlite3.DatabaseError) -> str:
-        path = self._generation / IDS
-        return f"{path} cannot be written ({error}): make room, then build again"
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Turn what SQLite says into StoreError; it tells a full disk only now and then."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{self._generation / IDS} cannot be written ({error}): make room on its disk, or "
+                "check who owns its folder and what the mode allows, then build again"
+            ) from error
+
+
+def _created(connection: sqlite3.Connection) -> Database:
+    """Make the empty table."""
+    # The whole generation is synced once, at its end; a half-written one is thrown away.
+    connection.execute("pragma journal_mode = off")
+    connection.execute("pragma synchronous = off")
+    connection.execute("pragma locking_mode = exclusive")
+    # Without the numbers that SQLite gives to rows: half the size, and one look-up less.
+    connection.execute(
+        "create table documents (id text primary key, position integer not null) without rowid"
+    )
+    return Database(connection)
 
 
 class DocumentReader:
     """Reads documents by position or id; safe to share between threads.
 
     Everything is opened once, so that a generation can be removed under a reader that holds it.
+    SQLite lets no connection be carried over a fork: a child opens its own when it first looks for
+    an id, and needs the file for that. IndexDamaged where a file cannot be opened or read,
+    StoreError where that of ids is closed or not there for a child.
 
     content  uint8, the records
     starts   (N + 1,) where each begins
     """
 
     def __init__(self, generation: Path) -> None:
-        self._path = generation
+        self._generation = generation
+        self._path = generation / IDS
         self.content: npt.NDArray[np.uint8] = open_array(generation, _RECORDS)
         self.starts: npt.NDArray[np.int64] = open_array(generation, _STARTS)
         # As views of memory: to take a number or a string out of one costs half of NumPy's time.
         self._bytes, self._starts = self.content.data, self.starts.data
-        address = f"{(generation / IDS).absolute().as_uri()}?mode=ro&immutable=1"
-        connection = sqlite3.connect(address, uri=True, check_same_thread=False)
-        self._database = Database(connection)
-        self._lock = threading.Lock()
+        self._lock = lock_free_in_children()  # nobody is within SQLite while the process forks
+        with self._lock:
+            self._database: Database | None = self._connected()
+            self._file = self._identity()
 
     def records(self, positions: Iterable[int]) -> list[Record]:
         """Documents at the positions, in their order, their texts left where they are."""
@@ -167,19 +190,57 @@ class DocumentReader:
     def close(self) -> None:
         """Close the table of ids; the reader is of no use afterwards."""
         with self._lock:
-            self._database.conn.close()
+            if self._database is not None:
+                self._database.conn.close()
+                self._database = None
 
     def _position(self, id: str) -> int:  # noqa: A002 - the field's own name
-        try:
-            with self._lock:
-                rows = self._database.execute(
-                    "select position from documents where id = ?", [id]
-                ).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise self.damaged(error, IDS) from error
+        statement = "select position from documents where id = ?"
+        with self._lock:
+            database = self._own()
+            try:
+                rows = database.execute(statement, [id]).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise self._damage(error) from error
         if not rows:
             raise DocumentNotFound(f"there is no document {id!r} in the index", field="id")
         return int(rows[0][0])
+
+    def _own(self) -> Database:
+        """Return the connection of this process."""
+        if self._database is None:
+            raise StoreError(f"{self._path} was closed: open the index again")
+        if self._process != os.getpid():
+            if self._identity() != self._file:
+                raise StoreError(
+                    f"{self._path} was removed or replaced since this process was forked: "
+                    "open the index again"
+                )
+            self._database.conn.close()
+            self._database = self._connected()
+        return self._database
+
+    def _connected(self) -> Database:
+        address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
+        self._process = os.getpid()
+        try:
+            return Database(sqlite3.connect(address, uri=True, check_same_thread=False))
+        except sqlite3.DatabaseError as error:
+            raise self._damage(error) from error
+
+    def _identity(self) -> tuple[int, ...] | None:
+        """Tell the file from any other that may stand in its place; None where there is none."""
+        try:
+            file = self._path.stat()
+        except OSError:
+            return None
+        return file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns
+
+    def _damage(self, error: sqlite3.DatabaseError) -> IndexDamaged:
+        return IndexDamaged(
+            f"{self._path} cannot be read ({error}): check its mode, or rebuild the index with "
+            "klsa-index build"
+        )
 
     def _document(self, position: int) -> Document:
         record = self._record(position)
@@ -207,9 +268,9 @@ class DocumentReader:
         except (struct.error, ValueError) as error:
             raise self.damaged(error) from error
 
-    def damaged(self, error: object, name: str = f"{_RECORDS}.npy") -> IndexDamaged:
-        """Say that the records, or another file, cannot be read for that reason."""
-        path = self._path / name
+    def damaged(self, error: object) -> IndexDamaged:
+        """Say that the records cannot be read for that reason."""
+        path = self._generation / f"{_RECORDS}.npy"
         return IndexDamaged(
             f"{path} cannot be read ({error}): rebuild the index with klsa-index build"
         )

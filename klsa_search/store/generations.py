@@ -1,130 +1,134 @@
 """Generations: build beside, then point.
 
+    <home>/<name>/KLSA-INDEX         says that the folder is an index
     <home>/<name>/<generation>/...   files, then manifest.json
     <home>/<name>/CURRENT            the generation in use, replaced atomically
-    <home>/<name>/LOCK               held by the one build at work
+    <home>/<name>/LOCK               held by the one that changes something
 
-A build that dies leaves a folder without a manifest, or one that CURRENT never named; the next
-build of that index removes it. So is the generation before the current one: until the next build
-begins, readers that still hold it find it whole.
+A build that dies leaves a marked folder without a manifest, or one that CURRENT never named; the
+next one removes it. The generation that a build replaces stays, for readers that still hold it and
+for who wants to go back; the one before that is removed once the new one is sealed, never earlier.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
-import re
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from klsa_search.errors import IndexDamaged, IndexNotFound, SettingsError, StoreError
-from klsa_search.store.manifest import MANIFEST, FileEntry, Manifest, read_manifest, sha256_of
+from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.store.current import Current, next_step, read_current, write_current
+from klsa_search.store.files import is_real, read_regular, sync, write_fresh
+from klsa_search.store.manifest import FileEntry, Manifest, sha256_of
+from klsa_search.store.marking import (
+    generations,
+    is_sealed,
+    make_generation,
+    mark_index,
+    refuse_foreign,
+    remove_empty,
+    remove_generation,
+    sweep,
+)
+from klsa_search.store.names import CURRENT, DELETED, LOCK, MANIFEST, MARKER
 
-CURRENT = "CURRENT"
-LOCK = "LOCK"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-
-def index_path(home: Path, name: str) -> Path:
-    """Folder of an index; SettingsError for a name that is no plain file name."""
-    if not _NAME.fullmatch(name):
-        raise SettingsError(
-            f"name = {name!r}: an index name is 1 to 100 letters, digits, '.', '_' or '-', "
-            "and begins with a letter or a digit",
-            field="name",
-        )
-    return home / name
-
-
-def current_generation(path: Path) -> Path:
-    """Folder of the generation in use; IndexNotFound without one, IndexDamaged if it is gone."""
-    try:
-        name = (path / CURRENT).read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        raise IndexNotFound(
-            f"there is no index at {path}: build one with "
-            f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
-        ) from None
-    generation = path / name
-    if not name or not generation.is_dir():
-        raise IndexDamaged(
-            f"{path / CURRENT} names generation {name!r}, which is not there: "
-            "rebuild the index with klsa-index build"
-        )
-    return generation
-
-
-def indexes_in(home: Path) -> list[Path]:
-    """Folders of all indexes of a home, by name."""
-    if not home.is_dir():
-        return []
-    return sorted(
-        path for path in home.iterdir() if path.name[0] != "." and (path / CURRENT).is_file()
-    )
 
 
 @contextmanager
 def new_generation(path: Path) -> Iterator[Path]:
     """Give an empty folder for the next generation, alone.
 
-    Whatever fails inside removes it, unless CURRENT names it by then; an OSError for want of room
-    names a file, or at least the folder. StoreError if another build
-    of the same index is at work.
+    Whatever fails inside removes what was made here and nothing else, unless CURRENT names the
+    generation by then; an OSError for want of room names a file, or at least the folder.
+    StoreError if the path holds something that is no index, or is being changed by another.
     """
-    path.mkdir(parents=True, exist_ok=True)
-    with _alone(path):
-        _sweep(path)
-        numbers = [int(old.name) for old in path.iterdir() if old.name.isdigit()]
-        generation = path / f"{max(numbers, default=0) + 1:06d}"
-        generation.mkdir()
-        try:
-            yield generation
-        except BaseException as failure:
-            if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
-                # A write that fails does not say where; whatever it was, it was in here.
-                failure.filename = failure.filename or str(generation)
-            if _named(path) != generation.name:
-                shutil.rmtree(generation if numbers else path, ignore_errors=True)
-            raise
+    refuse_foreign(path)
+    made = [folder for folder in (path, *path.parents) if not folder.is_dir()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with alone(path), _marked(path):
+            _sweep_dead(path)
+            generation = make_generation(path, above=named(path) or "")
+            try:
+                yield generation
+            except BaseException as failure:
+                if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
+                    # A write that fails does not say where; whatever it was, it was in here.
+                    failure.filename = failure.filename or str(generation)
+                if named(path) != generation.name:
+                    with suppress(OSError):  # what stays is dead, and the next build removes it
+                        remove_generation(generation)
+                raise
+    except BaseException:
+        for folder in made:
+            remove_empty(folder)
+        raise
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
+    """Hold the lock of an index; StoreError while another does."""
+    lock = FileLock(path / LOCK, timeout=0)
     try:
-        with FileLock(path / LOCK, timeout=0):
-            yield
+        lock.acquire()
     except Timeout:
         raise StoreError(
             f"another build of {path} is at work: wait for it to end, then try again"
         ) from None
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EISDIR):
+            raise
+        raise StoreError(
+            f"{path / LOCK} is a link or a folder and not ours: move it away, then try again"
+        ) from error
+    try:
+        if is_real(path / CURRENT, stat.S_IFDIR):
+            raise StoreError(
+                f"{path / CURRENT} is a folder and not ours: move it away, then try again"
+            )
+        yield
+    finally:
+        lock.release()
 
 
 def seal(generation: Path, manifest: Manifest) -> None:
-    """Write the manifest, make everything durable, and point CURRENT at the generation."""
-    text = manifest.model_dump_json(indent=1)
-    (generation / MANIFEST).write_text(text + "\n", encoding="utf-8")
-    for path in sorted(generation.iterdir()):
-        _sync(path)
-    _sync(generation)
-    pointer = generation.parent / (CURRENT + ".new")
-    pointer.write_text(generation.name + "\n", encoding="utf-8")
-    _sync(pointer)
-    pointer.replace(generation.parent / CURRENT)
-    _sync(generation.parent)
-    _sync(generation.parent.parent)
+    """Write the manifest, make everything durable, and point CURRENT at the generation.
+
+    Then go the generations that nobody needs any more; StoreError where they cannot, with the new
+    one in use all the same.
+    """
+    path = generation.parent
+    text = manifest.model_dump_json(indent=1) + "\n"
+    write_fresh(generation / MANIFEST, text)
+    for file in sorted(generation.iterdir()):
+        sync(file)
+    sync(generation)
+    sums = manifest_sums(path, _forerunner(generation))
+    sums[generation.name] = hashlib.sha256(text.encode()).hexdigest()
+    write_current(path, Current(generation.name, sums))
+    sync(path.parent)
+    try:
+        sweep(path, keep=sums)
+    except OSError as error:
+        raise StoreError(
+            f"{path} has its new generation {generation.name}, but an old one cannot be removed "
+            f"({error}): check who owns it and what its mode allows"
+        ) from error
 
 
 def describe_files(generation: Path) -> dict[str, FileEntry]:
-    """Size and sum of every file of a generation but the manifest. Cost: one read of each."""
+    """Size and sum of the files of a generation, without manifest and mark. Cost: reading them."""
     return {
         path.name: FileEntry(bytes=path.stat().st_size, sha256=sha256_of(path))
         for path in sorted(generation.iterdir())
-        if path.name != MANIFEST
+        if path.name not in (MANIFEST, MARKER)
     }
 
 
@@ -135,56 +139,64 @@ def check_sizes(generation: Path, manifest: Manifest) -> None:
         size = path.stat().st_size if path.is_file() else None
         if size != entry.bytes:
             found = "is missing" if size is None else f"has {size} bytes, not {entry.bytes}"
-            raise IndexDamaged(f"{path} {found}: rebuild the index with klsa-index build")
+            step = next_step(generation.parent, besides=generation.name)
+            raise IndexDamaged(f"{path} {found}: {step}")
 
 
-def verify(path: Path) -> Manifest:
-    """Read every file of the generation in use and compare its sum. Cost: one read of each."""
-    generation = current_generation(path)
-    manifest = read_manifest(generation)
-    check_sizes(generation, manifest)
-    for name, entry in manifest.files.items():
-        if sha256_of(generation / name) != entry.sha256:
-            raise IndexDamaged(
-                f"{generation / name} has changed since it was built: "
-                "rebuild the index with klsa-index build"
-            )
-    return manifest
+def sealed_generations(path: Path) -> list[Path]:
+    """Folders of the generations that are whole, oldest first: what CURRENT can be pointed at."""
+    return [generation for generation in generations(path) if is_sealed(generation)]
 
 
-def delete_index(path: Path) -> None:
-    """Remove an index, damaged or not: out of sight in one step, then from the disk.
-
-    IndexNotFound if there is none, StoreError if a build of it is at work.
-    """
-    if not (path / CURRENT).is_file():
-        current_generation(path)
-    with _alone(path):
-        aside = path.with_name(f".{path.name}.deleted")
-        if aside.exists():  # left by a deletion that was killed
-            shutil.rmtree(aside)
-        path.replace(aside)
-        shutil.rmtree(aside)
-
-
-def _sweep(path: Path) -> None:
-    """Remove all generations but the current one: former ones, and what dead builds left."""
-    current = _named(path)
-    for old in path.iterdir():
-        if old.name.isdigit() and old.is_dir() and old.name != current:
-            shutil.rmtree(old)
-
-
-def _named(path: Path) -> str:
+def named(path: Path) -> str | None:
+    """Name of the generation in use; None where CURRENT is not there or damaged."""
     try:
-        return (path / CURRENT).read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        return ""
+        return read_current(path).generation
+    except StoreError:
+        return None
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+def manifest_sums(path: Path, sealed: Iterable[Path]) -> dict[str, str]:
+    """SHA-256 of the manifests of these generations: as CURRENT knows it, else as it is now."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sums = dict(read_current(path).sums)
+    except StoreError:
+        sums = {}
+    names = [generation.name for generation in sealed]
+    for name in names:
+        with suppress(OSError):  # one that cannot be read is damaged: it has no sum to keep
+            if name not in sums:
+                sums[name] = hashlib.sha256(read_regular(path / name / MANIFEST)).hexdigest()
+    return {name: sums[name] for name in names if name in sums}
+
+
+@contextmanager
+def _marked(path: Path) -> Iterator[None]:
+    """Mark the folder as an index; unmark it if it was bare and what is done fails."""
+    bare = mark_index(path) and not generations(path)
+    try:
+        yield
+    except BaseException:
+        if bare and not generations(path):
+            (path / MARKER).unlink()
+            (path / LOCK).unlink()
+        raise
+
+
+def _sweep_dead(path: Path) -> None:
+    """Remove what dead processes left: builds without a manifest, and the rest of a deletion."""
+    deleted = os.path.lexists(path / DELETED)
+    keep: list[str] = []
+    if not deleted or os.path.lexists(path / CURRENT):
+        keep = [generation.name for generation in sealed_generations(path)]
+        keep += [named(path) or ""]
+    sweep(path, keep)
+    if deleted:
+        (path / DELETED).unlink()
+
+
+def _forerunner(generation: Path) -> list[Path]:
+    """Find what a new generation replaces: what CURRENT names, else the newest that is sealed."""
+    others = [other for other in sealed_generations(generation.parent) if other != generation]
+    current = named(generation.parent)
+    return [other for other in others if other.name == current] or others[-1:]

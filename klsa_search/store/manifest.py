@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from klsa_search.config import Settings
-from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError
+from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError, StoreError
+from klsa_search.store.current import next_step, read_current
+from klsa_search.store.files import is_exhausted, read_regular
+from klsa_search.store.names import MANIFEST
 
 FORMAT_VERSION = 4
-MANIFEST = "manifest.json"
 
 
 class Frozen(BaseModel):
     """Base of the manifest's parts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+FileName = Annotated[str, StringConstraints(pattern=r"^\w[\w.-]*$")]
+"""A plain name, so that a manifest never leads out of its generation."""
 
 
 class FileEntry(Frozen):
@@ -59,7 +66,11 @@ class BuildEntry(Frozen):
 
 
 class Manifest(Frozen):
-    """Everything known of a generation without opening its arrays."""
+    """Everything known of a generation without opening its arrays.
+
+    source_path  where the source was, for files and folders; what tells it from another of the
+                 same name, and not part of the fingerprint
+    """
 
     format_version: int
     package_version: str
@@ -69,7 +80,8 @@ class Manifest(Frozen):
     counts: Counts
     spectra: dict[str, SpectrumEntry]
     build: BuildEntry
-    files: dict[str, FileEntry]
+    files: dict[FileName, FileEntry]
+    source_path: str | None = None
 
     def checked_settings(self) -> Settings:
         """Return the settings the index was built with; IndexDamaged if they do not hold."""
@@ -87,31 +99,58 @@ class Manifest(Frozen):
 
 
 def read_manifest(generation: Path) -> Manifest:
-    """Read `manifest.json` of a generation.
+    """Read `manifest.json` of a generation, and compare its sum with CURRENT's.
 
-    FormatUnsupported for another format version, IndexDamaged if it is missing or broken.
+    FormatUnsupported for another format version; IndexDamaged if it is missing, broken, or not
+    what was built. OSError where the process has too many files open.
     """
     path = generation / MANIFEST
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        content = read_regular(path)
+        raw = json.loads(content)
         version = raw["format_version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise IndexDamaged(
-            f"{path} cannot be read ({error}): rebuild the index with klsa-index build"
-        ) from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        if is_exhausted(error):
+            raise
+        raise IndexDamaged(f"{path} cannot be read ({error}): {_step(generation)}") from error
     if version != FORMAT_VERSION:
         raise FormatUnsupported(
             f"{generation} holds format {version}, this version reads {FORMAT_VERSION}: "
             "rebuild it with klsa-index build"
         )
+    known = _known_sum(generation)
+    if known and known != hashlib.sha256(content).hexdigest():
+        raise IndexDamaged(f"{path} has changed since it was built: {_step(generation)}")
     try:
         return Manifest.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise IndexDamaged(
-            f"{path}: {where}: {first['msg']}: rebuild the index with klsa-index build"
-        ) from error
+        raise IndexDamaged(f"{path}: {where}: {first['msg']}: {_step(generation)}") from error
+
+
+def _step(generation: Path) -> str:
+    return next_step(generation.parent, besides=generation.name)
+
+
+def files_of(path: Path) -> Collection[str] | None:
+    """Names of the files that a manifest of whatever format version lists; None if it is none."""
+    try:
+        raw = json.loads(read_regular(path))
+    except (OSError, ValueError, RecursionError) as error:
+        if is_exhausted(error):
+            raise
+        return None
+    ours = isinstance(raw, dict) and {"format_version", "fingerprint", "files"} <= raw.keys()
+    return raw["files"] if ours and isinstance(raw["files"], dict) else None
+
+
+def _known_sum(generation: Path) -> str | None:
+    """SHA-256 of its manifest, as CURRENT has it; None where it says nothing of the generation."""
+    try:
+        return read_current(generation.parent).sums.get(generation.name)
+    except StoreError:
+        return None  # who came through CURRENT has been told; who goes back has to read on
 
 
 def sha256_of(path: Path) -> str:

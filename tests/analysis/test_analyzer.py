@@ -1,3 +1,5 @@
+import itertools
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +11,7 @@ from klsa_search.analysis import LONGEST_WORD, Analyzer
 from klsa_search.analysis import analyzer as module
 from klsa_search.config import AnalysisSettings, Settings
 from klsa_search.errors import SettingsError
+from tests.forked import another_thread, in_child
 
 ENGLISH = Analyzer()
 PLAIN = Analyzer(AnalysisSettings(language="none"))
@@ -129,3 +132,11 @@ def test_threads_share_one_analyzer():
     shared = Analyzer()
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(shared.terms, texts)) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_forked_child_stems_while_its_parent_does():
+    analyzer, numbers = Analyzer(AnalysisSettings(language="english")), itertools.count()
+    with another_thread(lambda: analyzer.terms(f"running{next(numbers)}s flying")):
+        statuses = [in_child(lambda: analyzer.terms("untold stories")) for _ in range(20)]
+    assert statuses == [0] * 20

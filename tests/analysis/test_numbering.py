@@ -100,7 +100,7 @@ def test_workers_end_with_their_parent():
     )
     # Its workers hold stderr as well: its end is read once the last of them is gone.
     parent = subprocess.run(
-        [sys.executable, "-c", script], stderr=subprocess.PIPE, check=False, timeout=60
+        [sys.executable, "-c", script], stderr=subprocess.PIPE, check=False, timeout=120
     )
     assert (parent.returncode, parent.stderr) == (-signal.SIGKILL, b"")
 

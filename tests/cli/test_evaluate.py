@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 
 import ir_measures
@@ -42,6 +43,20 @@ def test_figure_and_its_points(shell, beir, tmp_path):
 
 def test_a_figure_of_another_kind_is_wrong_usage(shell, beir):
     assert shell("klsa-eval", "figure", beir, "--out", "figure.gif").code == 2
+
+
+@pytest.mark.parametrize("asked", [("figure", "--out"), ("compare", "--plot")])
+def test_without_matplotlib_no_work_is_begun(shell, beir, monkeypatch, asked):
+    def begun(*_):
+        raise AssertionError("a collection was opened")
+
+    command, option = asked
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for module in ("evaluate", "compare"):
+        monkeypatch.setattr(f"klsa_search.cli.{module}.open_targets", begun)
+    done = shell("klsa-eval", command, beir, option, "figure.svg")
+    assert (done.code, done.out) == (1, "")
+    assert "pip install 'klsa-search[figures]'" in done.err
 
 
 def test_a_collection_without_judgements(shell, cars):

@@ -1,3 +1,4 @@
+import io
 import re
 import subprocess
 import sys
@@ -122,6 +123,110 @@ def test_list_info_verify_delete(shell, cars, tmp_path):
 
     assert shell("klsa-index", "delete", "cars", "--yes").code == 0
     assert shell("klsa-index", "info", "cars").code == 1
+
+
+def test_a_folder_of_the_user_is_not_built_into(shell, cars, tmp_path):
+    note = tmp_path / "reports" / "2023" / "may.txt"
+    note.parent.mkdir(parents=True)
+    note.write_text("Engines overheat.")
+    done = shell("klsa-index", "build", "reports", "--name", "reports", "--home", ".")
+    assert (done.code, done.out) == (2, "")
+    assert "the source reports lies within" in done.err
+    assert "choose a home apart from the source (--home" in done.err
+    done = shell("klsa-index", "build", cars, "--name", "reports", "--home", ".")
+    assert (done.code, done.out) == (1, "")
+    assert "error: reports is there and is not an index, so nothing was changed" in done.err
+    assert note.read_text() == "Engines overheat."
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["cars.jsonl", "reports"]
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """A folder of two texts, a link to another, and what is no text."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a.md", "b.txt", "c.html", "d.html", "e.pdf"):
+        (folder / name).write_text("Engines overheat.")
+    (tmp_path / "other.txt").write_text("Engines stall.")
+    (folder / "link.txt").symlink_to(tmp_path / "other.txt")
+    return folder
+
+
+def test_files_that_are_not_read_are_named_in_the_summary(shell, notes):
+    words = "4 files: 2 .html, 1 .pdf, 1 linked (first: c.html, e.pdf, link.txt)"
+    words += "; --follow-links reads those linked"
+    known = {"count": 4, "kinds": {".html": 2, ".pdf": 1, "linked": 1}}
+    build = ["klsa-index", "build", notes, "--name", "notes"]
+    for command in (build, ["klsa-index", "plan", notes]):
+        (line,) = (x for x in shell(*command).out.splitlines() if x.startswith("not read"))
+        assert line.split("  ")[-1].strip() == words
+        told = shell(*command, "--json").json["unread"]
+        assert {key: told[key] for key in known} == known
+        assert told["first"][".html"] == "c.html"
+
+
+def test_a_source_that_is_read_whole_says_nothing_of_it(shell, cars):
+    done = shell("klsa-index", "build", cars, "--name", "cars")
+    assert "not read" not in done.out
+    done = shell("klsa-index", "build", cars, "--name", "cars", "--json")
+    assert done.json["unread"] == {"count": 0, "kinds": {}, "first": {}}
+
+
+@pytest.mark.parametrize(("options", "found"), [([], 2), (["--follow-links"], 3)])
+def test_links_are_followed_when_asked(shell, notes, options, found):
+    build = ["klsa-index", "build", notes, "--name", "notes", "--json"]
+    assert shell(*build, *options).json["counts"]["documents"] == found
+    assert shell("klsa-index", "plan", notes, "--json", *options).json["sampled"] == found
+
+
+def test_more_kinds_than_can_be_named(shell, notes):
+    for kind in "fghijk":
+        (notes / f"x.{kind}").write_text("")
+    done = shell("klsa-index", "build", notes, "--name", "notes")
+    assert "10 files: 2 .html, 1 .f, 1 .g, 1 .h, 1 .i, 4 of other kinds (first:" in done.out
+
+
+@pytest.fixture
+def ten(tmp_path):
+    """Another source, of one document."""
+    path = tmp_path / "ten.jsonl"
+    path.write_text('{"id": "1", "text": "one engine"}\n')
+    return path
+
+
+def test_another_source_needs_an_option_where_nobody_can_be_asked(shell, cars, ten):
+    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+    done = shell("klsa-index", "build", ten, "--name", "cars")
+    assert (done.code, done.out) == (1, "")
+    assert "cars holds 4 documents of" in done.err
+    assert "--replace" in done.err
+    assert shell("klsa-index", "build", ten, "--name", "cars", "--replace").code == 0
+    assert shell("klsa-index", "build", ten, "--name", "cars").code == 0
+    assert shell("klsa-index", "info", "cars", "--json").json["counts"]["documents"] == 1
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 4), ("", 1, 4), ("y", 0, 1)])
+def test_another_source_is_asked_about_on_a_terminal(
+    shell, cars, ten, monkeypatch, answer, code, left
+):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    asked = []
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(
+        "click.termui.visible_prompt_func", lambda text: asked.append(text) or answer
+    )
+    build = ["klsa-index", "build", "--name", "cars", "--json"]
+    assert shell(*build, cars).code == 0
+    assert shell(*build, cars).code == 0
+    assert not asked
+    done = shell(*build, ten)
+    assert done.code == code
+    assert done.err.startswith(f"index/cars holds 4 documents of {cars}, built 2")
+    assert f"Replace them by those of {ten}?" in done.err + "".join(asked)
+    assert shell("klsa-index", "info", "cars", "--json").json["counts"]["documents"] == left
 
 
 @pytest.mark.parametrize("content", ["", '{"id": \n'])

@@ -1,18 +1,24 @@
+import asyncio
 import json
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
-from urllib.request import urlopen
+from contextlib import contextmanager
+from functools import partial
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 import pytest
 
 from klsa_search.cli.frame import run
-from klsa_search.cli.serve import serve
+from klsa_search.cli.serve import _listen, serve
 from klsa_search.indexing import build
 
+LONG = 60.0
 DOCUMENTS = [
     {"id": "1", "title": "Files", "text": "Read a file line by line."},
     {"id": "2", "title": "Sockets", "text": "Read from a socket."},
@@ -20,8 +26,12 @@ DOCUMENTS = [
 
 
 @pytest.fixture(autouse=True)
-def _keep_excepthook(monkeypatch):
+def _leave_the_process_as_it_is(monkeypatch):
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    before = signal.getsignal(signal.SIGTERM), resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield
+    signal.signal(signal.SIGTERM, before[0])
+    resource.setrlimit(resource.RLIMIT_NOFILE, before[1])
 
 
 @pytest.fixture
@@ -36,33 +46,189 @@ def leave(capsys, *arguments):
     return left.value.code, capsys.readouterr()
 
 
-@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
-def test_serves_until_it_is_stopped(home, kind):
-    program = "from klsa_search.cli.serve import main; main()"
-    command = [sys.executable, "-c", program, "--home", str(home), "--port", "0"]
+SERVE = "from klsa_search.cli.serve import main; main()"
+STUCK = f"""
+import os, threading
+from klsa_search.search import Index
+from klsa_search.service.server import Server
+def search(*_, **__):
+    os.write(1, b"at work\\n")  # in one piece, whatever other threads write
+    threading.Event().wait({LONG})
+Index.search = search
+Server.__init__.__kwdefaults__["leaving"] = float({{leaving!r}})
+{SERVE}
+"""
+"""A service whose searches never end."""
+
+
+@contextmanager
+def serving(home, *options, program=SERVE, limit=None):
+    """A service in a process of its own, and its address."""
+    command = [sys.executable, "-c", program, "--home", str(home), "--port", "0", *options]
+    set_limit = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (limit, limit))
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=set_limit if limit else None,
     ) as server:
         try:
             first = server.stdout.readline()
-            address = re.fullmatch(
-                r"Serving files at (http://127\.0\.0\.1:\d+) \(Ctrl-C stops it\)\n", first
-            )[1]
-            server.stdout.readline()
-            tried = re.fullmatch(r"Try +curl '(.+)'\n", server.stdout.readline())[1]
-            assert tried.startswith(address)
-            with urlopen(tried, timeout=30) as response:
-                answer = json.load(response)
-            assert answer["hits"][0]["id"] == "1"
-            build(DOCUMENTS[1:], name="files", home=home).close()
-            time.sleep(1.1)
-            with urlopen(f"{address}/health", timeout=30) as response:
-                assert json.load(response)["indexes"][0]["generation"] == "000002"
-            server.send_signal(kind)
-            assert server.wait(timeout=30) == 0
-            assert server.stderr.read() == ""
+            found = re.fullmatch(r"Serving .* at (http://127.0.0.1:\d+) \(Ctrl-C .*\)\n", first)
+            yield server, found[1]
         finally:
             server.kill()
+
+
+def ended(server):
+    """Exit code and stderr."""
+    code = server.wait(timeout=LONG)
+    return code, server.stderr.read()
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_serves_until_it_is_stopped(home, kind):
+    with serving(home) as (server, address):
+        server.stdout.readline()
+        tried = re.fullmatch(r"Try +curl '(.+)'\n", server.stdout.readline())[1]
+        assert tried.startswith(address)
+        with urlopen(tried, timeout=LONG) as response:
+            answer = json.load(response)
+        assert answer["hits"][0]["id"] == "1"
+        build(DOCUMENTS[1:], name="files", home=home).close()
+        while generation_at(address) != "000002":
+            time.sleep(0.05)
+        server.send_signal(kind)
+        assert ended(server) == (0, f"Opening 1 index in {home}\n")
+
+
+def generation_at(address):
+    with urlopen(f"{address}/health", timeout=LONG) as response:
+        return json.load(response)["indexes"][0]["generation"]
+
+
+def asking(address):
+    """A connection that has asked for a search."""
+    host, port = address.removeprefix("http://").split(":")
+    client = socket.create_connection((host, int(port)), timeout=LONG)
+    client.sendall(b"GET /search?q=read HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return client
+
+
+def wait_until_at_work(server):
+    assert any(line == "at work\n" for line in server.stdout)
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_is_stopped_though_searches_do_not_end(home, kind):
+    with serving(home, program=STUCK.format(leaving=0.1)) as (server, address):
+        clients = [asking(address) for _ in range(20)]
+        wait_until_at_work(server)
+        assert status_of(f"{address}/health") == 200
+        server.send_signal(kind)
+        for client in clients:
+            assert client.makefile("rb").readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
+            client.close()
+        assert ended(server) == (0, f"Opening 1 index in {home}\n")
+
+
+def test_second_signal_ends_at_once(home):
+    with serving(home, program=STUCK.format(leaving=LONG)) as (server, address), asking(address):
+        wait_until_at_work(server)
+        server.send_signal(signal.SIGTERM)
+        while status_of(f"{address}/health") is not None:
+            time.sleep(0.01)
+        assert server.poll() is None
+        server.send_signal(signal.SIGTERM)
+        assert ended(server)[0] == 128 + signal.SIGTERM
+
+
+def status_of(url):
+    try:
+        with urlopen(url, timeout=LONG) as response:
+            return response.status
+    except HTTPError as error:
+        with error:
+            return error.code
+    except (URLError, ConnectionError):
+        return None
+
+
+def test_idle_connections_beyond_the_descriptors_do_not_end_it(home):
+    with serving(home, limit=128) as (server, address):
+        host, port = address.removeprefix("http://").split(":")
+        idle = [socket.create_connection((host, int(port))) for _ in range(150)]
+        for _ in range(3):
+            assert status_of(f"{address}/search?q=read") == 200
+        for each in idle:
+            each.close()
+        server.send_signal(signal.SIGTERM)
+        assert ended(server) == (0, f"Opening 1 index in {home}\n")
+
+
+def test_only_names_of_the_machine_are_answered(home):
+    def ask(address, host):
+        return status_of(Request(f"{address}/health", headers={"Host": host}))
+
+    with serving(home, "--allowed-host", "search.example") as (_, address):
+        assert ask(address, "localhost") == 200
+        assert ask(address, socket.gethostname()) == 200
+        assert ask(address, "search.example") == 200
+        assert ask(address, "evil.example") == 421
+
+
+def test_names_come_from_the_environment_too(home, monkeypatch):
+    monkeypatch.setenv("KLSA_ALLOWED_HOSTS", "one.example two.example")
+    with serving(home) as (_, address):
+        for host, status in {"one.example": 200, "two.example": 200, "evil.example": 421}.items():
+            assert status_of(Request(f"{address}/health", headers={"Host": host})) == status
+
+
+def test_compiling_is_told(home, tmp_path_factory, monkeypatch):
+    """Something small is compiled in the place of the query engine, which takes its time."""
+    program = f"""
+from klsa_search.compiled import compiled
+from klsa_search.search import Index
+@compiled
+def small(n):
+    return n + 1
+def warm_up(index):
+    small(1)
+    small(1.0)
+Index.warm_up = warm_up
+{SERVE}
+"""
+    with serving(home, program=program) as (server, _):
+        server.send_signal(signal.SIGTERM)
+        code, told = ended(server)
+    assert code == 0
+    opening, compiling = told.splitlines()
+    assert opening == f"Opening 1 index in {home}"
+    assert compiling.startswith("Compiling the query engine, once on this machine (")
+
+
+def test_small_answers_are_sent_at_once():
+    """What asyncio accepts from the listener has TCP_NODELAY."""
+    accepted = []
+
+    class Accepting(asyncio.Protocol):
+        def connection_made(self, transport):
+            connection = transport.get_extra_info("socket")
+            accepted.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            transport.close()
+
+    async def accept():
+        with _listen("127.0.0.1", 0) as listener:
+            server = await asyncio.get_running_loop().create_server(Accepting, sock=listener)
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            assert await reader.read() == b""
+            writer.close()
+            server.close()
+
+    asyncio.run(accept())
+    assert accepted != [0]
+    assert len(accepted) == 1
 
 
 def test_home_without_an_index(capsys, tmp_path):
@@ -76,7 +242,7 @@ def test_damaged_index_is_told(capsys, home):
     (home / "files" / "CURRENT").write_text("000009\n")
     code, printed = leave(capsys, "--home", home)
     assert code == 1
-    warning, error = printed.err.splitlines()
+    _, warning, error = printed.err.splitlines()
     assert warning.startswith("warning: files is not served: ")
     assert error.startswith("error: there is no index to serve")
 
@@ -87,6 +253,7 @@ def test_port_in_use(capsys, home):
         code, printed = leave(capsys, "--home", home, "--port", port)
     assert code == 1
     assert printed.err == (
+        f"Opening 1 index in {home}\n"
         f"error: cannot listen on port {port} of 127.0.0.1: it is in use: "
         "stop what uses it, or choose another with --port\n"
     )

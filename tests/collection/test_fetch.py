@@ -168,9 +168,10 @@ def test_failing_downloads_name_the_address_and_the_next_step(server, tmp_path):
         fetch(["cran"], tmp_path, base_url=server.url)
 
 
-def test_no_network(tmp_path):
-    with pytest.raises(FetchError, match=r"http://127.0.0.1:9/.*refused.*unpack it into"):
-        fetch(["cran"], tmp_path, base_url="http://127.0.0.1:9")
+def test_no_network(tmp_path, refusing_port):
+    base = f"http://127.0.0.1:{refusing_port}"
+    with pytest.raises(FetchError, match=rf"{base}/.*refused.*unpack it into"):
+        fetch(["cran"], tmp_path, base_url=base)
 
 
 def test_unknown_names_and_unwritable_homes(tmp_path):

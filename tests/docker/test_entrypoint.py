@@ -61,7 +61,7 @@ class World:
     def run(self, *arguments):
         """Exit status, stderr and the calls that were made."""
         process = self.start(*arguments)
-        _, errors = process.communicate(timeout=10)
+        _, errors = process.communicate(timeout=120)
         calls = self.calls.read_text().splitlines() if self.calls.exists() else []
         return process.returncode, errors, calls
 
@@ -143,7 +143,7 @@ def test_anything_else_is_refused(world, name):
 def test_the_command_takes_over_the_process(world, arguments):
     world.add_index()
     process = world.start(*arguments)
-    process.communicate(timeout=10)
+    process.communicate(timeout=120)
     assert int((world.calls.parent / "calls.pid").read_text()) == process.pid
 
 
@@ -154,7 +154,7 @@ def test_a_signal_reaches_the_server(world):
     process = world.start("serve")
     assert process.stdout.readline() == "up\n"
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=10)
+    process.communicate(timeout=120)
     assert process.returncode == 7
 
 
@@ -167,6 +167,6 @@ def test_a_signal_ends_the_building_of_the_sample(world):
     process = world.start("serve")
     assert process.stdout.readline() == "up\n"
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=10)
+    process.communicate(timeout=120)
     assert process.returncode == 143
     assert world.calls.read_text() == "ended\n"

@@ -188,7 +188,7 @@ def test_a_build_beyond_its_memory_is_refused_and_leaves_the_old_index(tmp_path,
             build(path, name="a", home=tmp_path, memory="10KiB")
     records = ({"id": str(n), "text": text} for n, text in enumerate(TEXTS))
     with pytest.raises(SettingsError, match=r"memory = 1 MiB: 600 documents need \d+ MiB, most"):
-        build(records, name="a", home=tmp_path, memory="1MiB")
+        build(records, name="a", home=tmp_path, memory="1MiB", replace=True)
     assert len(open_index(tmp_path / "a")) == 600
 
 

@@ -44,7 +44,7 @@ def test_bounds_by_hand():
     assert (bounds.blocks, bounds.block_bits) == (3, 6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     size=st.sampled_from([0, 1, 9, 10, 11, 64, 65, 100, 1000, 1001]),
     seed=st.integers(0, 3),

@@ -126,7 +126,7 @@ def written_out(index, query, *, alpha, z, sharpness, lexical_sharpness, coverag
     """The formula of `search/rankers/klsa.py` in float64, from the arrays on disk."""
     load = {path.stem: np.load(path) for path in index.path.glob("*.npy")}
     N, V = len(index), len(load["idf"])
-    terms = sorted(Counter(index._terms(query)).items())
+    terms = sorted(Counter(index._opened().ranking.terms(query)).items())
     numbers = [number for number, _ in terms]
     asked = np.array([count for _, count in terms], dtype=float)
     impacts = np.zeros((N, V))

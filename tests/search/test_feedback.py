@@ -98,7 +98,7 @@ def test_scores_follow_the_definition(index, ranker, query):
 
 @every_method
 def test_a_model_of_weight_0_is_bm25_to_the_bit(index, ranker):
-    snapshot = index._snapshot
+    snapshot = index.snapshot
     query = QueryTerms.of(snapshot.vocabulary.numbers[term] for term in ("t03", "t11", "t11"))
     row = snapshot.bm25.query_row(query.numbers, query.counts)
     best = np.argsort(-row, kind="stable")[:DOCUMENTS]

@@ -36,7 +36,7 @@ ascii_texts = st.text(st.characters(max_codepoint=127), max_size=30)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(asked=st.lists(texts | ascii_texts, max_size=4))
 def test_numbers_are_those_of_the_analysers_terms(language, asked):
     analyzer = Analyzer(language)

@@ -1,11 +1,13 @@
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from klsa_search.errors import IndexNotFound, QueryError, StoreError
+from klsa_search.errors import IndexDamaged, IndexNotFound, QueryError, StoreError
 from klsa_search.service import Catalog
-from klsa_search.store import delete_index
+from klsa_search.store import delete_index, note_checked, read_manifest
+from tests.waiting import wait_until
 
 from .conftest import DOCUMENTS, build_tiny
 
@@ -152,10 +154,35 @@ def test_each_answer_comes_from_one_generation(client_of, tmp_path):
     count = 4
     with ThreadPoolExecutor(count) as pool:
         askers = [pool.submit(ask) for _ in range(count)]
-        for generation in range(2, 6):
-            build_tiny(tmp_path, documents=documents(generation))
-            for _ in askers:
-                latest.acquire(timeout=10)
-        done.set()
+        try:
+            for generation in range(2, 6):
+                build_tiny(tmp_path, documents=documents(generation))
+                for _ in askers:
+                    assert latest.acquire(timeout=120)
+        finally:
+            done.set()
         seen = [asker.result() for asker in askers]
     assert seen == [[f"{generation:06d}" for generation in range(1, 6)]] * count
+
+
+def test_damage_that_comes_while_an_index_is_served_is_found_and_told(tmp_path):
+    """A bit that turns on the disk: size and times of the file stay as they were."""
+    build_tiny(tmp_path, name="other")
+    build_tiny(tmp_path)
+    path = tmp_path / "tiny" / "000001" / "idf.npy"
+    times = path.stat()
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    note_checked(path.parent, read_manifest(path.parent))  # as if it had been whole at first
+    with Catalog(tmp_path) as catalog:
+        wait_until(lambda: all(status.sums != "checking" for status in catalog.statuses()))
+        whole, damaged = catalog.statuses()
+        assert (whole.sums, whole.failure) == ("whole", None)
+        assert (damaged.sums, damaged.index) == ("damaged", None)
+        assert "idf.npy has changed since it was built" in damaged.failure
+        with catalog.use("other"):
+            pass
+        with pytest.raises(IndexDamaged, match=r"idf\.npy"), catalog.use("tiny"):
+            pass

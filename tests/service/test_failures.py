@@ -1,5 +1,7 @@
 """What is not there, what is damaged, and slips of the service itself."""
 
+import pytest
+
 from klsa_search.search import Index
 
 from .conftest import build_tiny, failure_of
@@ -24,12 +26,32 @@ def test_no_such_path(client):
         assert failure_of(client.get(path), 404)["code"] == "not_found"
 
 
-def test_wrong_method_names_the_right_one(client):
-    response = client.delete("/health")
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/health", "GET, HEAD"),
+        ("DELETE", "/search", "GET, HEAD, POST"),
+        ("OPTIONS", "/search", "GET, HEAD, POST"),
+        ("POST", "/documents/a/b", "GET, HEAD"),
+        ("GET", "/indexes/tiny/classify", "POST"),
+        ("PUT", "/docs", "GET, HEAD"),
+    ],
+)
+def test_wrong_method_names_the_right_ones(client, method, path, allowed):
+    response = client.request(method, path)
     error = failure_of(response, 405)
     assert error["code"] == "method_not_allowed"
-    assert "GET" in error["message"]
-    assert "GET" in response.headers["allow"]
+    assert error["message"] == f"{method} is not for {path}: use {allowed}"
+    assert response.headers["allow"] == allowed
+
+
+def test_head_is_get_without_a_body(client):
+    for path in ("/", "/health", "/search?q=wing", "/indexes/tiny", "/docs", "/nope", "/search"):
+        get, head = client.get(path), client.head(path)
+        assert head.status_code == get.status_code
+        assert head.content == b""
+        assert head.headers["content-type"] == get.headers["content-type"]
+    assert client.head("/indexes/tiny/classify").status_code == 405
 
 
 def test_slip_of_the_service_tells_no_secrets(client, monkeypatch, caplog):

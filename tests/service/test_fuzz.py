@@ -25,7 +25,8 @@ bodies = st.one_of(
     st.dictionaries(st.one_of(names, st.text(max_size=5)), json_values, max_size=7), json_values
 )
 fuzz = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

@@ -93,7 +93,7 @@ def test_what_is_not_there(client, path, code):
     ("parameters", "field"),
     [
         ({"k": 0}, "k"),
-        ({"k": 10_001}, "k"),
+        ({"k": 1_001}, "k"),
         ({"kernel": "cosine"}, "kernel"),
         ({"kernel": "von-neumann", "gamma": 1}, "gamma"),
         ({"gamma": "nan"}, "gamma"),
@@ -106,6 +106,12 @@ def test_parameters_outside_their_limits(client, parameters, field):
     assert field in error["message"]
 
 
+def test_related_terms_are_limited(client):
+    path = "/indexes/tiny/terms/wing/related"
+    assert client.get(path, params={"k": 100}).status_code == 200
+    assert failure_of(client.get(path, params={"k": 101}), 422)["field"] == "k"
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -115,6 +121,7 @@ def test_parameters_outside_their_limits(client, parameters, field):
         ({"labels": LABELS, "ids": ["3"], "texts": ["x"]}, "texts"),
         ({"labels": LABELS, "texts": "wing"}, "texts"),
         ({"labels": LABELS, "k": 0}, "k"),
+        ({"labels": {str(n): str(n) for n in range(101)}}, "labels"),
         ({"labels": LABELS, "kernel": "latent"}, "kernel"),
     ],
 )

@@ -31,7 +31,7 @@ def apps_of(model):
         return asked.model_dump()
 
     for app in (ours, theirs):
-        failures.install(app)
+        failures.install(app, app.routes)
     return ours, theirs
 
 

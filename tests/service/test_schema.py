@@ -84,10 +84,15 @@ def test_limits_are_in_the_schema(schema):
     assert list(parameters) == list(SearchRequest.model_fields)
     assert parameters["q"]["required"]
     assert parameters["q"]["schema"]["maxLength"] == 10_000
-    assert (parameters["k"]["schema"]["minimum"], parameters["k"]["schema"]["maximum"]) == (
-        1,
-        10_000,
-    )
+    for path, most in {
+        "/search": 1_000,
+        "/indexes/{name}/documents/{id}/similar": 1_000,
+        "/indexes/{name}/terms/{term}/related": 100,
+    }.items():
+        asked = {each["name"]: each for each in operations(schema)[path, "get"]["parameters"]}
+        assert (asked["k"]["schema"]["minimum"], asked["k"]["schema"]["maximum"]) == (1, most)
+    labels = schema["components"]["schemas"]["ClassifyBody"]["properties"]["labels"]
+    assert "2 to 100 different" in labels["description"]
     body = schema["components"]["schemas"]["SearchBody"]
     assert list(body["properties"]) == list(parameters)
     assert body["additionalProperties"] is False

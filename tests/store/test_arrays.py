@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import errno
 import gc
+import os
 import threading
 
 import numpy as np
 import pytest
 
 from klsa_search.errors import IndexDamaged
-from klsa_search.store.arrays import open_array, write_arrays
+from klsa_search.store.arrays import VOCABULARY, open_array, read_vocabulary, write_arrays
 
 
 @pytest.mark.parametrize("kind", ["<f4", "<f8", "<i4", "<i8", "<u4", "|i1", "|u1", "|b1"])
@@ -44,8 +46,15 @@ def test_a_file_that_is_no_array_is_named(old, new, tmp_path):
     held = path.read_bytes()
     assert old in held
     path.write_bytes(held.replace(old, new, 1))
-    with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read .*klsa-index build"):
+    with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read .*klsa-index build") as told:
         open_array(tmp_path, "kept")
+    assert "\n" not in told.value.message
+
+
+def test_terms_that_are_no_text_are_named(tmp_path):
+    (tmp_path / VOCABULARY).write_bytes(b"\xff" * 20)
+    with pytest.raises(IndexDamaged, match=r"vocabulary\.txt cannot be read .*: rebuild"):
+        read_vocabulary(tmp_path)
 
 
 @pytest.mark.parametrize("length", [0, 5, 9, 40, 130])
@@ -54,6 +63,17 @@ def test_a_file_cut_short_is_named(length, tmp_path):
     path = tmp_path / "kept.npy"
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read"):
+        open_array(tmp_path, "kept")
+
+
+def test_too_many_open_files_are_no_damage(tmp_path, monkeypatch):
+    write_arrays(tmp_path, {"kept": np.ones(3, np.float32)})
+
+    def exhausted(*_, **__):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("pathlib.Path.open", exhausted)
+    with pytest.raises(OSError, match="Too many open files"):
         open_array(tmp_path, "kept")
 
 

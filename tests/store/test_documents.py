@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klsa_search.collection.model import Document
-from klsa_search.errors import DocumentNotFound, IndexDamaged
+from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.store import DocumentReader, DocumentWriter
-from klsa_search.store.documents import text_at
+from klsa_search.store.documents import IDS, text_at
+from tests.forked import another_thread, in_child
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 metadata = st.dictionaries(
@@ -114,3 +118,94 @@ def test_a_place_outside_of_the_records_is_damage(tmp_path, begin):
     with pytest.raises(IndexDamaged, match=r"documents\.npy cannot be read"):
         reader.at([1])
     assert text_at(reader.content, starts, 1) == (0, 0)
+
+
+WRITING = """
+import resource, sys
+from pathlib import Path
+from klsa_search.collection.model import Document
+from klsa_search.errors import StoreError
+from klsa_search.store import DocumentWriter
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+try:
+    with DocumentWriter(Path(sys.argv[1])) as writer:
+        for begin in range(0, 4000, 100):
+            some = range(begin, begin + 100)
+            writer.extend(Document(id=str(n), text="wing " * 100) for n in some)
+except StoreError as error:
+    print(error.message)
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("room", [0, 4096, 10_000, 1_000_000, 2_000_000])
+def test_a_disk_that_is_full_is_named_wherever_it_fills_up(tmp_path, room):
+    """Files that may grow no further fail as a full disk does: at the opening too."""
+    command = [sys.executable, "-c", WRITING, str(tmp_path), str(room)]
+    said = subprocess.check_output(command, text=True)
+    of_ids = said.startswith(f"{tmp_path / IDS} cannot be written (") and "make room" in said
+    assert of_ids or said == f"[Errno 27] File too large: '{tmp_path / 'documents.npy'}'\n"
+    assert said.count("\n") == 1
+
+
+def test_a_folder_that_lets_nothing_in_is_named(tmp_path):
+    (tmp_path / IDS).mkdir()
+    with pytest.raises(StoreError, match=r"documents\.db cannot be written .*owns its folder"):
+        DocumentWriter(tmp_path)
+
+
+def test_a_store_that_cannot_be_opened_is_damage(tmp_path):
+    stored(tmp_path, []).close()
+    (tmp_path / IDS).unlink()
+    with pytest.raises(IndexDamaged, match=r"documents\.db cannot be read .*check its mode"):
+        DocumentReader(tmp_path)
+    (tmp_path / "documents.npy").unlink()
+    with pytest.raises(IndexDamaged, match=r"documents\.npy cannot be read"):
+        DocumentReader(tmp_path)
+
+
+def test_a_file_that_is_no_store_is_damage(tmp_path):
+    stored(tmp_path, []).close()
+    (tmp_path / IDS).write_bytes(b"\xff" * 8192)
+    with pytest.raises(IndexDamaged, match=r"documents\.db cannot be read .*rebuild"):
+        DocumentReader(tmp_path).get("a")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_forked_child_reads_over_a_connection_of_its_own(tmp_path):
+    documents = [Document(id=str(number), text="wing " * number) for number in range(300)]
+    reader = stored(tmp_path, documents)
+
+    def work():
+        assert reader.at(range(300)) == documents
+        assert reader.get("7") == documents[7]
+
+    with another_thread(lambda: reader.at(range(300))):
+        assert [in_child(work) for _ in range(10)] == [0] * 10
+    work()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_forked_child_says_that_the_file_is_no_longer_there(tmp_path, replaced):
+    reader = stored(tmp_path, [Document(id="a", text="of old")])
+    for path in tmp_path.iterdir():
+        path.unlink()
+    if replaced:
+        stored(tmp_path, [Document(id="a", text="of new")])
+
+    def work():
+        with pytest.raises(StoreError, match="removed or replaced since this process was forked"):
+            reader.get("a")
+
+    assert in_child(work) == 0
+    assert reader.get("a").text == "of old"
+
+
+def test_a_closed_reader_says_so(tmp_path):
+    reader = stored(tmp_path, [])
+    reader.close()
+    reader.close()
+    with pytest.raises(StoreError, match=r"documents\.db was closed"):
+        reader.get("a")

@@ -98,7 +98,7 @@ def left_over(engine):
     return [name for name in ("slots", "among", "sums") if getattr(room, name).any()]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(options=worlds, calls=st.lists(asked, min_size=1, max_size=12))
 def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, calls):
     snapshot = world_of(options)
@@ -112,7 +112,7 @@ def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, c
             assert left_over(used) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(options=worlds, calls=st.lists(asked, min_size=1, max_size=6))
 def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
     plain = world_of(options)
@@ -134,7 +134,7 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
         assert fences.intact()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     options=worlds,
     size=st.sampled_from([31, 32, 33, 63, 64, 65, 130]),

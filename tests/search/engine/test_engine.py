@@ -43,7 +43,7 @@ queries = st.lists(st.integers(-1, 11), max_size=12)
 depths = st.sampled_from([1, 2, 9, 10, 11, 64, 99, 100, 101, 1000, 1001, 10**9])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     size=st.sampled_from([0, 1, 2, 63, 64, 65, 127, 128, 129, 500, 2000]),
     levels=st.sampled_from([0, 1, 3]),

@@ -45,7 +45,7 @@ def test_eight_terms_saturate_together_as_one_by_one(hits):
     assert found == pytest.approx((worth * y / (y + half + 1)).sum(), rel=1e-5)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     size=st.sampled_from([1, 2, LANES - 1, LANES, LANES + 1, 200, 1000]),
     crowded=st.booleans(),
@@ -66,7 +66,7 @@ def test_a_document_is_found_wherever_it_was_expected(size, crowded, wrong, seed
         assert found >= high or (documents[found] == missing) == (missing in numbers)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     vectors=st.sampled_from([1, 3, 127, 128, 300]),
     wanted=st.sampled_from([1, 10, 100, 1000]),
@@ -106,7 +106,7 @@ def chosen_in(directory, size, wanted):
     return choose(room_in(directory), size, wanted)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     size=st.sampled_from([1, 2, 63, 64, 65, 128, 700, 8191, 8192, 9000]),
     wanted=st.sampled_from([1, 2, 10, 63, 64, 65, 500]),

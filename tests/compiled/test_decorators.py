@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import weakref
 
 import numpy as np
-from numba.core import caching
+import pytest
 
 from klsa_search.compiled import compiled
+from klsa_search.compiled.keeping import KeptCode
+from tests.forked import another_thread, in_child
 
 
 def test_importing_compiles_nothing():
@@ -23,8 +26,7 @@ print([len(f.overloads) for f in vars(topk).values() if hasattr(f, "overloads")]
 
 
 def test_where_no_folder_can_be_written_to_each_process_compiles_for_itself(monkeypatch):
-    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
-    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [], raising=False)
+    monkeypatch.setattr(KeptCode, "_folders", lambda self: iter(()))
 
     @compiled
     def double(number):
@@ -53,3 +55,12 @@ def test_compiling_holds_no_arrays_of_the_caller():
     finally:
         gc.enable()
     assert held[0]() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_child_forked_while_another_thread_compiles_may_compile():
+    def compile_one():
+        assert compiled(eval("lambda number: number + 1"))(1) == 2
+
+    with another_thread(compile_one):
+        assert [in_child(compile_one) for _ in range(3)] == [0] * 3

@@ -1,20 +1,19 @@
-"""Functions compiled by numba: at their first call, kept on disk where that is possible.
-
-Compiled code is kept in `__pycache__` beside the source, else in the user's cache folder;
-`NUMBA_CACHE_DIR` names another. Where none of them can be written to, every process compiles for
-itself, some seconds at its first query. numba notices a change of the file a function stands in,
-not of the functions it calls: who works on compiled code empties the cache.
-"""
+"""How functions are marked to be compiled, and what compiling leaves behind."""
 
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from llvmlite.binding import ffi
 from numba import njit
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic as untyped_intrinsic
+
+from klsa_search.compiled.keeping import KeptCode
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,13 +41,34 @@ _OURS: set[Callable[..., Any]] = set()
 event.register("numba:compile", _Tidy())  # type: ignore[no-untyped-call]  # numba has no types
 
 
+def _wait_for_compilers() -> None:
+    """Let no thread compile, or use LLVM at all, while the process forks: see `forks`."""
+    _compiler.acquire()
+    _llvm.__enter__()
+
+
+def _let_compilers_go_on() -> None:
+    _llvm.__exit__()
+    _compiler.release()
+
+
+_compiler: Any = global_compiler_lock  # numba has no types
+_llvm: Any = ffi.lib._lock
+if hasattr(os, "register_at_fork"):
+    # Registered after `forks` and so called before it: no lock of moments waits for a compiler.
+    os.register_at_fork(
+        before=_wait_for_compilers,
+        after_in_parent=_let_compilers_go_on,
+        after_in_child=_let_compilers_go_on,
+    )
+
+
 def compiled(function: F) -> F:
     """Decorate a function to be compiled at its first call, to code that runs without the GIL."""
     _OURS.add(function)
-    try:
-        return cast(F, njit(function, nogil=True, cache=True))
-    except RuntimeError:  # "no locator available": there is no folder to keep it in
-        return cast(F, njit(function, nogil=True))
+    dispatcher = njit(function, nogil=True)
+    dispatcher._cache = KeptCode(dispatcher)  # where cache=True puts the one of numba
+    return cast(F, dispatcher)
 
 
 def inlined(function: F) -> F:

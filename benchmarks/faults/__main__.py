@@ -1,0 +1,80 @@
+"""The campaign of faults, in full.
+
+    python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
+
+Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, forks; all of them by
+default. Prints a table of what was tried and what survived, then the first examples of each
+failure; N repeats what depends on chance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.faults import (
+    beside,
+    builders,
+    damage,
+    disk,
+    forks,
+    kills,
+    load,
+    random_kills,
+    rebuilds,
+    slow,
+)
+from benchmarks.faults.scratch import scratch
+from benchmarks.faults.tally import HEAD, Tally, failures, row
+
+PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
+    "kills": lambda folder, times: kills.run(folder),
+    "random": lambda folder, times: random_kills.run(folder, builds=150 * times),
+    "builders": lambda folder, times: builders.run(folder),
+    "disk": lambda folder, times: disk.run(folder),
+    "damage": lambda folder, times: damage.run(folder, times=3 * times),
+    "load": lambda folder, times: load.run(folder, requests=2000 * times),
+    "slow": lambda folder, times: slow.run(folder),
+    "beside": lambda folder, times: beside.run(folder),
+    "rebuilds": lambda folder, times: rebuilds.run(folder),
+    "forks": lambda folder, times: forks.run(folder, times=4 * times),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.faults",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--times", type=int, default=1, help="repeat chance so often")
+    parser.add_argument("--json", type=Path, help="also write everything to this file")
+    options = parser.parse_args()
+    unknown = set(options.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    tallies: list[Tally] = []
+    print(HEAD)
+    for name in options.parts or PARTS:
+        begun = time.monotonic()
+        with scratch() as folder:
+            found = PARTS[name](folder, options.times)
+        for tally in found:
+            print(row(tally), flush=True)
+        print(f"{name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+        tallies += found
+    if told := failures(tallies):
+        print(f"\n{told}")
+    if options.json:
+        written = json.dumps([tally.as_json() for tally in tallies], indent=1, default=str)
+        options.json.write_text(written + "\n", encoding="utf-8")
+    sys.exit(1 if any(tally.failed for tally in tallies) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""Children: trials in processes of their own, which may be killed, crash or hang.
+
+They are forked from a process that has everything imported and compiled, in some milliseconds.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+PATIENCE = 120.0
+"""Seconds after which a child is taken to hang."""
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["benchmarks.faults.warm"])
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended.
+
+    answer   what its function returned
+    failure  what it raised instead: the name of the type, and the message
+    signal   that killed it before either
+    hung     whether it did nothing at all within PATIENCE, and was killed for it
+    """
+
+    answer: Any = None
+    failure: tuple[str, str] | None = None
+    signal: int | None = None
+    hung: bool = False
+
+    @property
+    def well(self) -> bool:
+        """Whether its function returned."""
+        return self.failure is None and self.signal is None and not self.hung
+
+    def given(self) -> Any:
+        """Return its answer; AssertionError if it has none."""
+        assert self.well, str(self)
+        return self.answer
+
+    def __str__(self) -> str:
+        if self.failure is not None:
+            return f"{self.failure[0]}: {self.failure[1]}"
+        if self.hung:
+            return "it hung"
+        return str(self.answer) if self.signal is None else f"ended by signal {self.signal}"
+
+
+class Child:
+    """A function at work in a process of its own; it is given a `Gate` first where it asks for one.
+
+    Use as a context manager: what is left of the process at the end is killed.
+    """
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any, gated: bool = False) -> None:
+        self._connection, other = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(
+            target=_work, args=(other, function, arguments, gated), daemon=True
+        )
+        self._process.start()
+        other.close()
+
+    def __enter__(self) -> Child:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Kill what is left of it."""
+        self.kill()
+        self._process.join()
+        self._connection.close()
+
+    def kill(self) -> None:
+        """End it with SIGKILL, wherever it is."""
+        self._process.kill()
+
+    def waits(self) -> str | None:
+        """Wait until it stops at its gate, and tell what for; None if it ends before."""
+        if not self._connection.poll(PATIENCE):
+            return None
+        try:
+            kind, value = self._connection.recv()
+        except EOFError:
+            return None
+        if kind == "gate":
+            return str(value)
+        self._last = Ended(**{kind: value})
+        return None
+
+    def go_on(self) -> None:
+        """Open its gate."""
+        self._connection.send(None)
+
+    _last: Ended | None = None
+
+    def end(self) -> Ended:
+        """Wait for its end."""
+        while self._last is None:
+            if not self._connection.poll(PATIENCE):
+                return Ended(hung=True)
+            try:
+                kind, value = self._connection.recv()
+            except EOFError:
+                self._process.join(PATIENCE)
+                return Ended(signal=-(self._process.exitcode or 0))
+            if kind == "gate":
+                self.go_on()
+            else:
+                self._last = Ended(**{kind: value})
+        return self._last
+
+
+class Gate:
+    """What a child stops at until its parent says so."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def stop(self, what: str) -> None:
+        """Tell the parent where, and wait for it."""
+        self._connection.send(("gate", what))
+        self._connection.recv()
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> Ended:
+    """Let a child do it, to its end."""
+    with Child(function, *arguments) as child:
+        return child.end()
+
+
+def die() -> None:
+    """End this process as the power does."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _work(
+    connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...], gated: bool
+) -> None:
+    first = (Gate(connection),) if gated else ()
+    try:
+        sent = ("answer", function(*first, *arguments))
+    except BaseException as failure:  # noqa: BLE001 - whatever it is, the parent counts it
+        sent = ("failure", (type(failure).__name__, str(failure)))
+    connection.send(sent)

@@ -1,0 +1,139 @@
+"""A client of HTTP/1.1 that costs next to nothing, so that a measurement is of the service."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import quote
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    def get(self, path: str) -> bytes:
+        """The bytes of a GET."""
+        return f"GET {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n\r\n".encode()
+
+    def searches(self, queries: list[str], index: str) -> list[bytes]:
+        return [self.get(f"/search?index={index}&q={quote(query)}") for query in queries]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one request; status 0 stands for a connection that ended without an answer."""
+
+    status: int
+    seconds: float
+
+
+class Connection(asyncio.Protocol):
+    """One connection, kept until the server ends it; one request at a time."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._answer: asyncio.Future[int] | None = None
+        self._received = b""
+        self.open = False
+
+    @classmethod
+    async def to(cls, address: Address) -> Connection:
+        loop = asyncio.get_running_loop()
+        return (await loop.create_connection(cls, address.host, address.port))[1]
+
+    async def ask(self, request: bytes, patience: float) -> Answer:
+        """Send a request and wait for its answer, so long."""
+        assert self._transport is not None
+        begun = time.perf_counter()
+        self._answer = asyncio.get_running_loop().create_future()
+        self._received = b""
+        self._transport.write(request)
+        try:
+            status = await asyncio.wait_for(self._answer, patience)
+        except TimeoutError:
+            status = 0
+            self.close()
+        return Answer(status, time.perf_counter() - begun)
+
+    def close(self) -> None:
+        self.open = False
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self.open = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.open = False
+        self._settle(0)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, end, body = self._received.partition(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        if end and length is not None and len(body) >= int(length[1]):
+            if _CLOSE.search(head):
+                self.close()
+            self._settle(int(head[9:12]))
+
+    def _settle(self, status: int) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(status)
+
+
+async def closed_loop(
+    address: Address, requests: list[bytes], connections: int, seconds: float, patience: float
+) -> tuple[list[Answer], float]:
+    """Each connection asks as soon as it is answered; the answers and the seconds it took."""
+    begun = time.perf_counter()
+    answers: list[Answer] = []
+
+    async def ask(first: int) -> None:
+        connection = await Connection.to(address)
+        turn = first
+        while time.perf_counter() - begun < seconds:
+            if not connection.open:
+                connection = await Connection.to(address)
+            answers.append(await connection.ask(requests[turn % len(requests)], patience))
+            turn += connections
+        connection.close()
+
+    await asyncio.gather(*map(ask, range(connections)))
+    return answers, time.perf_counter() - begun
+
+
+async def open_loop(
+    address: Address, requests: list[bytes], rate: float, count: int, patience: float
+) -> list[Answer]:
+    """So many requests at so many a second, whether or not those before are answered."""
+    free: list[Connection] = []
+    begun = time.perf_counter()
+
+    async def ask(turn: int) -> Answer:
+        await asyncio.sleep(begun + turn / rate - time.perf_counter())
+        asked = time.perf_counter()
+        connection = free.pop() if free else None
+        try:
+            if connection is None or not connection.open:
+                connection = await asyncio.wait_for(Connection.to(address), patience)
+        except OSError:
+            return Answer(0, time.perf_counter() - asked)
+        answer = await connection.ask(requests[turn % len(requests)], patience)
+        if connection.open:
+            free.append(connection)
+        return answer
+
+    answers = await asyncio.gather(*map(ask, range(count)))
+    for connection in free:
+        connection.close()
+    return answers

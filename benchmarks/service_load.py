@@ -1,0 +1,174 @@
+"""What the service answers under load, beside an endpoint that does nothing.
+
+    python -m benchmarks.service_load HOME NAME QUERIES.tsv [--connections 1 8] [--seconds 10]
+                                      [--overload 2] [--requests 2000] [--json FILE]
+
+HOME is a home of indexes, NAME one of them. klsa-serve runs in a process of its own, and so does
+the yardstick, an empty synchronous endpoint of FastAPI under uvicorn as it comes; both are asked
+over connections that are kept, one request after the other on each, in turn. The share is of the
+yardstick's requests a second.
+
+Then so many requests arrive at `overload` times the rate that the most connections reached, whether
+or not those before them are answered, and /health is asked ten times a second over connections of
+its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.service_client import Address, Answer, closed_loop, open_loop
+
+PATIENCE = 120.0
+"""Seconds after which a client gives up."""
+
+SERVICE = "from klsa_search.cli.serve import main; main()"
+YARDSTICK = """
+import socket, fastapi, uvicorn
+app = fastapi.FastAPI()
+@app.get("/")
+def empty() -> dict[str, str]:
+    return {}
+listener = socket.socket(proto=socket.IPPROTO_TCP)
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+print("Serving at http://127.0.0.1:%d " % listener.getsockname()[1], flush=True)
+uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run([listener])
+"""
+
+
+@contextmanager
+def server(program: str, *arguments: str) -> Iterator[Address]:
+    """Run a server that says where it serves."""
+    command = [sys.executable, "-u", "-c", program, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                if line.startswith("Serving"):
+                    port = line.partition("http://127.0.0.1:")[2].split()[0]
+                    break
+            else:
+                raise SystemExit("the server ended before it served")
+            yield Address("127.0.0.1", int(port))
+        finally:
+            process.terminate()
+
+
+def percentile(answers: Sequence[Answer], share: float) -> float:
+    """In milliseconds; NaN of no answers."""
+    taken = sorted(answer.seconds for answer in answers)
+    return 1000 * taken[int(share * (len(taken) - 1))] if taken else float("nan")
+
+
+def kept(
+    address: Address, requests: list[bytes], connections: int, seconds: float
+) -> dict[str, float]:
+    answers, taken = asyncio.run(closed_loop(address, requests, connections, seconds, PATIENCE))
+    wrong = Counter(answer.status for answer in answers if answer.status != 200)
+    if wrong:
+        raise SystemExit(f"answers other than 200: {dict(wrong)}")
+    return {
+        "rate": len(answers) / taken,
+        "p50": percentile(answers, 0.5),
+        "p99": percentile(answers, 0.99),
+    }
+
+
+async def overloaded(
+    address: Address, requests: list[bytes], rate: float, count: int
+) -> tuple[list[Answer], list[Answer]]:
+    probes = round(10 * count / rate)
+    health = open_loop(address, [address.get("/health")], 10, probes, PATIENCE)
+    load = open_loop(address, requests, rate, count, PATIENCE)
+    return tuple(await asyncio.gather(load, health))  # type: ignore[return-value]
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    queries = [line.rstrip("\n").partition("\t")[2] for line in options.queries.open()]
+    found: dict[str, Any] = {"kept": []}
+    with ExitStack() as servers:
+        empty = servers.enter_context(server(YARDSTICK))
+        service = servers.enter_context(server(SERVICE, "--home", str(options.home), "--port", "0"))
+        nothing, searches = [empty.get("/")], service.searches(queries, options.name)
+        kept(service, searches, 1, 1)
+        print("connections  empty/s  search/s  share    p50 ms   p99 ms")
+        for connections in options.connections:
+            rounds = [
+                (
+                    kept(empty, nothing, connections, options.seconds),
+                    kept(service, searches, connections, options.seconds),
+                )
+                for _ in range(options.rounds)
+            ]
+            row: dict[str, float] = {"connections": connections}
+            row["empty"] = statistics.median(yardstick["rate"] for yardstick, _ in rounds)
+            for key in ("rate", "p50", "p99"):
+                row[key] = statistics.median(of_service[key] for _, of_service in rounds)
+            row["share"] = row["rate"] / row["empty"]
+            found["kept"].append(row)
+            print(
+                f"{connections:11}  {row['empty']:7,.0f}  {row['rate']:8,.0f}  {row['share']:5.3f}"
+                f"  {row['p50']:8.1f} {row['p99']:8.1f}",
+                flush=True,
+            )
+        rate = options.overload * max(row["rate"] for row in found["kept"])
+        load, health = asyncio.run(overloaded(service, searches, rate, options.requests))
+    found["overload"] = tell(rate, load, health)
+    return found
+
+
+def tell(rate: float, load: list[Answer], health: list[Answer]) -> dict[str, Any]:
+    """Print and return what came of the requests above capacity."""
+    statuses = dict(sorted(Counter(answer.status for answer in load).items()))
+    told = {
+        "rate": rate,
+        "statuses": statuses,
+        "p50": {s: percentile([a for a in load if a.status == s], 0.5) for s in statuses},
+        "p99": {s: percentile([a for a in load if a.status == s], 0.99) for s in statuses},
+        "slowest": max(answer.seconds for answer in load),
+        "health": dict(Counter(answer.status for answer in health)),
+        "health_p99": percentile(health, 0.99),
+    }
+    print(f"{len(load):,} requests at {rate:,.0f} a second, slowest {told['slowest']:.1f} s")
+    for status, count in statuses.items():
+        name = status or "no answer"
+        p50, p99 = told["p50"][status], told["p99"][status]
+        print(f"  {name}: {count:,}, p50 {p50:,.0f} ms, p99 {p99:,.0f} ms")
+    print(f"  /health: {told['health']}, p99 {told['health_p99']:,.0f} ms")
+    return told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.service_load",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("home", type=Path)
+    parser.add_argument("name")
+    parser.add_argument("queries", type=Path)
+    parser.add_argument("--connections", type=int, nargs="+", default=[1, 8])
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--overload", type=float, default=2)
+    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    found = measure(options)
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What an index holds and how it was built, told to people and to programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from klsa_search.cli.output import in_bytes
+from klsa_search.config import Settings
+
+if TYPE_CHECKING:
+    from klsa_search.collection import Unread
+    from klsa_search.store import Manifest
+
+_KINDS = 5
+"""Kinds of files that are named."""
+
+
+def facts_for_people(name: str, manifest: Manifest) -> list[tuple[str, str]]:
+    """Say what an index holds, for people."""
+    counts, built = manifest.counts, manifest.build
+    spectra = [
+        (
+            f"spectrum ({label})",
+            f"{s.dimensions} eigenvectors, {s.largest:.4g} to {s.smallest:.4g}, "
+            f"{s.captured:.0%} of the trace, residual {s.residual:.1e}",
+        )
+        for label, s in manifest.spectra.items()
+    ]
+    return [
+        ("index", name),
+        ("source", manifest.source),
+        ("documents", f"{counts.documents:,}"),
+        ("terms", f"{counts.terms:,}"),
+        ("non-zeros", f"{counts.non_zeros:,}"),
+        *spectra,
+        ("size", in_bytes(manifest.bytes())),
+        ("built", f"{built.created}, in {built.seconds:.1f} s"),
+        ("peak memory", in_bytes(built.peak_memory)),
+        ("fingerprint", manifest.fingerprint),
+    ]
+
+
+def settings_for_people(settings: Settings) -> list[tuple[str, str]]:
+    """Say what it was built with, for people."""
+    said = {True: "yes", False: "no"}
+    return [
+        (name.replace("_", " "), said[value] if isinstance(value, bool) else str(value))
+        for name, value in settings.model_dump().items()
+    ]
+
+
+def facts_for_programs(name: str, manifest: Manifest) -> dict[str, Any]:
+    """Say the same for programs: the manifest, without its list of files."""
+    facts = manifest.model_dump(exclude={"files"})
+    return {"name": name, **facts, "bytes": manifest.bytes()}
+
+
+def unread_for_people(unread: Unread) -> str:
+    """Say how many files of the source were not read, of which kinds, and where to look."""
+    kinds = sorted(unread.kinds, key=lambda kind: (-unread.kinds[kind], kind))
+    counted = [f"{unread.kinds[kind]:,} {kind}" for kind in kinds[:_KINDS]]
+    if kinds[_KINDS:]:
+        counted.append(f"{sum(unread.kinds[kind] for kind in kinds[_KINDS:]):,} of other kinds")
+    first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
+    files = "1 file" if unread.count == 1 else f"{unread.count:,} files"
+    links = "; --follow-links reads those linked" if "linked" in unread.kinds else ""
+    return f"{files}: {', '.join(counted)} (first: {first}){links}"

@@ -1,0 +1,190 @@
+"""klsa-index list, info, verify, rollback, delete: looking after indexes that are built."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from klsa_search.cli.facts import facts_for_people, facts_for_programs, settings_for_people
+from klsa_search.cli.frame import debug_option, explain
+from klsa_search.cli.options import home_option, json_option
+from klsa_search.cli.output import Column, in_bytes, write_facts, write_json, write_table
+from klsa_search.errors import StoreError
+
+if TYPE_CHECKING:
+    from klsa_search.store import Manifest
+
+
+@click.command("list")
+@home_option
+@json_option
+@debug_option
+def list_(home: Path, as_json: bool) -> None:
+    """List the indexes of the home."""
+    from klsa_search.store import indexes_in
+
+    manifests = {path.name: _manifest_or_reason(path) for path in indexes_in(home)}
+    if as_json:
+        write_json(
+            [
+                {"name": name, "error": m} if isinstance(m, str) else facts_for_programs(name, m)
+                for name, m in manifests.items()
+            ]
+        )
+    elif not manifests:
+        click.echo(f"{home} holds no index")
+    else:
+        columns = [
+            Column("name"),
+            Column("documents", right=True),
+            Column("size", right=True),
+            Column("built"),
+            Column("source", wraps=True),
+        ]
+        rows = [
+            (name, "", "", "", f"unusable: {m}")
+            if isinstance(m, str)
+            else (name, f"{m.counts.documents:,}", in_bytes(m.bytes()), m.build.created, m.source)
+            for name, m in manifests.items()
+        ]
+        write_table(columns, rows)
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@json_option
+@debug_option
+def info(name: str, home: Path, as_json: bool) -> None:
+    """Show what an index holds and how it was built."""
+    from klsa_search.store import (
+        current_generation,
+        index_path,
+        read_manifest,
+        sealed_generations,
+    )
+
+    path = index_path(home, name)
+    generation = current_generation(path)
+    manifest = read_manifest(generation)
+    kept = {
+        other.name: _generation_or_reason(other)
+        for other in sealed_generations(path)
+        if other.name != generation.name
+    }
+    if as_json:
+        facts = facts_for_programs(name, manifest) | {"generation": generation.name}
+        write_json(facts | {"kept": [_kept_for_programs(*each) for each in kept.items()]})
+    else:
+        write_facts(
+            [
+                *facts_for_people(name, manifest),
+                ("generation", generation.name),
+                *((f"kept {name}", _kept_for_people(each)) for name, each in kept.items()),
+                *settings_for_people(manifest.checked_settings()),
+            ]
+        )
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@debug_option
+def verify(name: str, home: Path) -> None:
+    """Read every file of an index and compare its checksum."""
+    from klsa_search.store import index_path
+    from klsa_search.store import verify as verify_index
+
+    manifest = verify_index(index_path(home, name))
+    click.echo(f"{name}: {len(manifest.files)} files, {in_bytes(manifest.bytes())}, all as built")
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@click.option(
+    "--to",
+    metavar="GENERATION",
+    help="Generation to serve.  [default: the newest that is older than the present one]",
+)
+@debug_option
+def rollback(name: str, home: Path, to: str | None) -> None:
+    """Serve the generation before, as it was until the last build.
+
+    A build keeps the generation it replaces; klsa-index info names what is there. The present one
+    stays too, until the next build. A damaged CURRENT is mended by this.
+    """
+    from klsa_search.store import index_path
+    from klsa_search.store import rollback as roll_back
+
+    path = index_path(home, name)
+    back = roll_back(path, to)
+    click.echo(f"{name}: generation {back.now} is served now, {_of(back.manifest)}")
+    if back.before and back.before != back.now:
+        command = ["klsa-index", "rollback", name, "--home", str(home), "--to", back.before]
+        click.echo(f"{shlex.join(command)} undoes this, until the next build")
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@debug_option
+def delete(name: str, home: Path, yes: bool) -> None:
+    """Delete an index.
+
+    Files in its folder that are not of the index stay, and are named. Of a link to an index the
+    link is deleted.
+    """
+    from klsa_search.store import delete_index, index_path, is_index
+
+    path = index_path(home, name)
+    # Whether it is there, not whether it is whole: a damaged index can be deleted too.
+    if not yes and is_index(path):
+        click.confirm(f"Delete {path} for good?", abort=True)
+    stay = delete_index(path)
+    click.echo(f"{path} is deleted")
+    if stay:
+        click.echo(f"what is not of the index stays: {', '.join(map(str, stay))}", err=True)
+
+
+def _manifest_or_reason(path: Path) -> Manifest | str:
+    """Read what an index holds, or tell why it cannot be read, which is no reason to stop."""
+    from klsa_search.store import current_generation
+
+    try:
+        return _generation_or_reason(current_generation(path))
+    except (StoreError, OSError) as failure:
+        return explain(failure)
+
+
+def _generation_or_reason(generation: Path) -> Manifest | str:
+    from klsa_search.store import read_manifest
+
+    try:
+        return read_manifest(generation)
+    except (StoreError, OSError) as failure:
+        return explain(failure)
+
+
+def _kept_for_people(kept: Manifest | str) -> str:
+    return f"unusable: {kept}" if isinstance(kept, str) else _of(kept)
+
+
+def _kept_for_programs(generation: str, kept: Manifest | str) -> dict[str, Any]:
+    if isinstance(kept, str):
+        return {"generation": generation, "error": kept}
+    return {
+        "generation": generation,
+        "source": kept.source,
+        "documents": kept.counts.documents,
+        "created": kept.build.created,
+    }
+
+
+def _of(manifest: Manifest) -> str:
+    counts, built = manifest.counts, manifest.build
+    return f"{counts.documents:,} documents of {manifest.source}, built {built.created}"

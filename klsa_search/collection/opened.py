@@ -1,0 +1,72 @@
+"""An opened collection: how to stream it, what it skipped, and where it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from klsa_search.collection.intake import Intake
+from klsa_search.collection.model import Document, Judgement, Problems, Query, Unread
+
+
+class OpenedCollection:
+    """The one `Collection`: a way to stream documents, and queries and judgements if any.
+
+    root     file or folder that is read; None for Python objects
+    address  where that is, as an absolute path; None where the name tells all
+    files    how to find the files of the documents; notes what it passes over
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        on_error: str,
+        documents: Callable[[Intake], Iterator[Document]],
+        *,
+        queries: Callable[[], list[Query]] = list,
+        judgements: Callable[[], list[Judgement]] = list,
+        files: Callable[[Unread], Iterable[Path]] = lambda _: (),
+        root: Path | None = None,
+        address: str | None = None,
+    ) -> None:
+        self.name = name
+        self.format = kind
+        self.queries = queries
+        self.judgements = judgements
+        self.root = root
+        self.address = address
+        self._on_error = on_error
+        self._documents = documents
+        self._files = files
+        self._unread: Unread | None = None
+        self._intake = Intake(on_error)
+
+    @property
+    def problems(self) -> Problems:
+        """What the last pass over the documents has skipped so far."""
+        return self._intake.problems
+
+    def documents(self) -> Iterator[Document]:
+        """Stream the documents in source order, each id once; CollectionError on bad input."""
+        self._intake = Intake(self._on_error)
+        return self._intake.admit(self._documents(self._intake))
+
+    def files(self) -> Iterator[Path]:
+        """Yield the files of the documents, in the order they are read."""
+        unread = Unread()
+        yield from self._files(unread)
+        self._unread = unread
+
+    @property
+    def unread(self) -> Unread:
+        """What lies in the folder and is not read, as of the last time the files were found.
+
+        Cost: once that of finding them, which is a look at the names, or into each file where its
+        content tells what it is.
+        """
+        if self._unread is None:
+            self._unread = Unread()
+            for _ in self.files():
+                pass
+        return self._unread

@@ -1,0 +1,123 @@
+"""Admission: so many requests run, so many wait for so long, and the rest is told to come again.
+
+A queue without a bound answers nobody in time once more is asked than can be done. This one is
+short, so that what gets in is answered soon, and who does not get in knows at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from klsa_search.errors import RequestTimedOut, ServiceBusy
+from klsa_search.processors import processors
+
+T = TypeVar("T")
+
+WAITING = 64
+"""Requests that may wait: half a second of them where one takes 10 ms."""
+
+PATIENCE = 10.0
+"""Seconds that a request waits at most."""
+
+DEADLINE = 15.0
+"""Seconds after which a request that runs is answered without its result."""
+
+
+def threads() -> int:
+    """Return how many requests run at once.
+
+    Compiled code runs beside the interpreter, which only one thread at a time can have. More of
+    them than processors answer no more, and the event loop has to wait for each in turn.
+    """
+    return max(2, processors())
+
+
+class Admission:
+    """Runs work in threads of its own for coroutines; safe to share between event loops.
+
+    running   requests at work at the same time
+    waiting   requests that may wait for one of them to end
+    patience  seconds that one waits at most
+    deadline  seconds that one runs at most; its thread goes on, and counts as running, to its end
+    """
+
+    def __init__(
+        self,
+        *,
+        running: int | None = None,
+        waiting: int = WAITING,
+        patience: float = PATIENCE,
+        deadline: float = DEADLINE,
+    ) -> None:
+        running = threads() if running is None else running
+        self._pool = ThreadPoolExecutor(running, thread_name_prefix="klsa-request")
+        self._places = running + waiting
+        self._patience = patience
+        self._deadline = deadline
+        self._lock = threading.Lock()  # held from counting to submitting
+        self._under_way: set[Future[Any]] = set()
+        self._answers: set[asyncio.Future[Any]] = set()
+        self._stopping = False
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do the work in a thread and return its result, or raise what it raised.
+
+        ServiceBusy where there is no room, no thread was free in time, or the service is stopping;
+        RequestTimedOut where the work took too long.
+        """
+        task = self._submit(work)
+        answer = asyncio.wrap_future(task)
+        self._answers.add(answer)
+        try:
+            done, _ = await asyncio.wait({answer}, timeout=self._patience)
+            if not done and not task.cancel():
+                done, _ = await asyncio.wait({answer}, timeout=self._deadline)
+                if not done:
+                    raise RequestTimedOut(
+                        f"the request took more than {self._deadline:g} s: ask for fewer results, "
+                        "or for less to be computed for them"
+                    )
+            if answer.cancelled() or not done:
+                raise self._busy(f"no thread was free for {self._patience:g} s")
+            return answer.result()
+        finally:
+            answer.cancel()  # and the task, unless it runs
+            self._answers.discard(answer)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a thread still works, for whomever."""
+        return bool(self._under_way)
+
+    def check(self) -> None:
+        """ServiceBusy where whatever comes now is refused."""
+        if self._stopping or len(self._under_way) >= self._places:
+            raise self._busy("as many requests as it takes are under way")
+
+    def refuse(self) -> None:
+        """Admit nothing from now on, and tell what waits."""
+        with self._lock:
+            self._stopping = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def abandon(self) -> None:
+        """Answer what still runs, without its result; its thread cannot be stopped and goes on."""
+        for answer in list(self._answers):
+            answer.get_loop().call_soon_threadsafe(answer.cancel)
+
+    def _submit(self, work: Callable[[], T]) -> Future[T]:
+        with self._lock:
+            self.check()
+            task = self._pool.submit(work)
+            self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return task
+
+    def _busy(self, reason: str) -> ServiceBusy:
+        if self._stopping:
+            return ServiceBusy("the service is being stopped: try again later", leaving=True)
+        return ServiceBusy(f"the service is busy ({reason}): try again in a moment")

@@ -1,0 +1,236 @@
+"""Connections: HTTP/1.1 as uvicorn speaks it, bounded in number and in how long they may dawdle.
+
+uvicorn, up to 0.54 at least, ends a connection that stays idle between two requests, and no other:
+who sends nothing, half a head or half a body, or does not take his answer, stays for ever, and
+whoever opens connections enough ends the service for all. Its own `limit_concurrency` counts such
+connections as load and answers 503 to everybody else. So each connection is asked here, once a
+second, what it waits for; and where there are too many, who waits longest for his client goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
+from uvicorn.server import ServerState
+
+from klsa_search.service.failures import failure_answer
+
+IDLE = 60
+"""Seconds that a connection is kept between two requests."""
+
+MAX_HEAD = 128 * 1024
+"""Bytes of a request's head; the longest query takes 120,000, percent-encoded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What clients may use up.
+
+    receiving  seconds to send a request
+    sending    seconds in which nothing more of an answer is taken
+    unsent     bytes of answers that are not taken, of all connections together
+    """
+
+    receiving: float = 15.0
+    sending: float = 30.0
+    unsent: int = 2**28
+
+
+class Waiting(IntEnum):
+    """What a connection waits for; where there are too many, the lowest goes first."""
+
+    NOTHING = 0  # for the next request, if there is one
+    REQUEST = 1  # for the rest of a request, or the first one
+    READER = 2  # for the client to take its answer
+    SERVICE = 3
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """An answer that is made here, for there is no request, or not all of one."""
+
+    status: int
+    code: str
+    message: str
+
+
+_LATE = _Refusal(408, "request_timeout", "the rest of the request did not come in time: send it")
+_FULL = _Refusal(503, "busy", "too many connections are open: close some, and try again")
+_LEAVING = _Refusal(503, "busy", "the service is being stopped: try again later")
+_NO_HTTP = _Refusal(
+    400, "bad_request", f"this is no HTTP/1.1, or its head has more than {MAX_HEAD} bytes: mend it"
+)
+
+
+class Connections:
+    """All connections of a server.
+
+    most    how many there may be, given how many there are; asked again once a second
+    bounds  what clients may use up
+    """
+
+    def __init__(self, most: Callable[[int], int], bounds: Bounds | None = None) -> None:
+        self._most = most
+        self._bounds = bounds or Bounds()
+        self._open: set[Connection] = set()
+        self._room = most(0)
+
+    def protocol(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Connection:
+        """Make what handles one connection; called by uvicorn."""
+        return Connection(self, config, server_state, app_state, _loop)
+
+    def add(self, connection: Connection) -> None:
+        """Take in a connection; where there is no room, one goes, and it may be this one."""
+        self._open.add(connection)
+        self._make_room()
+
+    def discard(self, connection: Connection) -> None:
+        """Forget a connection that was lost."""
+        self._open.discard(connection)
+
+    def look(self) -> None:
+        """End what has dawdled for too long, and what has become too much."""
+        self._room = self._most(len(self._open))
+        self._make_room()
+        for connection in list(self._open):
+            waits, seconds = connection.note(), connection.loop.time() - connection.since
+            late = waits is Waiting.REQUEST and seconds > self._bounds.receiving
+            if late or (waits is Waiting.READER and seconds > self._bounds.sending):
+                self._end(connection, _LATE)
+        while sum(each.unsent() for each in self._open) > self._bounds.unsent:
+            self._end(max(self._open, key=Connection.unsent), _LATE)
+
+    def leave(self) -> None:
+        """End what waits for a request, or for the rest of one: the service is being stopped."""
+        for connection in list(self._open):
+            if connection.note() is Waiting.REQUEST:
+                self._end(connection, _LEAVING)
+
+    def abandon(self) -> None:
+        """End what waits for the client to take his answer."""
+        for connection in list(self._open):
+            if connection.note() is Waiting.READER:
+                self._end(connection, _LEAVING)
+
+    def _make_room(self) -> None:
+        while len(self._open) > self._room:
+            longest = min(self._open, key=lambda each: (each.note(), each.since))
+            self._end(longest, _FULL)
+
+    def _end(self, connection: Connection, refusal: _Refusal) -> None:
+        self._open.discard(connection)
+        connection.end(refusal)
+
+
+class Connection(H11Protocol):
+    """One connection, which knows what it waits for and since when."""
+
+    def __init__(
+        self,
+        others: Connections,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, loop)
+        self._others = others
+        self._waits = Waiting.REQUEST
+        self._unsent = 0
+        self.since = self.loop.time()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take in a new connection."""
+        super().connection_made(transport)
+        self._others.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._others.discard(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in some bytes; what they complete is on its way to the application after it."""
+        super().data_received(data)
+        self.note()
+
+    def on_response_complete(self) -> None:
+        """Go on to the next request."""
+        super().on_response_complete()
+        self.note()
+
+    def note(self) -> Waiting:
+        """Tell what the connection waits for, and remember since when."""
+        waits, unsent = self._what(), self.unsent()
+        if waits is not self._waits or unsent != self._unsent:
+            self._waits, self._unsent, self.since = waits, unsent, self.loop.time()
+        return waits
+
+    def unsent(self) -> int:
+        """Bytes of answers that the client has not taken."""
+        return self.transport.get_write_buffer_size()
+
+    def end(self, refusal: _Refusal) -> None:
+        """End it; where a request has begun and has no answer yet, that is the refusal."""
+        waits = self.note()
+        if waits is Waiting.READER:
+            self.transport.abort()
+        elif waits is Waiting.NOTHING:
+            self.timeout_keep_alive_handler()
+        elif refusal is _LATE and self.cycle is None and not self._begun():
+            self.transport.close()
+        else:
+            self._refuse(refusal)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP in the shape of all failures; uvicorn's is plain text."""
+        self._refuse(_NO_HTTP)
+
+    def _what(self) -> Waiting:
+        if self.unsent():
+            return Waiting.READER
+        if self.cycle is not None and not self.cycle.response_complete:
+            return Waiting.REQUEST if self.cycle.more_body else Waiting.SERVICE
+        # Answered, and yet the rest of a body that nobody wanted is to come.
+        unwanted = self.conn.their_state is h11.SEND_BODY
+        begun = self.cycle is None or unwanted or self._begun()
+        return Waiting.REQUEST if begun else Waiting.NOTHING
+
+    def _begun(self) -> bool:
+        """Whether a part of a head is here."""
+        return bool(self.conn.trailing_data[0])
+
+    def _refuse(self, refusal: _Refusal) -> None:
+        """Answer without the application, unless an answer was begun, and close."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = failure_answer(refusal.code, refusal.message)
+            headers = [
+                *self.server_state.default_headers,
+                (b"content-type", b"application/json"),
+                (b"content-length", str(len(body)).encode()),
+                (b"connection", b"close"),
+                *([(b"retry-after", b"1")] if refusal.status == 503 else []),
+            ]
+            reason = STATUS_PHRASES[refusal.status]
+            start = h11.Response(status_code=refusal.status, headers=headers, reason=reason)
+            for event in (start, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event))
+        if self.cycle is not None:  # which may be waiting for the rest of a body
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.close()
+        if self.unsent():  # nobody reads it
+            self.transport.abort()

@@ -1,0 +1,103 @@
+"""The server: uvicorn with bounds on connections, and an end that comes in time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from klsa_search.service.admission import Admission
+from klsa_search.service.connections import IDLE, MAX_HEAD, Connections
+from klsa_search.service.descriptors import most_connections
+
+LEAVING = 8.0
+"""Seconds that requests at work are given once the service is to stop."""
+
+_LAST = 4
+"""Seconds after that until uvicorn ends whatever there may be left."""
+
+_BACKLOG = 2048
+"""Connections that the system keeps for us to accept."""
+
+_BATCH = 16
+"""Connections accepted at a time, so that room is made for them before the next."""
+
+
+class Server(uvicorn.Server):
+    """Serves an application on sockets until SIGINT or SIGTERM; a second signal ends at once.
+
+    At the first, requests that wait are refused, and those at work get so many seconds.
+    """
+
+    def __init__(
+        self,
+        app: FastAPI,
+        admission: Admission,
+        *,
+        connections: Connections | None = None,
+        leaving: float = LEAVING,
+    ) -> None:
+        self._admission = admission
+        self._connections = connections or Connections(most_connections)
+        self._leaving = leaving
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="asyncio",
+                http=self._connections.protocol,  # type: ignore[arg-type]  # it is only called
+                ws="none",
+                lifespan="off",
+                log_level="error",
+                access_log=False,
+                proxy_headers=False,
+                backlog=_BATCH,
+                timeout_keep_alive=IDLE,
+                timeout_graceful_shutdown=round(leaving) + _LAST,
+                h11_max_incomplete_event_size=MAX_HEAD,
+            )
+        )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections, and look after them from now on."""
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(_BACKLOG)  # asyncio takes the size of a batch for this too
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Refuse what waits, give what is at work its time, and end."""
+        self._admission.refuse()
+        self._connections.leave()
+        asyncio.get_running_loop().call_later(self._leaving, self._give_up)
+        await super().shutdown(sockets)
+        self._watcher.cancel()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal: the first asks for the end, the second is it."""
+        if self.should_exit:
+            os._exit(128 + sig)
+        super().handle_exit(sig, frame)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(1)
+            self._connections.look()
+
+    def _give_up(self) -> None:
+        self._admission.abandon()
+        self._connections.abandon()
+
+
+def end(code: int) -> None:
+    """End the process although threads are at work: compiled code cannot be interrupted.
+
+    Nothing is lost by it, for the service writes nothing but what it says.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

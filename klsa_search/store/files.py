@@ -1,0 +1,56 @@
+"""Small files: written anew, durable, through no link; read without trusting what is there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+
+def write_fresh(path: Path, text: str) -> None:
+    """Write a file that is not there yet, and sync it; FileExistsError, for a link too."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o666), "w", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read_regular(path: Path, most: int = 2**26) -> bytes:
+    """Read the first bytes of a regular file; OSError for anything else, which could block."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            reason = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+            raise OSError(reason, os.strerror(reason), str(path))
+        pieces = []
+        while most > 0 and (piece := os.read(descriptor, min(most, 2**20))):
+            pieces.append(piece)
+            most -= len(piece)
+        return b"".join(pieces)
+    finally:
+        os.close(descriptor)
+
+
+def is_exhausted(error: Exception) -> bool:
+    """Say whether it tells nothing of the file: the process, or the system, has too many open."""
+    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_real(path: Path, kind: int) -> bool:
+    """Say whether that is at the path itself, not behind a link: `stat.S_IFREG`, `S_IFDIR`."""
+    try:
+        return stat.S_IFMT(path.lstat().st_mode) == kind
+    except (FileNotFoundError, NotADirectoryError):
+        return False

@@ -1,0 +1,33 @@
+"""Names: what an index and its parts are called on disk."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from klsa_search.errors import SettingsError
+
+CURRENT = "CURRENT"
+LOCK = "LOCK"
+MANIFEST = "manifest.json"
+MARKER = "KLSA-INDEX"
+GENERATION = re.compile(r"[0-9]{6}")
+
+# What is half done goes by names that nobody would give: a process that dies leaves them.
+NEW_CURRENT = ".CURRENT.klsa-new"
+DELETED = ".CURRENT.klsa-deleted"
+NEW, GONE = "klsa-new", "klsa-gone"
+HALF_DONE = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def index_path(home: Path, name: str) -> Path:
+    """Folder of an index; SettingsError for a name that is no plain file name."""
+    if not NAME.fullmatch(name):
+        raise SettingsError(
+            f"name = {name!r}: an index name is 1 to 100 letters, digits, '.', '_' or '-', "
+            "and begins with a letter or a digit",
+            field="name",
+        )
+    return home / name

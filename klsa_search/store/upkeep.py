@@ -1,0 +1,135 @@
+"""Upkeep: look over the indexes of a home, check one, go back, remove one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from klsa_search.errors import StoreError
+from klsa_search.store.checked import check_again
+from klsa_search.store.current import Current, current_generation, write_current
+from klsa_search.store.files import sync, write_fresh
+from klsa_search.store.generations import (
+    alone,
+    check_sizes,
+    manifest_sums,
+    named,
+    sealed_generations,
+)
+from klsa_search.store.manifest import Manifest, read_manifest
+from klsa_search.store.marking import (
+    is_index,
+    mark_index,
+    refuse_foreign,
+    remove_empty,
+    sweep,
+)
+from klsa_search.store.names import CURRENT, DELETED, LOCK, MARKER, NAME
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """What going back has done.
+
+    manifest  of the generation that is in use now
+    now       its name
+    before    the generation that was in use; None where CURRENT was damaged
+    """
+
+    manifest: Manifest
+    now: str
+    before: str | None
+
+
+def indexes_in(home: Path) -> list[Path]:
+    """Folders of all indexes of a home, by name; one that cannot be looked into counts."""
+    if not home.is_dir():
+        return []
+    return sorted(path for path in home.iterdir() if path.name[0] != "." and _has_current(path))
+
+
+def verify(path: Path) -> Manifest:
+    """Read every file of the generation in use and compare its sum. Cost: one read of each."""
+    generation = current_generation(path)
+    manifest = read_manifest(generation)
+    check_sizes(generation, manifest)
+    check_again(generation, manifest)
+    return manifest
+
+
+def rollback(path: Path, to: str | None = None) -> Rollback:
+    """Point CURRENT at another whole generation; the present one stays too.
+
+    to  its name; by default the newest that is older than the one in use, or the newest of all
+        where CURRENT is damaged
+    IndexNotFound; StoreError if there is none, or the index is being changed; IndexDamaged or
+    FormatUnsupported for a generation that is not whole. File sizes are checked, and the sum of
+    its manifest where CURRENT has it; `verify` checks the rest.
+    """
+    _refuse_other(path)
+    with alone(path):
+        before = named(path)
+        sealed = sealed_generations(path)
+        target = _chosen(path, sealed, before, to)
+        manifest = read_manifest(target)
+        check_sizes(target, manifest)
+        write_current(path, Current(target.name, manifest_sums(path, sealed)))
+        (path / DELETED).unlink(missing_ok=True)
+    return Rollback(manifest, target.name, before)
+
+
+def delete_index(path: Path) -> list[Path]:
+    """Remove an index, damaged or not: out of use in one step, then from the disk.
+
+    Files that are not the index's stay, and are returned; of a link to an index the link goes.
+    A deletion that was killed is finished by another, or by the next build. IndexNotFound if there
+    is none, StoreError for what is no index, or if it is being changed.
+    """
+    _refuse_other(path)
+    if path.is_symlink():
+        path.unlink()
+        return []
+    with alone(path):
+        mark_index(path)
+        if os.path.lexists(path / CURRENT):
+            os.replace(path / CURRENT, path / DELETED)
+        elif not os.path.lexists(path / DELETED):
+            write_fresh(path / DELETED, "")
+        sync(path)
+        sweep(path, keep=())
+        for name in (DELETED, MARKER, LOCK):
+            (path / name).unlink()
+    return [] if remove_empty(path) else sorted(path.iterdir())
+
+
+def _refuse_other(path: Path) -> None:
+    """StoreError for what is no index, IndexNotFound if nothing is there."""
+    refuse_foreign(path)
+    if not is_index(path):
+        current_generation(path)
+
+
+def _chosen(path: Path, sealed: list[Path], before: str | None, to: str | None) -> Path:
+    there = ", ".join(generation.name for generation in sealed) or "none"
+    older = [each for each in sealed if before is None or each.name < before]
+    for generation in reversed(older) if to is None else sealed:
+        if to in (None, generation.name):
+            return generation
+    wanted = f"generation {to!r}" if to is not None else f"generation before {before}"
+    raise StoreError(
+        f"{path} has no {wanted}, what it has is {there}: name one of them (--to, in Python to=), "
+        "or build it again",
+        field="to",
+    )
+
+
+def _has_current(path: Path) -> bool:
+    try:
+        (path / CURRENT).lstat()
+    except PermissionError:
+        # To be told what is wrong with it, by who opens it; lost+found is no index, and closed.
+        return bool(NAME.fullmatch(path.name))
+    except OSError:
+        return False
+    return True

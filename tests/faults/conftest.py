@@ -1,0 +1,25 @@
+"""The campaign of `benchmarks.faults` in short: the same trials, fewer of them, the same bars."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.faults.scratch import scratch
+from benchmarks.faults.tally import failures
+
+
+@pytest.fixture
+def folder():
+    with scratch() as path:
+        yield path
+
+
+@pytest.fixture
+def survived():
+    """A function that wants tallies without a failure, of some trials at least."""
+
+    def check(tallies):
+        assert not failures(tallies)
+        assert all(tally.tried for tally in tallies)
+
+    return check

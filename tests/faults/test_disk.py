@@ -1,0 +1,12 @@
+"""A full disk, and a folder that lets nothing in, are said in a sentence and cost nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.faults import disk
+
+
+@pytest.mark.parametrize("change", disk.CHANGES, ids=lambda change: change.name)
+def test_a_disk_that_is_full_and_what_is_not_allowed(folder, survived, change):
+    survived(disk.run(folder, changes=(change,), step=7))

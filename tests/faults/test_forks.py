@@ -1,0 +1,9 @@
+"""Children of a process whose threads search answer, and end."""
+
+from __future__ import annotations
+
+from benchmarks.faults import forks
+
+
+def test_forked_children_answer_and_end(folder, survived):
+    survived(forks.run(folder, layouts=("cut",)))

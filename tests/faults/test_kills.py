@@ -1,0 +1,21 @@
+"""Killed at any file event, or at any moment, an index is the old or the new one, whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.faults import builders, kills, random_kills
+
+
+@pytest.mark.parametrize("operation", kills.OPERATIONS, ids=lambda operation: operation.name)
+def test_killed_before_a_file_event(folder, survived, operation):
+    survived(kills.run(folder, operations=(operation,), layouts=("cut",), every=False))
+
+
+def test_killed_at_random_under_a_reader(folder, survived):
+    survived(random_kills.run(folder, builds=12, layouts=("cut",)))
+
+
+@pytest.mark.parametrize("one", builders.ONE)
+def test_two_at_once(folder, survived, one):
+    survived(builders.run(folder, one=(one,), every=4))

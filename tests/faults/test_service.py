@@ -1,0 +1,21 @@
+"""The service answers or refuses, whatever is asked of it and however slowly."""
+
+from __future__ import annotations
+
+from benchmarks.faults import beside, load, rebuilds, slow
+
+
+def test_more_requests_than_it_can_answer_and_its_end_amid_them(folder, survived):
+    survived(load.run(folder, requests=150, documents=300, measured=2))
+
+
+def test_others_are_served_beside_slow_sockets(folder, survived):
+    survived(slow.run(folder, to_the_end=False))
+
+
+def test_a_good_index_is_served_beside_damaged_ones(folder, survived):
+    survived(beside.run(folder))
+
+
+def test_generations_are_taken_up_with_few_descriptors(folder, survived):
+    survived(rebuilds.run(folder, rebuilds=5))

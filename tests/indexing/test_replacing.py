@@ -1,0 +1,141 @@
+"""What an index holds, and what may not take its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.errors import CollectionError, IndexDamaged, StoreError
+from klsa_search.indexing import build_like, rebuild
+from tests.store.worlds import as_first_release
+
+CARS = [{"id": str(number), "text": "engines stall"} for number in range(4)]
+
+
+@pytest.mark.parametrize("damage", ["", "?", "000009"])
+def test_nothing_does_not_replace_documents_behind_a_damaged_current(tmp_path, damage):
+    build(CARS, name="cars", home=tmp_path)
+    (tmp_path / "cars" / "CURRENT").write_text(damage)
+    with pytest.raises(CollectionError, match="holds no document, and index cars holds 4"):
+        build([], name="cars", home=tmp_path)
+    build(CARS, name="cars", home=tmp_path)
+    assert len(open_index(tmp_path / "cars")) == 4
+
+
+def test_a_folder_of_the_user_survives_a_build_of_its_name(tmp_path):
+    reports = tmp_path / "reports" / "2023"
+    reports.mkdir(parents=True)
+    (reports / "may.txt").write_text("Engines overheat.")
+    with pytest.raises(StoreError, match="reports is there and is not an index"):
+        build(CARS, name="reports", home=tmp_path)
+    assert (reports / "may.txt").read_text() == "Engines overheat."
+
+
+def test_an_edited_manifest_is_not_opened(tmp_path):
+    index = build(CARS, name="cars", home=tmp_path, alpha=0.3)
+    manifest = index.path / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"alpha": 0.3', '"alpha": 0.4'))
+    with pytest.raises(IndexDamaged, match=r"manifest\.json has changed since it was built"):
+        open_index(tmp_path / "cars")
+
+
+def written(path, number):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f'{{"id": "{n}", "text": "engines stall"}}\n' for n in range(number)))
+    return path
+
+
+def served(tmp_path, name="it"):
+    return len(open_index(tmp_path / "index" / name))
+
+
+@pytest.fixture
+def tickets(tmp_path):
+    """An index of 40 tickets, and its source."""
+    source = written(tmp_path / "tickets.jsonl", 40)
+    build(source, name="it", home=tmp_path / "index").close()
+    return source
+
+
+def test_another_source_needs_a_yes(tmp_path, tickets):
+    ten = written(tmp_path / "ten.jsonl", 10)
+    with pytest.raises(StoreError) as caught:
+        build(ten, name="it", home=tmp_path / "index")
+    for part in ("it holds 40 documents of", str(tickets), str(ten), "replace=True", "--replace"):
+        assert part in caught.value.message
+    with pytest.raises(StoreError, match="those of documents would take their place"):
+        build(CARS, name="it", home=tmp_path / "index")
+    assert served(tmp_path) == 40
+    build(ten, name="it", home=tmp_path / "index", replace=True).close()
+    assert served(tmp_path) == 10
+
+
+def test_it_is_asked_before_the_source_is_read(tmp_path, tickets):
+    def records():
+        raise AssertionError("read before the question")
+        yield
+
+    with pytest.raises(StoreError, match="of another source"):
+        build(records(), name="it", home=tmp_path / "index")
+
+
+def test_the_same_source_again_needs_none(tmp_path, tickets, monkeypatch):
+    written(tickets, 30)
+    build(tickets, name="it", home=tmp_path / "index").close()
+    monkeypatch.chdir(tmp_path)
+    build("tickets.jsonl", name="it", home="index", alpha=0.3).close()
+    (tmp_path / "link.jsonl").symlink_to(tickets)
+    build("link.jsonl", name="it", home="index").close()
+    assert served(tmp_path) == 30
+
+
+def test_the_same_name_in_another_place_is_another_source(tmp_path, tickets):
+    other = written(tmp_path / "elsewhere" / "tickets.jsonl", 10)
+    with pytest.raises(StoreError, match=r"elsewhere/tickets\.jsonl would take"):
+        build(other, name="it", home=tmp_path / "index")
+
+
+def test_where_the_place_is_not_known_the_name_decides(tmp_path, tickets):
+    as_first_release(tmp_path / "index" / "it")
+    build(written(tmp_path / "elsewhere" / "tickets.jsonl", 10), name="it", home=tmp_path / "index")
+    assert served(tmp_path) == 10
+
+
+def test_an_index_of_nothing_asks_nothing(tmp_path, tickets):
+    build([], name="empty", home=tmp_path / "index").close()
+    build(tickets, name="empty", home=tmp_path / "index").close()
+    assert served(tmp_path, "empty") == 40
+
+
+def test_behind_a_damaged_current_there_are_documents_too(tmp_path, tickets):
+    (tmp_path / "index" / "it" / "CURRENT").write_text("")
+    with pytest.raises(StoreError, match="it holds 40 documents"):
+        build(CARS, name="it", home=tmp_path / "index")
+
+
+def test_building_again_from_what_an_index_holds_needs_none(tmp_path, tickets):
+    again = rebuild(open_index(tmp_path / "index" / "it"), alpha=0.3)
+    assert again.manifest.source_path == str(tickets)
+    build(CARS, name="other", home=tmp_path / "index").close()
+    assert len(build_like(again, home=tmp_path / "index", name="other")) == 40
+    build(tickets, name="it", home=tmp_path / "index").close()
+
+
+def test_where_the_source_was_is_in_the_manifest_and_not_in_the_fingerprint(tmp_path, tickets):
+    copy = written(tmp_path / "elsewhere" / "tickets.jsonl", 40)
+    one = build(tickets, name="one", home=tmp_path / "index").manifest
+    two = build(copy, name="two", home=tmp_path / "index").manifest
+    assert (one.source_path, two.source_path) == (str(tickets), str(copy))
+    assert one.fingerprint == two.fingerprint
+    assert build(CARS, name="three", home=tmp_path / "index").manifest.source_path is None
+
+
+def test_a_collection_by_name_is_the_same_wherever_it_lies(tmp_path):
+    for place in ("one", "two"):
+        folder = tmp_path / place / "med"
+        folder.mkdir(parents=True)
+        (folder / "MED.ALL").write_text(".I 1\n.W\nwing\n")
+        (folder / "MED.QRY").write_text(".I 1\n.W\na\n")
+        (folder / "MED.REL").write_text("1 0 1 1\n")
+        index = build("med", name="it", home=tmp_path / "index", data=tmp_path / place)
+        assert index.manifest.source_path is None

@@ -1,0 +1,134 @@
+"""A closed index holds nothing, and says so to whoever asks it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.errors import StoreError
+from tests.search.conftest import DOCUMENTS
+
+LAYOUTS = ("whole", "factors", "cut")
+RANKERS = ("klsa", "bm25", "rm3")
+
+
+@pytest.fixture(params=LAYOUTS)
+def path(request, tmp_path):
+    build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, z=2, expansion=request.param).close()
+    return tmp_path / "t"
+
+
+@pytest.fixture
+def without_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def held(folder):
+    """Files of a folder that this process has mapped or open."""
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    mapped = {line.split(None, 5)[5] for line in maps if str(folder) in line}
+    links = list(Path("/proc/self/fd").iterdir())
+    opened = {str(link.readlink()) for link in links if link.is_symlink()}
+    return mapped | {name for name in opened if name.startswith(str(folder))}
+
+
+def use(index):
+    for ranker in RANKERS:
+        index.search("wing dough", ranker=ranker)
+        index.rank_many(["wing dough"] * 200, ranker=ranker, threads=2)
+    index.scores("wing", spectral="squashing" if not index.snapshot.cut else "gvsm")
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="reads what Linux tells")
+@pytest.mark.parametrize("dropped", [False, True], ids=["closed", "closed and dropped"])
+def test_a_closed_index_has_no_file_mapped_or_open(path, dropped, without_collector):
+    index = open_index(path)
+    searched, ended = threading.Event(), threading.Event()
+
+    def search():
+        use(index)
+        searched.set()
+        ended.wait(60)  # the memory of this thread outlives its queries
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    try:
+        assert searched.wait(300)
+        use(index)
+        assert held(path)
+        index.close()
+        if dropped:
+            del index
+        assert not held(path)
+    finally:
+        ended.set()
+        thread.join()
+
+
+CALLS = {
+    "search": lambda index: index.search("wing"),
+    "search_many": lambda index: index.search_many(["wing"]),
+    "rank": lambda index: index.rank("wing"),
+    "rank_many": lambda index: index.rank_many(["wing"]),
+    "scores": lambda index: index.scores("wing"),
+    "document": lambda index: index.document("w1"),
+    "documents": lambda index: index.documents([0]),
+    "positions": lambda index: index.positions(["w1"]),
+    "ids": lambda index: index.ids(),
+    "snapshot": lambda index: index.snapshot,
+    "parameters": lambda index: index.parameters(alpha=0.5),
+    "warm_up": lambda index: index.warm_up(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_closed_index_says_so(tmp_path, call):
+    index = build(DOCUMENTS, name="t", home=tmp_path, dimensions=2)
+    index.close()
+    index.close()  # once more does no harm
+    with pytest.raises(StoreError, match="was closed: open it again with open_index"):
+        CALLS[call](index)
+    assert len(index) == len(DOCUMENTS)
+
+
+def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
+    """Whatever they are doing when the index is closed: they keep the arrays until they end."""
+    reference = open_index(path)
+    expected = [hit.id for hit in reference.search("wing dough")]
+    index, seen, failures = open_index(path), [], []
+    under_way = threading.Barrier(5)
+
+    def search():
+        under_way.wait(60)
+        try:
+            while True:
+                seen.append([hit.id for hit in index.search("wing dough")])
+        except StoreError as failure:
+            failures.append(failure)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    try:
+        for thread in threads:
+            thread.start()
+        under_way.wait(60)
+        while not seen:
+            pass
+        index.close()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(failures) == 4
+    assert all("was closed" in failure.message for failure in failures)
+    assert all(ids == expected for ids in seen)
+    reference.close()

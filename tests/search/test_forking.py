@@ -1,0 +1,81 @@
+"""An index that was opened before a fork goes on in the child, whatever threads are searching."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from klsa_search import build
+from klsa_search.errors import StoreError
+from tests.forked import in_child
+from tests.search.conftest import DOCUMENTS
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+
+FORKING = """
+import os, sys, threading
+from klsa_search import open_index
+from tests.forked import ended
+
+index = open_index(sys.argv[1])
+expected = index.search("wing dough")
+index.warm_up()
+stop, begun = threading.Event(), threading.Barrier(5)
+
+def search(number):
+    begun.wait()
+    while not stop.is_set():
+        number += 4
+        index.search(f"wings of doughs baked{number}s")  # words that nobody asked for before
+        index.rank_many(["wing"] * 70, ranker="bm25", threads=2)
+        with_own = open_index(sys.argv[1])
+        with_own.search("oven", ranker="rm3")
+        with_own.close()
+
+threads = [threading.Thread(target=search, args=(number,)) for number in range(4)]
+for thread in threads:
+    thread.start()
+begun.wait()
+statuses = []
+for number in range(int(sys.argv[2])):
+    child = os.fork()
+    if child == 0:
+        assert index.search("wing dough") == expected
+        assert index.document("b1").title == "Bread"
+        index.search(f"ovens untold{number}s", ranker="bm25")
+        index.scores("wing", ranker="rm3")
+        open_index(sys.argv[1]).search("oven")
+        sys.exit(0)
+    statuses.append(ended(child))
+stop.set()
+for thread in threads:
+    thread.join()
+print(statuses)
+"""
+
+
+@pytest.mark.parametrize(("expansion", "children"), [("whole", 20), ("cut", 5)])
+def test_children_of_a_process_whose_threads_search_answer_and_end(tmp_path, expansion, children):
+    build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, z=2, expansion=expansion).close()
+    command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path / "t"), str(children)]
+    root = Path(__file__).parent.parent.parent
+    assert subprocess.check_output(command, text=True, cwd=root) == f"{[0] * children}\n"
+
+
+def test_a_child_says_that_its_generation_was_removed(tmp_path):
+    index = build(DOCUMENTS, name="t", home=tmp_path, dimensions=2)
+    for path in index.path.iterdir():
+        path.unlink()
+
+    def work():
+        assert index.rank("wing")[0].size  # of what is mapped
+        with pytest.raises(StoreError, match="removed or replaced since this process was forked"):
+            index.search("wing")
+
+    assert in_child(work) == 0
+    assert index.search("wing").hits
+    index.close()

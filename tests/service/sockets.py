@@ -1,0 +1,112 @@
+"""A server on a real socket, and a client that is as rude as a test wants."""
+
+import http.client
+import json
+import socket
+import threading
+from contextlib import contextmanager
+
+from klsa_search.service import create_app
+from klsa_search.service.admission import Admission
+from klsa_search.service.connections import Connections
+from klsa_search.service.server import Server
+
+LONG = 60.0
+
+
+class Served:
+    """A server at work in a thread."""
+
+    def __init__(self, server, admission, listener):
+        self.server = server
+        self.admission = admission
+        self.address = listener.getsockname()
+        self.thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+
+    def client(self):
+        return Client(self.address)
+
+    def get(self, path):
+        """Status and JSON of one request over a connection of its own."""
+        with self.client() as client:
+            return client.get(path)
+
+    def stop(self):
+        """What a signal does."""
+        self.server.should_exit = True
+
+    def wait(self):
+        self.thread.join(LONG)
+        assert not self.thread.is_alive()
+
+
+@contextmanager
+def serving(catalog, *, most=1000, bounds=None, leaving=LONG, **admission):
+    """Serve a catalog until the block ends."""
+    desk = Admission(**admission)
+    connections = Connections(lambda _: most, bounds)
+    server = Server(
+        create_app(catalog, admission=desk), desk, connections=connections, leaving=leaving
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        served = Served(server, desk, listener)
+        served.thread.start()
+        try:
+            while not server.started:
+                served.thread.join(0.01)
+            yield served
+        finally:
+            served.stop()
+            served.wait()
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, address, *, receive_buffer=None):
+        self.socket = socket.socket()
+        self.socket.settimeout(LONG)
+        if receive_buffer is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.connect(address)
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+    def send(self, text):
+        self.socket.sendall(text.encode())
+
+    def ask(self, path, method="GET"):
+        self.send(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+    def answer(self, method="GET"):
+        """Status, head and JSON of the next answer; None where the connection ends instead."""
+        try:
+            first = self.file.readline()
+        except ConnectionResetError:
+            return None
+        if not first:
+            return None
+        head = http.client.parse_headers(self.file)
+        body = b"" if method == "HEAD" else self.file.read(int(head["content-length"]))
+        return int(first.split()[1]), head, json.loads(body) if body else None
+
+    def get(self, path):
+        self.ask(path)
+        status, _, content = self.answer()
+        return status, content
+
+    def is_ended(self):
+        """Whether the server ended the connection, without another byte; waits for it."""
+        try:
+            return self.file.read(1) == b""
+        except ConnectionResetError:
+            return True

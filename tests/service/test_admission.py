@@ -1,0 +1,148 @@
+import asyncio
+import threading
+
+import pytest
+
+from klsa_search.errors import RequestTimedOut, ServiceBusy
+from klsa_search.service.admission import Admission
+
+LONG = 60.0
+
+SHORT = 0.01
+"""Seconds that are over at once."""
+
+
+class Gate:
+    """Work that begins when it is let, and ends when it is let."""
+
+    def __init__(self):
+        self.begun = threading.Event()
+        self.let = threading.Event()
+
+    def __call__(self):
+        self.begun.set()
+        assert self.let.wait(LONG)
+        return "done"
+
+
+@pytest.fixture
+def gate():
+    gate = Gate()
+    yield gate
+    gate.let.set()
+
+
+async def until(condition):
+    while not condition():
+        await asyncio.sleep(0.001)
+
+
+def test_work_is_done_in_a_thread_and_its_failure_raised():
+    async def ask():
+        admission = Admission(running=1)
+        assert await admission.run(threading.current_thread) is not threading.current_thread()
+        with pytest.raises(KeyError, match="mine"):
+            await admission.run(lambda: {}["mine"])
+        assert not admission.at_work
+
+    asyncio.run(ask())
+
+
+def test_what_is_too_much_is_refused_and_the_rest_answered_in_turn(gate):
+    async def ask():
+        admission = Admission(running=1, waiting=2)
+        order = []
+        running = asyncio.create_task(admission.run(gate))
+        await until(gate.begun.is_set)
+        waiting = [
+            asyncio.create_task(admission.run(lambda number=number: order.append(number)))
+            for number in range(2)
+        ]
+        await asyncio.sleep(0)
+        for _ in range(3):
+            with pytest.raises(ServiceBusy, match="try again"):
+                await admission.run(lambda: order.append("too much"))
+        gate.let.set()
+        assert await running == "done"
+        await asyncio.gather(*waiting)
+        assert order == [0, 1]
+        assert await admission.run(lambda: "room again") == "room again"
+
+    asyncio.run(ask())
+
+
+def test_nobody_waits_longer_than_patience(gate):
+    async def ask():
+        admission = Admission(running=1, waiting=1, patience=0.01)
+        running = asyncio.create_task(admission.run(gate))
+        await until(gate.begun.is_set)
+        never = []
+        for _ in range(5):  # each leaves its place to the next
+            with pytest.raises(ServiceBusy, match="no thread was free"):
+                await admission.run(lambda: never.append(1))
+        gate.let.set()
+        assert await running == "done"
+        assert await admission.run(lambda: "room again") == "room again"
+        assert never == []
+
+    asyncio.run(ask())
+
+
+def test_work_that_takes_too_long_is_answered_without_its_result(gate):
+    async def ask():
+        admission = Admission(running=1, patience=SHORT, deadline=SHORT)
+        with pytest.raises(RequestTimedOut, match=r"0\.01 s"):
+            await admission.run(gate)
+        assert admission.at_work
+        gate.let.set()
+        await until(lambda: not admission.at_work)
+
+    asyncio.run(ask())
+
+
+def test_stopping_tells_what_waits_and_lets_finish_what_runs(gate):
+    async def ask():
+        admission = Admission(running=1)
+        running = asyncio.create_task(admission.run(gate))
+        await until(gate.begun.is_set)
+        waiting = [asyncio.create_task(admission.run(lambda: "never")) for _ in range(3)]
+        await asyncio.sleep(0)
+        admission.refuse()
+        for each in [*waiting, admission.run(lambda: "never")]:
+            with pytest.raises(ServiceBusy, match="stopped") as refused:
+                await each
+            assert refused.value.leaving
+        assert not running.done()
+        gate.let.set()
+        assert await running == "done"
+
+    asyncio.run(ask())
+
+
+def test_what_does_not_end_is_abandoned(gate):
+    async def ask():
+        admission = Admission(running=1)
+        running = asyncio.create_task(admission.run(gate))
+        await until(gate.begun.is_set)
+        admission.refuse()
+        admission.abandon()
+        with pytest.raises(ServiceBusy, match="stopped"):
+            await running
+        assert admission.at_work
+
+    asyncio.run(ask())
+
+
+def test_one_admission_serves_several_event_loops():
+    admission = Admission(running=2)
+    results = []
+
+    def ask(number):
+        results.append(asyncio.run(admission.run(lambda: number)))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == list(range(8))

@@ -1,0 +1,166 @@
+"""Clients that dawdle, over real sockets."""
+
+import pytest
+
+from klsa_search.service.connections import Bounds
+
+from .conftest import build_tiny
+from .sockets import Client, serving
+
+IMPATIENT = Bounds(receiving=0.05, sending=0.05)
+
+
+@pytest.fixture
+def served(catalog_of, tiny_home):
+    with serving(catalog_of(tiny_home)) as served:
+        yield served
+
+
+@pytest.fixture
+def impatient(catalog_of, tiny_home):
+    with serving(catalog_of(tiny_home), bounds=IMPATIENT) as served:
+        yield served
+
+
+def refused(client, status, code):
+    """The head of the answer in the shape of all failures, after which the connection ends."""
+    found, head, content = client.answer()
+    assert (found, content["error"]["code"]) == (status, code)
+    assert list(content["error"]) == ["code", "message", "field"]
+    assert head["content-type"] == "application/json"
+    assert head["connection"] == "close"
+    assert client.is_ended()
+    return head
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "GET /health HT",
+        "GET /health HTTP/1.1\r\nHost: x\r\n",
+        "POST /search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        'Content-Length: 100\r\n\r\n{"q": ',
+    ],
+)
+def test_half_a_request_is_answered_408(impatient, part):
+    with impatient.client() as client:
+        client.send(part)
+        refused(client, 408, "request_timeout")
+    with impatient.client() as client:  # and so after a whole one
+        assert client.get("/health")[0] == 200
+        client.send(part)
+        refused(client, 408, "request_timeout")
+    assert impatient.get("/search?q=wing")[0] == 200
+
+
+def test_silence_is_ended_without_a_word(impatient):
+    with impatient.client() as client:
+        assert client.is_ended()
+
+
+def test_rest_of_a_body_that_nobody_wants_is_not_awaited_for_ever(impatient):
+    with impatient.client() as client:
+        client.send("GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+        assert client.answer()[0] == 200
+        assert client.is_ended()
+
+
+def test_connection_between_requests_is_kept(impatient):
+    with impatient.client() as client:
+        assert client.get("/health")[0] == 200
+        with impatient.client() as other:  # looked at after it
+            assert other.is_ended()
+        assert client.get("/health")[0] == 200
+
+
+@pytest.mark.parametrize("garbage", ["\r\r\r\n\n", "GET\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"])
+def test_what_is_no_http_is_refused_in_the_one_shape(served, garbage):
+    with served.client() as client:
+        client.send(garbage)
+        refused(client, 400, "bad_request")
+
+
+def test_head_without_an_end_is_refused(served):
+    with served.client() as client:
+        client.send("GET /search?q=" + "x" * 200_000)
+        assert client.answer()[0] == 400
+
+
+def test_longest_query_is_answered(served):
+    with served.client() as client:
+        query = "%F0%9F%9B%A9" * 10_000
+        for part in (f"GET /search?q={query[:60_000]}", query[60_000:], " HTTP/1.1\r\n"):
+            client.send(part)
+        client.send("Host: x\r\n\r\n")
+        assert client.answer()[0] == 200
+
+
+def test_requests_in_one_piece_are_answered_in_turn(served):
+    with served.client() as client:
+        client.send("GET /documents/1 HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
+        for _ in range(3):
+            assert client.answer()[2]["title"] == "Wings"
+
+
+def test_head_is_answered_without_a_body(served):
+    with served.client() as client:
+        for path in ("/", "/health", "/search?q=wing", "/docs", "/documents/nope"):
+            client.ask(path, "HEAD")
+            status, head, content = client.answer("HEAD")
+            assert (status, content) == (404 if "nope" in path else 200, None)
+            assert int(head["content-length"]) > 0
+        assert client.get("/health")[0] == 200
+
+
+def test_who_is_idle_for_longest_makes_room(catalog_of, tiny_home):
+    with serving(catalog_of(tiny_home), most=3) as served:
+        first, second, third = (served.client() for _ in range(3))
+        for client in (first, second, third):
+            assert client.get("/health")[0] == 200
+        assert first.get("/health")[0] == 200
+        with served.client() as fourth:
+            assert fourth.get("/search?q=wing")[0] == 200
+            assert second.is_ended()
+            for client in (first, third, fourth):
+                assert client.get("/health")[0] == 200
+        for client in (first, second, third):
+            client.close()
+
+
+def test_many_that_do_nothing_do_not_end_the_service(catalog_of, tiny_home):
+    with serving(catalog_of(tiny_home), most=4) as served:
+        idle = [served.client() for _ in range(20)]
+        half = [served.client() for _ in range(20)]
+        for client in half:
+            client.send("GET /health HTTP/1.1\r\n")
+        assert served.get("/search?q=wing")[0] == 200
+        for client in (*idle, *half):
+            client.close()
+
+
+def test_who_does_not_take_his_answer_holds_no_thread_and_is_dropped(catalog_of, tmp_path):
+    build_tiny(tmp_path, documents=[{"id": "1", "title": "", "text": "wing " * 5_000_000}])
+    with (
+        serving(catalog_of(tmp_path), running=1, bounds=IMPATIENT) as served,
+        Client(served.address, receive_buffer=4096) as client,
+    ):
+        client.ask("/documents/1")
+        assert client.file.read(8) == b"HTTP/1.1"
+        assert served.get("/search?q=wing")[0] == 200
+        assert not served.admission.at_work
+        while served.server.server_state.connections:
+            served.thread.join(0.01)
+
+
+def test_answers_that_nobody_takes_are_bounded_together(catalog_of, tmp_path):
+    build_tiny(tmp_path, documents=[{"id": "1", "title": "", "text": "wing " * 5_000_000}])
+    with serving(catalog_of(tmp_path), bounds=Bounds(unsent=30_000_000)) as served:
+        clients = [Client(served.address, receive_buffer=4096) for _ in range(3)]
+        for client in clients:
+            client.ask("/documents/1")
+            assert client.file.read(8) == b"HTTP/1.1"
+        while len(served.server.server_state.connections) > 1:
+            served.thread.join(0.01)
+        assert served.get("/health")[0] == 200
+        for client in clients:
+            client.close()

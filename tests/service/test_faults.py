@@ -1,0 +1,210 @@
+"""A fault of one index, or of the home, is no fault of the others."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from klsa_search.errors import StoreError
+from klsa_search.service import Catalog, catalog
+
+from .conftest import DOCUMENTS, build_tiny, failure_of
+
+
+def overwrite(path, content):
+    path.write_bytes(content)
+
+
+def deep_manifest(generation):
+    overwrite(generation / "manifest.json", b"[" * 100_000 + b"]" * 100_000)
+
+
+def other_manifest(generation):
+    overwrite(generation / "manifest.json", b"[]")
+
+
+def vocabulary_that_is_no_text(generation):
+    path = generation / "vocabulary.txt"
+    overwrite(path, b"\xff" + path.read_bytes()[1:])
+
+
+def vocabulary_of_other_lines(generation):
+    path = generation / "vocabulary.txt"
+    overwrite(path, b"x" * path.stat().st_size)
+
+
+def array_without_a_header(generation):
+    path = generation / "bounds_step.npy"
+    overwrite(path, b"\x00" * path.stat().st_size)
+
+
+def array_of_another_type(generation):
+    path = generation / "postings_bm25.npy"
+    overwrite(path, path.read_bytes().replace(b"'<f4'", b"'<c8'"))
+
+
+def documents_that_are_none(generation):
+    path = generation / "documents.db"
+    overwrite(path, b"\xa5" * path.stat().st_size)
+
+
+def documents_that_cannot_be_opened(generation):
+    manifest = json.loads((generation / "manifest.json").read_text())
+    del manifest["files"]["documents.db"]
+    (generation / "manifest.json").write_text(json.dumps(manifest))
+    (generation / "documents.db").unlink()
+    (generation / "documents.db").mkdir()
+
+
+def pointer_that_is_no_text(generation):
+    overwrite(generation.parent / "CURRENT", b"\xff\xfe\n")
+
+
+def pointer_to_nothing(generation):
+    overwrite(generation.parent / "CURRENT", b"000009\n")
+
+
+def pointer_with_a_zero(generation):
+    overwrite(generation.parent / "CURRENT", b"0000\x0001\n")
+
+
+DAMAGES = [
+    deep_manifest,
+    other_manifest,
+    vocabulary_that_is_no_text,
+    vocabulary_of_other_lines,
+    array_without_a_header,
+    array_of_another_type,
+    documents_that_are_none,
+    documents_that_cannot_be_opened,
+    pointer_that_is_no_text,
+    pointer_to_nothing,
+    pointer_with_a_zero,
+]
+
+
+def name_of(damage):
+    return damage.__name__
+
+
+@pytest.fixture(scope="module")
+def whole_home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("whole")
+    build_tiny(home, "first")
+    build_tiny(home, "second", DOCUMENTS[:2])
+    return home
+
+
+@pytest.fixture
+def home(whole_home, tmp_path):
+    """Two indexes of the test's own."""
+    return shutil.copytree(whole_home, tmp_path / "home")
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=name_of)
+def test_damaged_index_alone_is_not_served(client_of, home, damage):
+    damage(home / "first" / "000001")
+    client = client_of(home)
+    for path in ("/search?q=wing", "/documents/1"):
+        sign = "&" if "?" in path else "?"
+        answer = client.get(f"{path}{sign}index=first")
+        # What does not show at opening is answered, or refused for this index alone.
+        if answer.status_code != 200:
+            assert "first" in failure_of(answer, 503)["message"]
+        assert client.get(f"{path}{sign}index=second").status_code == 200
+    health = client.get("/health")
+    assert health.status_code == 200
+    first, second = health.json()["indexes"]
+    assert (second["name"], second["ok"], second["generation"]) == ("second", True, "000001")
+    assert first["ok"] is (first["error"] is None)
+    assert [one["name"] for one in client.get("/indexes").json()["indexes"]] == ["first", "second"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=name_of)
+def test_damaged_new_generation_leaves_the_old_one_in_use(client_of, home, damage):
+    client = client_of(home)
+    build_tiny(home, "first")
+    damage(home / "first" / "000002")
+    answer = client.get("/search?q=wing&index=first")
+    if answer.status_code == 200:
+        assert answer.json()["generation"] in ("000001", "000002")
+    else:
+        failure_of(answer, 503)
+    assert client.get("/search?q=wing&index=second").status_code == 200
+    build_tiny(home, "second")
+    assert client.get("/search?q=wing&index=second").json()["generation"] == "000002"
+
+
+def test_index_damaged_under_way_is_told(client_of, home):
+    many = [{"id": str(n), "title": "", "text": "wing " * 500} for n in range(100)]
+    build_tiny(home, "first", many)
+    client = client_of(home)
+    assert client.get("/documents/1?index=first").status_code == 200
+    path = home / "first" / "000002" / "documents.npy"
+    with path.open("r+b") as stream:
+        stream.write(b"\xa5" * path.stat().st_size)
+    error = failure_of(client.get("/documents/99?index=first"), 503)
+    assert error["code"] == "index_damaged"
+    assert "documents.npy" in error["message"]
+    first, second = client.get("/health").json()["indexes"]
+    assert (first["ok"], first["generation"]) == (False, "000002")
+    assert "documents.npy" in first["error"]
+    assert second["ok"] is True
+    assert client.get("/documents/1?index=second").status_code == 200
+    build_tiny(home, "first")
+    assert client.get("/documents/1?index=first").status_code == 200
+    assert client.get("/health").json()["indexes"][0]["ok"] is True
+
+
+def test_home_that_cannot_be_read_for_a_while(client_of, home, monkeypatch, caplog):
+    client = client_of(home)
+
+    def refuse(_):
+        raise PermissionError(13, "Permission denied", str(home))
+
+    monkeypatch.setattr(catalog, "indexes_in", refuse)
+    for _ in range(2):
+        assert client.get("/search?q=wing&index=first").status_code == 200
+        assert client.get("/health").status_code == 200
+    assert caplog.text.count("check its owner and its mode") == 1
+    with pytest.raises(StoreError, match="check its owner and its mode"):
+        Catalog(home)
+    monkeypatch.undo()
+    build_tiny(home, "first")
+    assert client.get("/search?q=wing&index=first").json()["generation"] == "000002"
+
+
+def test_generation_that_fails_slowly_is_left_alone_for_a_while(home, monkeypatch):
+    """Else the service would do nothing but open it; another generation is tried at once."""
+    tried = []
+    clock = [0.0]
+
+    def open_slowly(path):
+        tried.append(path.name)
+        clock[0] += 5.0
+        raise ValueError("its bytes")
+
+    monkeypatch.setattr(catalog, "open_warm", open_slowly)
+    monkeypatch.setattr(catalog, "monotonic", lambda: clock[0])
+    with Catalog(home, interval=3600) as opened:
+        assert tried == ["first", "second"]
+        opened._look()
+        assert tried == ["first", "second"]
+        clock[0] += 46
+        opened._look()
+        assert tried == ["first", "second"] * 2
+        os.utime(home / "first" / "000001")
+        opened._look()
+        assert tried == ["first", "second"] * 2 + ["first"]
+
+
+def test_thread_takes_up_what_is_built(home):
+    with Catalog(home, interval=0.01) as opened:
+        build_tiny(home, "first")
+        for _ in range(1000):
+            if opened.statuses()[0].index.generation == "000002":
+                break
+            opened._closed.wait(0.01)
+        with opened.use("first") as index:
+            assert index.generation == "000002"

@@ -1,0 +1,84 @@
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from klsa_search.service import create_app
+from klsa_search.service.hosts import name_in, names_of_this_machine
+
+from .conftest import failure_of
+
+
+@pytest.fixture
+def ask(catalog_of, tiny_home):
+    """Status of a request for a host, of a service that has these names."""
+
+    def ask(host, *names):
+        app = create_app(catalog_of(tiny_home), allowed_hosts=names)
+        return TestClient(app).get("/health", headers={"Host": host})
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "localhost:8000",
+        "LOCALHOST:80",
+        "localhost.",
+        "search.localhost:8000",
+        "127.0.0.1:8000",
+        "192.0.2.7",
+        "[::1]:8000",
+        "[2001:DB8::1]",
+        "[fe80::1%eth0]:8000",
+        "search.example",
+        "Search.Example:443",
+        "search.example.:443",
+    ],
+)
+def test_names_of_the_machine_are_answered(ask, host):
+    assert ask(host, "search.example").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "search.example.evil",
+        "evil.search.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "search.example@evil.example",
+        "search.example:80:90",
+        "search.example:port",
+        "[::1",
+        "",
+        ":8000",
+        "*",
+    ],
+)
+def test_other_names_are_refused_with_a_way_out(ask, host):
+    response = ask(host, "search.example")
+    error = failure_of(response, 421)
+    assert error["code"] == "unknown_host"
+    assert "--allowed-host" in error["message"]
+    assert response.headers["x-request-id"]
+
+
+def test_any_name_can_be_allowed(ask, client):
+    assert ask("evil.example", "*").status_code == 200
+    assert client.get("/health", headers={"Host": "evil.example"}).status_code == 200
+
+
+def test_machine_knows_its_names():
+    assert socket.gethostname() in names_of_this_machine()
+
+
+@given(st.text(alphabet=st.characters(codec="latin-1"), max_size=20))
+def test_no_header_is_too_odd(host):
+    name = name_in(host)
+    assert name is None or name == name.lower()

@@ -1,0 +1,133 @@
+"""Load and the end, over real sockets."""
+
+import threading
+import time
+
+import pytest
+
+from klsa_search.search import Index
+
+from .sockets import LONG, serving
+
+SHORT = 0.05
+"""Seconds that are over at once."""
+
+
+class Searches:
+    """Every search waits until it is let."""
+
+    def __init__(self):
+        self.begun = threading.Semaphore(0)
+        self.let = threading.Event()
+
+    def wait_for(self, count):
+        for _ in range(count):
+            assert self.begun.acquire(timeout=LONG)
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    held, search = Searches(), Index.search
+
+    def wait(*arguments, **parameters):
+        held.begun.release()
+        assert held.let.wait(LONG)
+        return search(*arguments, **parameters)
+
+    monkeypatch.setattr(Index, "search", wait)
+    yield held
+    held.let.set()
+
+
+def asking(served, count, path="/search?q=wing"):
+    """Connections that have each asked once."""
+    clients = [served.client() for _ in range(count)]
+    for client in clients:
+        client.ask(path)
+    return clients
+
+
+def until(condition):
+    while not condition():
+        time.sleep(0.001)
+
+
+def test_what_is_too_much_is_told_at_once_and_health_all_the_time(catalog_of, tiny_home, searches):
+    with serving(catalog_of(tiny_home), running=2, waiting=3) as served:
+        admitted = asking(served, 5)
+        searches.wait_for(2)
+        until(lambda: len(served.admission._under_way) == 5)
+        for _ in range(10):
+            for path in ("/search?q=wing", "/documents/1", "/docs"):
+                with served.client() as client:
+                    client.ask(path)
+                    status, head, content = client.answer()
+                assert (status, content["error"]["code"]) == (503, "busy")
+                assert head["retry-after"] == "1"
+                assert head["x-request-id"]
+            for path in ("/health", "/"):
+                assert served.get(path)[0] == 200
+        searches.let.set()
+        for client in admitted:
+            assert client.answer()[0] == 200
+            client.close()
+        assert served.get("/search?q=wing")[0] == 200
+
+
+def test_who_waits_too_long_is_told(catalog_of, tiny_home, searches):
+    with serving(catalog_of(tiny_home), running=1, patience=0.05) as served:
+        (first,) = asking(served, 1)
+        searches.wait_for(1)
+        status, content = served.get("/search?q=wing")
+        assert (status, content["error"]["code"]) == (503, "busy")
+        searches.let.set()
+        assert first.answer()[0] == 200
+        first.close()
+
+
+def test_search_that_takes_too_long_is_told(catalog_of, tiny_home, searches):
+    with serving(catalog_of(tiny_home), running=1, patience=SHORT, deadline=SHORT) as served:
+        status, content = served.get("/search?q=wing")
+        assert (status, content["error"]["code"]) == (503, "timed_out")
+        searches.let.set()
+
+
+def test_end_refuses_what_waits_and_finishes_what_runs(catalog_of, tiny_home, searches):
+    with serving(catalog_of(tiny_home), running=1) as served:
+        (running,) = asking(served, 1)
+        searches.wait_for(1)
+        waiting = asking(served, 3)
+        until(lambda: served.admission._pool._work_queue.qsize() == 3)
+        idle, half, silent = (served.client() for _ in range(3))
+        assert idle.get("/health")[0] == 200
+        half.send("POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        until(lambda: len(served.server.server_state.connections) == 7)
+        served.stop()
+        for client in (*waiting, half):
+            status, head, content = client.answer()
+            assert (status, content["error"]["code"]) == (503, "busy")
+            assert "stopped" in content["error"]["message"]
+            assert head["connection"] == "close"
+            assert client.is_ended()
+        assert idle.is_ended()
+        silent.close()
+        searches.let.set()
+        assert running.answer()[0] == 200
+        assert running.is_ended()
+        served.wait()
+        for client in (running, *waiting, idle, half):
+            client.close()
+
+
+def test_end_comes_though_a_search_does_not_end(catalog_of, tiny_home, searches):
+    with serving(catalog_of(tiny_home), running=1, leaving=0.05) as served:
+        (running,) = asking(served, 1)
+        searches.wait_for(1)
+        served.stop()
+        status, head, content = running.answer()
+        assert (status, content["error"]["code"]) == (503, "busy")
+        assert head["connection"] == "close"
+        served.wait()
+        assert served.admission.at_work
+        running.close()
+        searches.let.set()

@@ -1,0 +1,55 @@
+"""A forked child finds free whatever other threads of its parent held."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from klsa_search.forks import lock_free_in_children
+from tests.forked import BOUND, another_thread, in_child
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+
+
+def test_no_lock_is_held_in_a_child():
+    locks = [lock_free_in_children() for _ in range(3)]
+
+    def use():
+        for lock in locks:
+            with lock:
+                sum(range(1000))
+
+    def work():
+        for lock in locks:
+            assert lock.acquire(timeout=BOUND)
+            lock.release()
+
+    with another_thread(use):
+        assert [in_child(work) for _ in range(20)] == [0] * 20
+    work()
+
+
+def test_locks_come_and_go():
+    before = lock_free_in_children()
+    assert in_child(lock_free_in_children) == 0
+    del before
+    with lock_free_in_children():
+        pass
+
+
+def test_threads_may_fork_at_once():
+    locks = [lock_free_in_children() for _ in range(5)]
+    statuses = []
+
+    def fork():
+        for _ in range(3):
+            statuses.append(in_child(lambda: [lock.acquire(timeout=BOUND) for lock in locks]))
+
+    threads = [threading.Thread(target=fork) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [0] * 9
