@@ -32,6 +32,7 @@ from klsa_search.cli.output import progress_bar, write_facts, write_json
 from klsa_search.cli.plan import plan
 from klsa_search.cli.tune import tune
 from klsa_search.cli.upkeep import delete, info, list_, rollback, verify
+from klsa_search.cli.warm import warm
 
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
@@ -54,6 +55,7 @@ for command in (
     related,
     rollback,
     tune,
+    warm,
     verify,
 ):
     klsa_index.add_command(command)

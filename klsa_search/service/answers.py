@@ -140,10 +140,6 @@ class IndexSummary(Answer):
     error: str | None
     generation: str | None
     documents: int | None
-    sums: str | None = Field(
-        description="of its files, compared once more since it was opened: checking, whole, "
-        "damaged (then it is not served) or stopped"
-    )
 
     @classmethod
     def of(cls, status: Status) -> IndexSummary:
@@ -155,7 +151,6 @@ class IndexSummary(Answer):
             error=status.failure,
             generation=index.generation if index else None,
             documents=len(index) if index else None,
-            sums=status.sums,
         )
 
 
@@ -196,6 +191,10 @@ class Health(Answer):
     ok: bool = Field(description="at least one index can be served")
     version: str
     indexes: list[IndexSummary]
+    sums: dict[str, str] = Field(
+        description="of the files of each open index, compared once more since it was opened: "
+        "checking, whole, damaged (then it is not served) or stopped"
+    )
 
 
 class Links(Answer):

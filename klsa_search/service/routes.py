@@ -126,10 +126,12 @@ async def index_details(name: str, desk: Served) -> IndexDetails:
 )
 async def health(request: Request, response: Response, desk: Served) -> Health:
     """200 if at least one index can be served, else 503 with the same body."""
-    summaries = _summaries(desk.catalog)
+    statuses = desk.catalog.statuses()
+    summaries = [IndexSummary.of(status) for status in statuses]
     ok = any(summary.generation is not None for summary in summaries)
     response.status_code = 200 if ok else 503
-    return Health(ok=ok, version=request.app.version, indexes=summaries)
+    sums = {status.name: status.sums for status in statuses if status.sums is not None}
+    return Health(ok=ok, version=request.app.version, indexes=summaries, sums=sums)
 
 
 def _summaries(catalog: Catalog) -> list[IndexSummary]:

@@ -87,6 +87,15 @@ def ended(server):
     return code, server.stderr.read()
 
 
+def assert_ended_well(server, home):
+    """Whichever test comes first in a new checkout meets code that is not compiled yet."""
+    code, told = ended(server)
+    opening, *compiling = told.splitlines()
+    assert (code, opening) == (0, f"Opening 1 index in {home}")
+    assert len(compiling) <= 1
+    assert all(line.startswith("Compiling the query engine, once") for line in compiling)
+
+
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
 def test_serves_until_it_is_stopped(home, kind):
     with serving(home) as (server, address):
@@ -100,7 +109,7 @@ def test_serves_until_it_is_stopped(home, kind):
         while generation_at(address) != "000002":
             time.sleep(0.05)
         server.send_signal(kind)
-        assert ended(server) == (0, f"Opening 1 index in {home}\n")
+        assert_ended_well(server, home)
 
 
 def generation_at(address):
@@ -130,7 +139,7 @@ def test_is_stopped_though_searches_do_not_end(home, kind):
         for client in clients:
             assert client.makefile("rb").readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
             client.close()
-        assert ended(server) == (0, f"Opening 1 index in {home}\n")
+        assert_ended_well(server, home)
 
 
 def test_second_signal_ends_at_once(home):
@@ -164,7 +173,7 @@ def test_idle_connections_beyond_the_descriptors_do_not_end_it(home):
         for each in idle:
             each.close()
         server.send_signal(signal.SIGTERM)
-        assert ended(server) == (0, f"Opening 1 index in {home}\n")
+        assert_ended_well(server, home)
 
 
 def test_only_names_of_the_machine_are_answered(home):
