@@ -124,13 +124,15 @@ class Index:
         used = opened.parameters.dimensions(dimensions, chosen)
         positions, values, total = opened.ranking.best_and_total(query, k, chosen, used)
         hits = _hits(opened, positions, values, set(self.analyzer.terms(query)), None)
-        known = {**chosen.model_dump(), "dimensions": used}
         return Results(
             query=query,
             hits=hits,
             total=total,
             ranker=chosen.ranker,
-            parameters={name: known[name] for name in USES[chosen.ranker]},
+            parameters={
+                name: used if name == "dimensions" else getattr(chosen, name)
+                for name in USES[chosen.ranker]
+            },
         )
 
     def hits(

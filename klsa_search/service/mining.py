@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Response
+from fastapi import APIRouter, Body, Request, Response
 
 from klsa_search.mining import classify, classify_texts, related, similar
 from klsa_search.search import Index
@@ -18,7 +18,7 @@ from klsa_search.service.answers import (
     SimilarAnswer,
 )
 from klsa_search.service.failures import documented
-from klsa_search.service.querying import described, of_query
+from klsa_search.service.querying import asked_of, described
 from klsa_search.service.requests import ClassifyBody, RelatedRequest, SimilarRequest
 from klsa_search.service.serving import Served
 
@@ -35,10 +35,11 @@ router = APIRouter()
 async def similar_documents(
     name: str,
     id: str,  # noqa: A002 - the name callers see
-    asked: Annotated[SimilarRequest, Depends(of_query(SimilarRequest))],
+    request: Request,
     desk: Served,
 ) -> Response:
     """The documents most like one, best first; scores are relative to the document's own."""
+    asked = asked_of(request, SimilarRequest)
 
     def question(index: Index) -> SimilarAnswer:
         begin = time.perf_counter()
@@ -65,10 +66,11 @@ async def similar_documents(
 async def related_terms(
     name: str,
     term: str,
-    asked: Annotated[RelatedRequest, Depends(of_query(RelatedRequest))],
+    request: Request,
     desk: Served,
 ) -> Response:
     """The collection's own thesaurus: the terms nearest to a word, or to several together."""
+    asked = asked_of(request, RelatedRequest)
 
     def question(index: Index) -> RelatedAnswer:
         begin = time.perf_counter()

@@ -1,12 +1,12 @@
 """The parameters of a GET, read by their model alone.
 
 FastAPI's own way with `Query()` asks each field for its alias, its kind and its default at every
-request: 130 µs for `SearchRequest`, half of what an empty request takes. The model takes 5.
+request: 130 µs for `SearchRequest`, half of what an empty request takes. The model takes 5. To be
+called as a dependency would take 15 more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -17,21 +17,17 @@ from pydantic import BaseModel, ValidationError
 M = TypeVar("M", bound=BaseModel)
 
 
-def of_query(model: type[M]) -> Callable[[Request], Awaitable[M]]:
-    """Make a dependency that reads the model from a query string; of repeated names the last.
+def asked_of(request: Request, model: type[M]) -> M:
+    """Read the model from the query string of a request; of repeated names the last.
 
-    RequestValidationError, as FastAPI raises it. What it reads is told by `described`.
+    RequestValidationError, as FastAPI raises it. What is read is told by `described`.
     """
-
-    async def read(request: Request) -> M:
-        query = request.scope["query_string"].decode("latin-1")
-        try:
-            return model.model_validate(dict(parse_qsl(query, keep_blank_values=True)))
-        except ValidationError as error:
-            places = ({**each, "loc": ("query", *each["loc"])} for each in error.errors())
-            raise RequestValidationError(list(places)) from None
-
-    return read
+    query = request.scope["query_string"].decode("latin-1")
+    try:
+        return model.model_validate(dict(parse_qsl(query, keep_blank_values=True)))
+    except ValidationError as error:
+        places = [{**each, "loc": ("query", *each["loc"])} for each in error.errors()]
+        raise RequestValidationError(places) from None
 
 
 def described(model: type[BaseModel]) -> dict[str, Any]:

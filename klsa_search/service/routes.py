@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 
 from klsa_search.errors import IndexNotFound
 from klsa_search.search import Index
@@ -26,9 +26,9 @@ from klsa_search.service.answers import (
 )
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.failures import documented
-from klsa_search.service.querying import described, of_query
+from klsa_search.service.querying import asked_of, described
 from klsa_search.service.requests import DocumentRequest, SearchBody, SearchRequest
-from klsa_search.service.serving import Desk, Served
+from klsa_search.service.serving import Desk, Served, desk_of
 
 router = APIRouter()
 
@@ -47,11 +47,9 @@ async def welcome(request: Request) -> Welcome:
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(SearchRequest),
 )
-async def search(
-    asked: Annotated[SearchRequest, Depends(of_query(SearchRequest))], desk: Served
-) -> Response:
+async def search(request: Request) -> Response:
     """Rank the documents of an index for a query. An empty one, or unknown words, find nothing."""
-    return await _search(asked, desk)
+    return await _search(asked_of(request, SearchRequest), desk_of(request))
 
 
 @router.post(
@@ -83,10 +81,11 @@ async def _search(asked: SearchRequest, desk: Desk) -> Response:
 )
 async def document(
     id: str,  # noqa: A002 - the name callers see
-    asked: Annotated[DocumentRequest, Depends(of_query(DocumentRequest))],
+    request: Request,
     desk: Served,
 ) -> Response:
     """One document, whole. In the path, percent-encode what the id has of ? # % and the like."""
+    asked = asked_of(request, DocumentRequest)
 
     def question(index: Index) -> DocumentAnswer:
         found = index.document(id)

@@ -41,9 +41,14 @@ class Desk:
         return Response(await self._admission.run(work), media_type="application/json")
 
 
-async def _desk(request: Request) -> Desk:
+def desk_of(request: Request) -> Desk:
+    """Return the desk of the application that was asked."""
     desk: Desk = request.app.state.desk
     return desk
+
+
+async def _desk(request: Request) -> Desk:
+    return desk_of(request)
 
 
 Served = Annotated[Desk, Depends(_desk)]

@@ -3,11 +3,11 @@
 from typing import Annotated
 
 import pytest
-from fastapi import Depends, FastAPI, Query
+from fastapi import FastAPI, Query, Request
 from starlette.testclient import TestClient
 
 from klsa_search.service import failures
-from klsa_search.service.querying import described, of_query
+from klsa_search.service.querying import asked_of, described
 from klsa_search.service.requests import (
     DocumentRequest,
     RelatedRequest,
@@ -23,8 +23,8 @@ def apps_of(model):
     ours, theirs = FastAPI(), FastAPI()
 
     @ours.get("/", openapi_extra=described(model))
-    def ask(asked: Annotated[model, Depends(of_query(model))]) -> dict:
-        return asked.model_dump()
+    def ask(request: Request) -> dict:
+        return asked_of(request, model).model_dump()
 
     @theirs.get("/")
     def ask_query(asked: Annotated[model, Query()]) -> dict:
