@@ -149,12 +149,13 @@ class Postings:
         return row
 
     def matches(self, terms: npt.NDArray[np.int64]) -> int:
-        """How many documents hold at least one of the terms. Cost: as for `steps`, and less."""
+        """How many documents hold at least one of the terms, which may be repeated.
+
+        Cost: 0.5 ns a posting, and O(N) bytes that are looked through.
+        """
         held = np.zeros(self.size, np.bool_)
-        return int(
-            _mark(self.starts, self.entries, self.run_starts, self.runs, self.block_bits, terms,
-                  held)
-        )  # fmt: skip
+        _mark(self.starts, self.entries, self.run_starts, self.runs, self.block_bits, terms, held)
+        return int(np.count_nonzero(held))
 
 
 def postings_arrays(postings: Postings) -> dict[str, npt.NDArray[Any]]:
@@ -247,16 +248,12 @@ def _add_postings(
 @compiled
 def _mark(
     starts: Any, entries: Any, run_starts: Any, runs: Any, bits: int, terms: Any, held: Any
-) -> int:  # fmt: skip
-    total = 0
+) -> None:  # fmt: skip
     for i in range(len(terms)):
         place = starts[terms[i]]
         for run in range(run_starts[terms[i]], run_starts[terms[i] + 1]):
-            first = np.int64(runs[run, 0]) << bits
+            block = held[np.int64(runs[run, 0]) << bits :]
             after = place + np.int64(runs[run, 1]) + 1
             for p in range(place, after):
-                document = first + np.int64(entries[p] >> np.uint32(16))
-                total += not held[document]
-                held[document] = True
+                block[entries[p] >> np.uint32(16)] = True
             place = after
-    return total

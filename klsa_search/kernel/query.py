@@ -54,7 +54,3 @@ class QueryKernel:
     def query_row(self, terms: npt.NDArray[np.int64], counts: npt.NDArray[np.floating]) -> Scores:
         """k_q: (N,) float32, Σ_t f(t,q) · w(t) · sat(t,d) [KLSA eq. 3]. See `steps`."""
         return (self.steps(terms, counts) * self.postings.step).astype(np.float32)
-
-    def matches(self, terms: npt.NDArray[np.int64]) -> int:
-        """How many documents hold at least one of the terms. Cost: their postings, and O(N)."""
-        return self.postings.matches(terms)

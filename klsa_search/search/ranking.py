@@ -14,7 +14,7 @@ from klsa_search.expansion import top_z
 from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import ExpandingEngine, Mix
-from klsa_search.search.query import QueryTerms, TermNumbers
+from klsa_search.search.query import UNKNOWN, QueryTerms, TermNumbers
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.rankers.klsa import mix_of
 from klsa_search.search.snapshot import Snapshot
@@ -40,7 +40,44 @@ class Ranking:
 
     def scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
         """Score every document: (N,) float32."""
-        terms, snapshot = self.terms(query), self._snapshot
+        return self._scores(self.terms(query), parameters, dimensions)
+
+    def best(self, query: str, k: int, parameters: SearchSettings, dimensions: int) -> Answer:
+        """Positions and scores of the k best documents, best first."""
+        return self._best(self.terms(query), k, parameters, dimensions)
+
+    def best_of_many(
+        self, queries: Sequence[str], k: int, parameters: SearchSettings, dimensions: int
+    ) -> list[Answer]:
+        """Rank for each query, by the compiled engines in one call that needs no GIL."""
+        asked = [self.terms(query) for query in queries]
+        if parameters.ranker == "bm25":
+            return self._snapshot.engine.best_of_many(asked, k)
+        engine = self._candidates(parameters)
+        if engine is None:
+            return [self._best(terms, k, parameters, dimensions) for terms in asked]
+        found = engine.best_of_many(asked, k, self._mix(parameters))
+        return [
+            answer or top_z(self._scores(terms, parameters, dimensions), k)
+            for terms, answer in zip(asked, found, strict=True)
+        ]
+
+    def best_and_total(
+        self, query: str, k: int, parameters: SearchSettings, dimensions: int
+    ) -> tuple[Positions, Scores, int]:
+        """The k best, and how many documents have a score above 0."""
+        terms = self.terms(query)
+        if parameters.ranker == "bm25" or self._candidates(parameters) is not None:
+            positions, values = self._best(terms, k, parameters, dimensions)
+            known = np.array([term for term in terms if term != UNKNOWN], np.int64)
+            # Every impact is above 0, so a document that holds a term is a match.
+            total = self._snapshot.bm25.postings.matches(known)
+            return positions, values, max(total, len(positions))
+        scores = self._scores(terms, parameters, dimensions)
+        return *top_z(scores, k), int(np.count_nonzero(scores > 0))
+
+    def _scores(self, terms: list[int], parameters: SearchSettings, dimensions: int) -> Scores:
+        snapshot = self._snapshot
         if snapshot.cut is not None and snapshot.has_spectrum:
             engine = self._candidates(parameters)  # in a small collection it looks at all
             found = engine and engine.best(terms, len(snapshot), self._mix(parameters))
@@ -51,43 +88,17 @@ class Ranking:
                 return scores
         return RANKERS[parameters.ranker](snapshot, QueryTerms.of(terms), parameters, dimensions)
 
-    def best(self, query: str, k: int, parameters: SearchSettings, dimensions: int) -> Answer:
-        """Positions and scores of the k best documents, best first."""
+    def _best(
+        self, terms: list[int], k: int, parameters: SearchSettings, dimensions: int
+    ) -> Answer:
         if parameters.ranker == "bm25":
-            return self._snapshot.engine.best(self.terms(query), k)
+            return self._snapshot.engine.best(terms, k)
         engine = self._candidates(parameters)
         if engine is not None:
-            answer = engine.best(self.terms(query), k, self._mix(parameters))
+            answer = engine.best(terms, k, self._mix(parameters))
             if answer is not None:
                 return answer
-        return top_z(self.scores(query, parameters, dimensions), k)
-
-    def best_of_many(
-        self, queries: Sequence[str], k: int, parameters: SearchSettings, dimensions: int
-    ) -> list[Answer]:
-        """Rank for each query, by the compiled engines in one call that needs no GIL."""
-        if parameters.ranker == "bm25":
-            return self._snapshot.engine.best_of_many(map(self.terms, queries), k)
-        engine = self._candidates(parameters)
-        if engine is None:
-            return [self.best(query, k, parameters, dimensions) for query in queries]
-        found = engine.best_of_many(map(self.terms, queries), k, self._mix(parameters))
-        return [
-            answer or top_z(self.scores(query, parameters, dimensions), k)
-            for query, answer in zip(queries, found, strict=True)
-        ]
-
-    def best_and_total(
-        self, query: str, k: int, parameters: SearchSettings, dimensions: int
-    ) -> tuple[Positions, Scores, int]:
-        """The k best, and how many documents have a score above 0."""
-        if parameters.ranker == "bm25" or self._candidates(parameters) is not None:
-            positions, values = self.best(query, k, parameters, dimensions)
-            # Every impact is above 0, so a document that holds a term is a match.
-            total = self._snapshot.bm25.matches(QueryTerms.of(self.terms(query)).numbers)
-            return positions, values, max(total, len(positions))
-        scores = self.scores(query, parameters, dimensions)
-        return *top_z(scores, k), int(np.count_nonzero(scores > 0))
+        return top_z(self._scores(terms, parameters, dimensions), k)
 
     def _candidates(self, parameters: SearchSettings) -> ExpandingEngine | None:
         """Return the engine of a cut D where it answers, else None."""

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from klsa_search.analysis.characters import CHANGED, SEPARATOR, all_characters, ascii_characters
+from klsa_search.analysis.characters import (
+    CHANGED,
+    REORDERED,
+    SEPARATOR,
+    SPACE,
+    all_characters,
+    ascii_characters,
+)
 from klsa_search.analysis.normalform import Alignment
 from klsa_search.analysis.places import GROWTH, place_words
 from klsa_search.analysis.segmentation import LETTER_PATTERN, spans
@@ -24,6 +31,17 @@ MARKS = "\u0301\u0308\u00ad\u200d\ufe0f\u20dd\u0338=<"
 CHANGING = "½ﬁ™…㍿℃①\u00a8\u0345\uff07ſ"
 COMPOSING = "\u1100\u1161\u11a8가\u09c7\u09be\u0958ำຳa\u0301o\u0308"
 POOLS = [ASCII, ENDINGS, THAI, HAN, MARKS, CHANGING, COMPOSING]
+ORDINARY = [
+    "The wing's edge, naïve façades — don’t “quote” me… 50 % of ½ the №1 ™ ﬁx.",
+    "Der Flügel überschreitet die Straße; öfter als man’s denkt.",
+    "Крыло самолёта — это несущая поверхность (см. рис. 2).",
+    "飛行機の翼は、揚力を生み出す。ﾃｽﾄ（全角）！",
+    "การบินของเครื่องบิน น้ำ ทำงาน",
+    "जलवायु परिवर्तन के कारण ऊँचाई बढ़ती है",
+    "طائرة ذات جناح ثابت",
+    "비행기의 날개는 양력을 만든다",
+    "cafe\u0301 re\u0301sume\u0301 o\u0308l",
+]
 
 texts = st.one_of(
     st.lists(st.sampled_from(POOLS), min_size=1, max_size=4).flatmap(
@@ -75,20 +93,7 @@ def test_ascii_needs_no_more_than_its_own_table(text):
     assert found(text, ascii_characters())[0] == expected(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The wing's edge, naïve façades — don’t “quote” me… 50 % of ½ the №1 ™ ﬁx.",
-        "Der Flügel überschreitet die Straße; öfter als man’s denkt.",
-        "Крыло самолёта — это несущая поверхность (см. рис. 2).",
-        "飛行機の翼は、揚力を生み出す。ﾃｽﾄ（全角）！",
-        "การบินของเครื่องบิน น้ำ ทำงาน",
-        "जलवायु परिवर्तन के कारण ऊँचाई बढ़ती है",
-        "طائرة ذات جناح ثابت",
-        "비행기의 날개는 양력을 만든다",
-        "cafe\u0301 re\u0301sume\u0301 o\u0308l",
-    ],
-)
+@pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_text_is_never_too_odd(text):
     assert found(text, all_characters())[0] == expected(text)
 
@@ -114,6 +119,8 @@ def test_the_tables_tell_of_all_of_unicode():
         kind = int(characters.classes[point]) if point < len(characters.classes) else SEPARATOR
         form = unicodedata.normalize("NFKC", character)
         assert bool(kind & CHANGED) == (form != character), hex(point)
+        # What `str.split` takes for space, and so `snippet`.
+        assert (kind & ~(CHANGED | REORDERED) == SPACE) == character.isspace(), hex(point)
         if letter.match(character):
             assert kind != SEPARATOR, hex(point)
         growth = max(growth, len(form))

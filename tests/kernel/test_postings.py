@@ -85,6 +85,7 @@ def test_postings_are_their_definition(size, seed, bits):
     assert np.array_equal(postings.steps(asked[::-1], 70_000 * (asked[::-1] + 1)), row)
     assert postings.matches(asked) == (dense > 0).any(axis=1).sum()
     assert postings.matches(asked[3:]) == (dense[:, 3:] > 0).any(axis=1).sum()
+    assert postings.matches(np.repeat(asked, 2)) == postings.matches(asked)
     assert postings.matches(asked[:0]) == 0
     together = postings.of_terms(1, 4)
     apart = [postings.of_term(term) for term in (1, 2, 3)]

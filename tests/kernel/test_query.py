@@ -59,7 +59,7 @@ def test_what_weighs_next_to_nothing_still_matches():
     """A term of all documents: each scores one step at least, however many there are."""
     kernel = query_kernel(counts_of(*["a"] * 3000), k1=1.2, b=0.75)
     assert (kernel.query_row(np.array([0]), np.ones(1)) > 0).all()
-    assert kernel.matches(np.array([0])) == 3000
+    assert kernel.postings.matches(np.array([0])) == 3000
 
 
 def test_the_largest_query_stays_within_32_bits():

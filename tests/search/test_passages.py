@@ -20,7 +20,7 @@ from klsa_search.search.passages import Passages
 from klsa_search.search.snippet import LOOKED_AT, snippet
 from klsa_search.store import DocumentReader
 from klsa_search.store.forward import Forward
-from tests.analysis.test_places import POOLS
+from tests.analysis.test_places import ORDINARY, POOLS
 
 WORDS = [
     "wing",
@@ -138,6 +138,18 @@ def test_other_languages(tmp_path, language):
     kept = Kept(tmp_path, texts, language=language, fold_accents=True)
     for query in ("ışık", "flugel strasse", "เครื่องบิน"):
         assert kept.differing(query) is None
+
+
+@pytest.mark.parametrize("length", [30, 240])
+def test_every_script(tmp_path, length):
+    """Each word asked for alone, with others beside it, and weighed."""
+    texts = [f"{text} {' '.join(ORDINARY)} {text}" for text in ORDINARY]
+    kept = Kept(tmp_path, texts, stop_words=False)
+    for text in ORDINARY:
+        for word in text.split():
+            assert kept.differing(word, length=length) is None
+        weights = {term: 1 / place for place, term in enumerate(kept.analyzer.terms(text), start=1)}
+        assert kept.differing(text, length=length, weights=weights) is None
 
 
 def test_more_documents_than_one_call_takes(tmp_path, monkeypatch):
