@@ -6,7 +6,7 @@
 HOME is a home of indexes, NAME one of them. In process `rank` and `search` are asked each query in
 turn; medians over all of them and all rounds. Over HTTP it is `benchmarks.service_load`'s
 measurement: klsa-serve beside an empty synchronous endpoint, in turn, over connections that are
-kept; medians over rounds of requests a second.
+kept; medians over rounds of requests a second, and of the share of each round.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from benchmarks.service_load import SERVICE, YARDSTICK, kept, server
+from benchmarks.service_load import SERVICE, YARDSTICK, beside_empty, kept, server
 from klsa_search import open_index
 
 
@@ -44,20 +44,15 @@ def over_http(
     home: Path, name: str, queries: list[str], connections: list[int], seconds: float, rounds: int
 ) -> list[dict[str, float]]:
     """Requests a second, and the service's share of those of the empty endpoint."""
-    rows = []
     with ExitStack() as servers:
         empty = servers.enter_context(server(YARDSTICK))
         service = servers.enter_context(server(SERVICE, "--home", str(home), "--port", "0"))
         nothing, searches = [empty.get("/")], service.searches(queries, name)
         kept(service, searches, 1, 1)
-        for count in connections:
-            rates: dict[str, list[float]] = {"empty": [], "search": []}
-            for _ in range(rounds):
-                rates["empty"].append(kept(empty, nothing, count, seconds)["rate"])
-                rates["search"].append(kept(service, searches, count, seconds)["rate"])
-            row = {name: statistics.median(values) for name, values in rates.items()}
-            rows.append({"connections": count, **row, "share": row["search"] / row["empty"]})
-    return rows
+        return [
+            beside_empty((empty, nothing), (service, searches), count, seconds, rounds)
+            for count in connections
+        ]
 
 
 def report(found: dict[str, Any]) -> str:
@@ -72,7 +67,7 @@ def report(found: dict[str, Any]) -> str:
         "|---|---|---|---|",
     ]
     lines += [
-        "| {connections} | {empty:,.0f} | {search:,.0f} | {share:.2f} |".format(**row)
+        "| {connections} | {empty:,.0f} | {rate:,.0f} | {share:.2f} |".format(**row)
         for row in found["http"]
     ]
     return "\n".join(lines)

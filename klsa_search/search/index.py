@@ -235,18 +235,18 @@ def _hits(
     terms: Collection[str],
     weights: Mapping[str, float] | None,
 ) -> tuple[Hit, ...]:
-    records = opened.documents.records(positions)
+    records = opened.documents.records(positions.tolist())
     passages = opened.passages.of(positions, terms, weights=weights)
     return tuple(
         Hit(
             rank=rank,
             id=record.id,
-            score=float(score),
+            score=score,
             title=record.title,
             snippet=passage,
             metadata=record.metadata,
         )
         for rank, (record, passage, score) in enumerate(
-            zip(records, passages, scores, strict=True), start=1
+            zip(records, passages, scores.tolist(), strict=True), start=1
         )
     )
