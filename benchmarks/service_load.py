@@ -85,6 +85,29 @@ def kept(
     }
 
 
+def beside_empty(
+    empty: tuple[Address, list[bytes]],
+    service: tuple[Address, list[bytes]],
+    connections: int,
+    seconds: float,
+    rounds: int,
+) -> dict[str, float]:
+    """Medians over rounds of what both answer in turn; the share is that of each round."""
+    pairs = [
+        (kept(*empty, connections, seconds), kept(*service, connections, seconds))
+        for _ in range(rounds)
+    ]
+    row = {
+        key: statistics.median(of_service[key] for _, of_service in pairs)
+        for key in ("rate", "p50", "p99")
+    }
+    return row | {
+        "connections": connections,
+        "empty": statistics.median(yardstick["rate"] for yardstick, _ in pairs),
+        "share": statistics.median(of["rate"] / yardstick["rate"] for yardstick, of in pairs),
+    }
+
+
 async def overloaded(
     address: Address, requests: list[bytes], rate: float, count: int
 ) -> tuple[list[Answer], list[Answer]]:
@@ -104,18 +127,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         kept(service, searches, 1, 1)
         print("connections  empty/s  search/s  share    p50 ms   p99 ms")
         for connections in options.connections:
-            rounds = [
-                (
-                    kept(empty, nothing, connections, options.seconds),
-                    kept(service, searches, connections, options.seconds),
-                )
-                for _ in range(options.rounds)
-            ]
-            row: dict[str, float] = {"connections": connections}
-            row["empty"] = statistics.median(yardstick["rate"] for yardstick, _ in rounds)
-            for key in ("rate", "p50", "p99"):
-                row[key] = statistics.median(of_service[key] for _, of_service in rounds)
-            row["share"] = row["rate"] / row["empty"]
+            row = beside_empty(
+                (empty, nothing), (service, searches), connections, options.seconds, options.rounds
+            )
             found["kept"].append(row)
             print(
                 f"{connections:11}  {row['empty']:7,.0f}  {row['rate']:8,.0f}  {row['share']:5.3f}"

@@ -2,9 +2,10 @@
 
 from klsa_search.analysis.analyzer import LONGEST_WORD, Analyzer, Token
 from klsa_search.analysis.languages import languages, stemmers
-from klsa_search.analysis.numbering import NumberedTexts, Numbering
+from klsa_search.analysis.numbering import LEFT_OUT, NumberedTexts, Numbering
 
 __all__ = [
+    "LEFT_OUT",
     "LONGEST_WORD",
     "Analyzer",
     "NumberedTexts",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, TypeVar
 
 import Stemmer
 
@@ -14,10 +14,14 @@ from klsa_search.analysis.segmentation import Span, spans, words
 from klsa_search.config import AnalysisSettings
 from klsa_search.forks import lock_free_in_children
 
+T = TypeVar("T")
+
 LONGEST_WORD: Final = 255
 """Characters of the longest word that becomes a term; a longer one is no word and left out."""
 
-_CACHED_WORDS: Final = 2**16
+CACHED_WORDS: Final = 2**16
+"""Words as written that are remembered, 12 MB: text repeats its words."""
+
 _TURKISH: Final = str.maketrans({"I": "ı", "İ": "i"})
 
 
@@ -61,11 +65,28 @@ class Analyzer:
 
         Equal to the terms of `tokens`, and several times as fast: one dictionary lookup a word.
         """
+        return list(filter(None, self.each(text, self._term_of.__getitem__, self._term_of.pair)))
+
+    def each(
+        self, text: str, of_word: Callable[[str], T], of_pair: Callable[[str], T]
+    ) -> Iterable[T]:
+        """Map the words and pairs of a text in their order, those without a term included."""
         normal = nfkc(text)
         found = words(normal)
-        if found is None:
-            return [term for span in spans(normal) if (term := self._term(normal, span))]
-        return list(filter(None, map(self._term_of.__getitem__, found)))
+        if found is not None:
+            return map(of_word, found)
+        return (
+            of_pair(normal[first:after]) if is_pair else of_word(normal[first:after])
+            for first, after, is_pair in spans(normal)
+        )
+
+    def term(self, word: str) -> str:
+        """Find the term of a word as written, "" for none; `terms` remembers, this does not."""
+        return self._term_of.found(word)
+
+    def pair(self, pair: str) -> str:
+        """Find the term of a pair of characters of a script without spaces, "" for none."""
+        return self._term_of.pair(pair)
 
     def tokens(self, text: str) -> list[Token]:
         """Return the terms of a text with their places."""
@@ -102,7 +123,7 @@ class Analyzer:
 class _TermOf(dict[str, str]):
     """From a word as written to its term, "" for none; remembers the words it met.
 
-    At most `_CACHED_WORDS` are kept, about 12 MB: when full it starts over, which is rare (text
+    At most `CACHED_WORDS` are kept, about 12 MB: when full it starts over, which is rare (text
     repeats its words) and leaves the terms the same.
     """
 
@@ -119,13 +140,17 @@ class _TermOf(dict[str, str]):
         self._lock = lock_free_in_children()
 
     def __missing__(self, word: str) -> str:
+        term = self.found(word)
         if len(word) > LONGEST_WORD:
-            return ""
-        term = self._term(self._folded(word))
-        if len(self) >= _CACHED_WORDS:
+            return term
+        if len(self) >= CACHED_WORDS:
             self.clear()
         self[word] = term
         return term
+
+    def found(self, word: str) -> str:
+        """Term of a word, found anew."""
+        return "" if len(word) > LONGEST_WORD else self._term(self._folded(word))
 
     def pair(self, pair: str) -> str:
         """Term of a pair of characters, which has no case, accents or stem; "" for a stop word."""

@@ -90,7 +90,7 @@ def _piece(text: str, at: int) -> tuple[int, str]:
     end, form = at + 1, unicodedata.normalize("NFKC", text[at])
     while end < len(text):
         marks = end
-        while end < len(text) and _leads_with_mark(text[end]):
+        while end < len(text) and leads_with_mark(text[end]):
             end += 1
         form = unicodedata.normalize("NFKC", form + text[marks:end])
         # A starter joins what is before it only where it composes with the character next to it.
@@ -103,7 +103,7 @@ def _piece(text: str, at: int) -> tuple[int, str]:
     return end, form
 
 
-def _leads_with_mark(character: str) -> bool:
+def leads_with_mark(character: str) -> bool:
     """Whether NFKC may move the character before the one on its left."""
     return unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) != 0
 

@@ -18,8 +18,10 @@ from typing import Final
 
 from klsa_search.analysis.normalform import IGNORED
 
-_ENDING: Final = "(?:['’](?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?![^\\W_]))?"
+APOSTROPHE_PATTERN: Final = "['’]"
+_ENDING: Final = f"(?:{APOSTROPHE_PATTERN}(?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?![^\\W_]))?"
 _ASCII_WORD: Final = re.compile(rf"[^\W_]+{_ENDING}", re.ASCII)
+LETTER_PATTERN: Final = r"[^\W_]"
 _UNSPACED: Final = (
     "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai without digits and signs
     "\u0e81-\u0ece\u0edc-\u0edf"  # Lao
@@ -28,7 +30,8 @@ _UNSPACED: Final = (
     "\u3005\u3007\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff"  # kana
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"  # Han
 )
-_HAS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
+UNSPACED_PATTERN: Final = f"[{_UNSPACED}]"
+_HAS_UNSPACED: Final = re.compile(UNSPACED_PATTERN)
 
 Span = tuple[int, int, bool]
 """Start and end of a word or pair, and whether it is a pair."""
@@ -71,16 +74,18 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
     Made at first need, because finding all marks takes some milliseconds; `\w` leaves them out.
     """
-    more = f"(?![\\x00-\\x7f])[{_marks()}]"  # looks at ASCII first: most words end there
-    letter, spaced = r"[^\W_]", rf"[^\W_{_UNSPACED}]"
+    ranges = "".join(f"{chr(first)}-{chr(last)}" for first, last in marks())
+    more = f"(?![\\x00-\\x7f])[{ranges}]"  # looks at ASCII first: most words end there
+    letter, spaced = LETTER_PATTERN, rf"[^\W_{_UNSPACED}]"
     word = f"{letter}+(?:(?:{more})+{letter}*)*{_ENDING}"
     spaced_word = f"{spaced}+(?:(?:{more})+{spaced}*)*{_ENDING}"
-    unit = f"[{_UNSPACED}](?:{more})*"
+    unit = f"{UNSPACED_PATTERN}(?:{more})*"
     return re.compile(word), re.compile(f"{spaced_word}|((?:{unit})+)"), re.compile(unit)
 
 
-def _marks() -> str:
-    """Ranges, as in a character class, of the marks and of what a word may hide."""
+@cache
+def marks() -> tuple[tuple[int, int], ...]:
+    """First and last code points of the ranges of marks and of what a word may hide."""
     ranges: list[list[int]] = []
     # The planes between hold ideographs and private use: nothing to look for.
     for point in chain(range(0x80, 0x20000), range(0xE0100, 0xE01F0)):
@@ -89,4 +94,4 @@ def _marks() -> str:
                 ranges[-1][1] = point
             else:
                 ranges.append([point, point])
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
+    return tuple((first, last) for first, last in ranges)

@@ -15,12 +15,12 @@ _INT32 = npt.NDArray[np.int32]
 class Block(NamedTuple):
     """Some documents, as numbers of terms.
 
-    tokens   of all parts, one after the other
-    lengths  tokens of each part
+    words    of all parts, one after the other; below 0 where a word makes no term
+    lengths  words of each part
     parts    of each document
     """
 
-    tokens: _INT32
+    words: _INT32
     lengths: _INT32
     parts: _INT32
 
@@ -43,8 +43,8 @@ class BlockCounts(NamedTuple):
 
 
 def count_block(block: Block, terms: int) -> BlockCounts:
-    """Count one block, V = `terms`. O(T log t) for T tokens in documents of t; 24 bytes a token."""
-    documents, tokens = len(block.parts), len(block.tokens)
+    """Count one block, V = `terms`. O(T log t) for T words in documents of t; 24 bytes a word."""
+    documents, tokens = len(block.parts), len(block.words)
     found = BlockCounts(
         np.zeros(documents, np.int32),
         np.empty(tokens, np.int32),
@@ -53,7 +53,7 @@ def count_block(block: Block, terms: int) -> BlockCounts:
         np.empty(tokens, np.int64),
         np.empty(tokens, np.int32),
     )
-    singles, pairs = _count(block.tokens, block.lengths, block.parts, terms, *found)
+    singles, pairs = _count(block.words, block.lengths, block.parts, terms, *found)
     return BlockCounts(
         found.sizes,
         found.columns[:singles],
@@ -66,7 +66,7 @@ def count_block(block: Block, terms: int) -> BlockCounts:
 
 @compiled
 def _count(
-    tokens: Any,
+    words: Any,
     lengths: Any,
     parts: Any,
     terms: int,
@@ -78,20 +78,23 @@ def _count(
     key_counts: Any,
 ) -> tuple[int, int]:
     V = np.int64(terms)
-    token, part, singles, pairs = 0, 0, 0, 0
+    word, part, singles, pairs = 0, 0, 0, 0
     for document in range(len(parts)):
         first, first_pair = singles, pairs
         for _ in range(parts[document]):
-            for place in range(lengths[part]):
-                here = tokens[token]
+            before = -1
+            for _ in range(lengths[part]):
+                here = words[word]
+                word += 1
+                if here < 0:
+                    continue
                 columns[singles] = here
                 singles += 1
                 # No pair across the end of a part, and none of a term with itself.
-                if place > 0 and tokens[token - 1] != here:
-                    before = tokens[token - 1]
+                if before >= 0 and before != here:
                     keys[pairs] = min(before, here) * V + max(before, here)
                     pairs += 1
-                token += 1
+                before = here
             part += 1
         singles = _collapse(columns, counts, first, singles)
         pairs = _collapse(keys, key_counts, first_pair, pairs)

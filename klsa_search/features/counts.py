@@ -20,8 +20,9 @@ from klsa_search.processors import in_order, processors
 
 _NUMBERS = npt.NDArray[np.int64]
 BLOCK = 1_000_000
-"""Tokens that a thread counts at a time."""
+"""Words that a thread counts at a time."""
 _OWN = -1  # the numbering of documents that come as terms
+_LEFT_OUT = -1  # the number of a word that makes no term
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,13 @@ class TermCounts:
     matrix      (N, V) sparse, int32: f(t, d), columns in order within each row
     pairs       (N, P) sparse, int32: how often two terms stand side by side, in either order; only
                 pairs of two different terms that at least two documents hold
+    words       in all documents, those that make no term included
     """
 
     vocabulary: Vocabulary
     matrix: sparse.csr_array
     pairs: sparse.csr_array
+    words: int
 
     @property
     def lengths(self) -> _NUMBERS:
@@ -50,9 +53,9 @@ class TermCounts:
 
 
 class CountsBuilder:
-    """Counts documents, given as terms or as numbers of terms; 4 bytes a token until `finish`.
+    """Counts documents, given as terms or as numbers of terms; 4 bytes a word until `finish`.
 
-    spools   where tokens and counts are kept until they are whole: in memory, or in files
+    spools   where words and counts are kept until they are whole: in memory, or in files
     threads  that count; the processors of the machine by default. They change no bit
     """
 
@@ -60,8 +63,9 @@ class CountsBuilder:
         self._spools = spools or Spools()
         self._threads = threads or processors()
         self._numberings: dict[int, dict[str, int]] = {}
-        self._tokens = self._spools.spool(np.int32)
-        self._segments: list[tuple[int, int]] = []  # numbering, end of its tokens
+        self._places: dict[int, npt.NDArray[np.int32]] = {}  # of each numbering's terms, sorted
+        self._words = self._spools.spool(np.int32)
+        self._segments: list[tuple[int, int]] = []  # numbering, end of its words
         self._lengths = self._spools.spool(np.int32)  # of each part
         self._parts = self._spools.spool(np.int32)  # of each document
 
@@ -75,7 +79,7 @@ class CountsBuilder:
     def extend(
         self,
         numbering: int,
-        tokens: npt.NDArray[np.int32],
+        words: npt.NDArray[np.int32],
         lengths: npt.NDArray[np.int32],
         parts: int,
         terms: Iterable[str],
@@ -83,16 +87,16 @@ class CountsBuilder:
         """Count the next documents, given as numbers.
 
         numbering  which dictionary the numbers are of; there may be several
-        tokens     their terms, part after part and document after document
-        lengths    tokens of each part
+        words      their terms, part after part and document after document; below 0 for none
+        lengths    words of each part
         parts      of each document
         terms      that the dictionary has met since the last call, in the order of their numbers
         """
         known = self._numberings.setdefault(numbering, {})
         for term in terms:
             known[term] = len(known)
-        self._tokens.append(tokens)
-        self._segments.append((numbering, len(self._tokens)))
+        self._words.append(words)
+        self._segments.append((numbering, len(self._words)))
         self._lengths.append(lengths)
         documents = len(lengths) // parts if parts else 1
         self._parts.append(np.full(documents, parts, np.int32))
@@ -101,23 +105,21 @@ class CountsBuilder:
         """Sort the vocabulary and count, a block of documents at a time.
 
         `counted` is called with documents done and in all, twice for each: terms, then pairs.
-        Cost O(T log T) for T tokens, over all processors; above the result and the spools, some
-        40 bytes for each token of the blocks under way.
+        Cost O(T log T) for T words, over all processors; above the result and the spools, some
+        40 bytes for each word of the blocks under way.
         """
-        terms, renumber = self._sorted()
+        terms = self._sort()
         N = len(self._parts)
         report = counted or _silent
         found = _Counted(self._spools)
         with ThreadPoolExecutor(self._threads) as threads:
             for block in in_order(
                 lambda block: threads.submit(count_block, block, len(terms)),
-                self._blocks(renumber),
+                self.blocks(),
                 ahead=self._threads,
             ):
                 found.append(block)
                 report(found.documents, 2 * N)
-        for spool in (self._tokens, self._lengths, self._parts):
-            spool.close()
         matrix = _matrix(np.concatenate(found.sizes), found.columns, found.counts, len(terms))
         shared = shared_pairs(found.keys)
         numbered = number_pairs(
@@ -133,21 +135,10 @@ class CountsBuilder:
         found.keys.close()
         found.key_counts.close()
         pairs = _matrix(*numbered, len(shared))
-        return TermCounts(Vocabulary(terms), matrix, pairs)
+        return TermCounts(Vocabulary(terms), matrix, pairs, len(self._words))
 
-    def _sorted(self) -> tuple[list[str], dict[int, npt.NDArray[np.int32]]]:
-        """Sort the terms of all dictionaries, and tell each dictionary's numbers their places."""
-        terms = sorted(set().union(*self._numberings.values()))
-        place = {term: number for number, term in enumerate(terms)}
-        renumber = {
-            name: np.fromiter(map(place.__getitem__, known), np.int32, len(known))
-            for name, known in self._numberings.items()
-        }
-        self._numberings.clear()
-        return terms, renumber
-
-    def _blocks(self, renumber: dict[int, npt.NDArray[np.int32]]) -> Iterator[Block]:
-        """Cut the documents into runs of some `BLOCK` tokens, renumbered."""
+    def blocks(self) -> Iterator[Block]:
+        """Go through the documents once more, after `finish`: runs of some `BLOCK` words."""
         parts = self._parts.read()
         lengths = self._lengths.read()
         part_ends = np.concatenate(([0], np.cumsum(parts, dtype=np.int64)))
@@ -157,17 +148,34 @@ class CountsBuilder:
         while first < N:
             last = int(np.searchsorted(ends, ends[first] + BLOCK, side="right")) - 1
             last = min(max(last, first + 1), N)
-            tokens = self._tokens.read(ends[first], ends[last]).copy()
+            words = self._words.read(ends[first], ends[last]).copy()
             begin = 0
             at = int(np.searchsorted(segment_ends, ends[first], side="right"))
-            while begin < len(tokens):
+            while begin < len(words):
                 name, end = self._segments[at]
-                piece = slice(begin, min(end - int(ends[first]), len(tokens)))
-                tokens[piece] = renumber[name][tokens[piece]]
+                piece = slice(begin, min(end - int(ends[first]), len(words)))
+                words[piece] = self._places[name][words[piece]]
                 begin, at = piece.stop, at + 1
             within = slice(part_ends[first], part_ends[last])
-            yield Block(tokens, lengths[within], parts[first:last])
+            yield Block(words, lengths[within], parts[first:last])
             first = last
+
+    def close(self) -> None:
+        """Let go of the documents."""
+        for spool in (self._words, self._lengths, self._parts):
+            spool.close()
+
+    def _sort(self) -> list[str]:
+        """Sort the terms of all dictionaries, and find the place of each dictionary's numbers."""
+        terms = sorted(set().union(*self._numberings.values()))
+        place = {term: number for number, term in enumerate(terms)}
+        for name, known in self._numberings.items():
+            places = np.empty(len(known) + 1, np.int32)
+            places[:-1] = np.fromiter(map(place.__getitem__, known), np.int32, len(known))
+            places[-1] = _LEFT_OUT  # which is the last place as well
+            self._places[name] = places
+        self._numberings.clear()
+        return terms
 
 
 class _Counted:

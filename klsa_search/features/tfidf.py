@@ -33,14 +33,15 @@ def weighted(matrix: sparse.csr_array, weights: npt.NDArray[np.float64]) -> spar
     return features
 
 
-def posting_weights(counts: TermCounts) -> npt.NDArray[np.float32]:
-    """(nnz,) float32: the features once more weighted by the query's log(N / n_t).
+def posting_weights(matrix: sparse.csr_array) -> npt.NDArray[np.float32]:
+    """(nnz,) float32 of counts (N, V): the features once more weighted by the query's log(N / n_t).
 
     Term by term, each in document order, as postings lie. With query weights log(1 + f(t,q)) their
     sum is the inner product of the two vectors.
     """
-    matrix = document_features(counts)
-    matrix.data *= inverse_document_frequencies(counts)[matrix.indices]
-    by_term = matrix.tocsc()
+    weights = idf(matrix)
+    features = weighted(matrix, weights)
+    features.data *= weights[features.indices]
+    by_term = features.tocsc()
     by_term.sort_indices()
     return np.asarray(by_term.data, np.float32)

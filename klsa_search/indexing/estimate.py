@@ -21,7 +21,7 @@ _BASE = 190 * 2**20  # an interpreter with NumPy, SciPy and compiled code, 100 M
 _WORKER = 35 * 2**20  # one that analyses
 _TERM = 200  # bytes of a term in a dictionary: entry, string, number
 _ID = 130  # bytes of an id in the set of those seen
-_COUNTED = 28  # bytes of a token being counted: number, column, count, pair and how often
+_COUNTED = 28  # bytes of a word being counted: number, column, count, pair and how often
 _ENTRY = 8  # bytes of an entry of a sparse matrix: number and column
 _WEIGHTED = 12  # the same where the number is float64
 # Of an entry while counts become weights: the matrix in float64, and terms of a sum beside it.
@@ -52,11 +52,12 @@ def memory_needed(
     # Python's objects stay to the end: between those that are let go lie the strings of terms.
     always = _BASE + _ID * documents + (processes + 1) * _TERM * terms
     workers = processes * (_WORKER + _TERM * terms) if processes > 1 else 0
+    words = waiting(4 * shape.words)
     singles = waiting(4 * shape.non_zeros, 4 * shape.non_zeros)
     doubles = waiting(8 * tokens, 4 * tokens)  # a pair begins at most at each token
     numbered = _ENTRY * shape.pair_non_zeros
-    counting = max(waiting(4 * tokens) + singles, _ENTRY * shape.non_zeros + numbered) + doubles
-    under_way = min(tokens, (processes + 1) * BLOCK)
+    counting = words + max(singles, _ENTRY * shape.non_zeros + numbered) + doubles
+    under_way = min(shape.words, (processes + 1) * BLOCK)
     always_counted = always + _ENTRY * shape.features
     weighed = shape.features if settings.pairs else shape.non_zeros
     stacked = max(
@@ -67,7 +68,7 @@ def memory_needed(
     kernel = always_counted + (4 + precision) * weighed + 8 * (4 * documents + terms + shape.pairs)
     vectors = precision * documents * solved_dimensions(documents, settings)
     return {
-        progress.DOCUMENTS: always + waiting(4 * tokens) + workers,
+        progress.DOCUMENTS: always + words + workers,
         progress.COUNTS: always + counting + _COUNTED * under_way,
         progress.POSTINGS: always_counted
         + max(_SATURATED * shape.non_zeros, stacked if settings.pairs else 0),
@@ -138,7 +139,6 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
         return disk | {"postings": 4 * shape.non_zeros} | _cut_disk(shape, settings)
     return disk | {
         "postings": 8 * shape.non_zeros,
-        "forward": _ENTRY * shape.non_zeros,
         "features": _ENTRY * shape.features,
         "eigenvectors": 2 * 4 * k * documents,
         "expansion": 4 * documents * documents if kept == "whole" else 0,

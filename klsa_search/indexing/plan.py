@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -245,7 +245,7 @@ def _kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
 
 
 def _first(counts: TermCounts, documents: int) -> TermCounts:
-    return TermCounts(counts.vocabulary, counts.matrix[:documents], counts.pairs[:documents])
+    return replace(counts, matrix=counts.matrix[:documents], pairs=counts.pairs[:documents])
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:

@@ -23,6 +23,7 @@ from klsa_search.indexing.extent import Extent
 from klsa_search.processors import in_order, processors
 from klsa_search.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.store import DocumentWriter
+from klsa_search.store.forward import write_forward
 
 _BATCH = 2000  # documents at a time, and fewer where they are long
 _CHARACTERS = 2**20
@@ -39,7 +40,7 @@ def read(
     memory: int,
     processes: int | None = None,
 ) -> tuple[TermCounts, str]:
-    """Write the documents to the store; return their counts and a digest of all that was read.
+    """Write the documents and the forward index; return counts and a digest of all that was read.
 
     memory     bytes that may be used; what is counted goes to files in the generation's folder
                where it takes more, and they are gone at the end
@@ -78,8 +79,15 @@ def read(
                 report(DOCUMENTS, done, extent.documents(done))
     report(DOCUMENTS, done, done)
     counts = builder.finish(lambda part, whole: report(COUNTS, part, whole))
+    write_forward(generation, builder.blocks(), counts)
+    builder.close()
     shutil.rmtree(scratch)
     return counts, digest.hexdigest()
+
+
+def stored_bytes(generation: Path) -> int:
+    """Bytes of what `read` has written to a generation that holds nothing else."""
+    return sum(path.stat().st_size for path in generation.iterdir())
 
 
 def _numbered(

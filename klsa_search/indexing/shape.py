@@ -16,12 +16,13 @@ class Shape:
     """How much there is of what.
 
     documents       N
-    stored          bytes of the document store
+    stored          bytes of the documents and of the forward index
     tokens          terms, repetitions counted
     terms           V
     non_zeros       pairs of a document and a term it holds
     pairs           P, adjacent pairs of terms that two documents hold
     pair_non_zeros  of a document and one of those
+    words           of all documents, those that make no term included
     """
 
     documents: int
@@ -31,6 +32,7 @@ class Shape:
     non_zeros: int
     pairs: int
     pair_non_zeros: int
+    words: int
 
     @classmethod
     def of(cls, counts: TermCounts, stored: int) -> Shape:
@@ -43,6 +45,7 @@ class Shape:
             non_zeros=counts.matrix.nnz,
             pairs=counts.pairs.shape[1],
             pair_non_zeros=counts.pairs.nnz,
+            words=counts.words,
         )
 
     @property
@@ -56,21 +59,23 @@ def shape_of_first(counts: TermCounts, stored: int, documents: int) -> Shape:
     entries = int(counts.matrix.indptr[documents])
     holders = np.bincount(counts.pairs.indices[: int(counts.pairs.indptr[documents])])
     shared = holders[holders > 1]
+    tokens = int(counts.matrix.data[:entries].sum())
     return Shape(
         documents=documents,
         stored=round(stored * documents / max(counts.matrix.shape[0], 1)),
-        tokens=int(counts.matrix.data[:entries].sum()),
+        tokens=tokens,
         terms=len(np.unique(counts.matrix.indices[:entries])),
         non_zeros=entries,
         pairs=len(shared),
         pair_non_zeros=int(shared.sum()),
+        words=round(counts.words * tokens / max(int(counts.matrix.data.sum()), 1)),
     )
 
 
 def foretell(few: Shape, many: Shape, documents: int) -> Shape:
     """Foretell the shape of N documents from those of the first n/4 and of the first n.
 
-    What each document brings of its own (bytes, tokens, entries) is taken to go on as it was.
+    What each document brings of its own (bytes, words, entries) is taken to go on as it was.
     Vocabulary and pairs follow Heaps' law, a · N^β with 0 <= β <= 1, through both shapes. So do
     the tokens that make no pair which a second document holds; the others do.
     """
@@ -90,6 +95,7 @@ def foretell(few: Shape, many: Shape, documents: int) -> Shape:
         non_zeros=round(many.non_zeros * scale),
         pairs=grown(lambda shape: shape.pairs),
         pair_non_zeros=tokens - grown(lambda shape: shape.tokens - shape.pair_non_zeros),
+        words=round(many.words * scale),
     )
 
 

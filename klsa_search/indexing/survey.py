@@ -12,10 +12,9 @@ from klsa_search.collection import Collection, Document, Judgement, Problems, Qu
 from klsa_search.config import Settings
 from klsa_search.features import CountsBuilder, TermCounts
 from klsa_search.indexing.extent import Extent
-from klsa_search.indexing.reading import read
+from klsa_search.indexing.reading import read, stored_bytes
 from klsa_search.indexing.shape import Shape, foretell, shape_of_first
 from klsa_search.progress import DOCUMENTS
-from klsa_search.store.documents import DOCUMENTS as STORE
 
 _CHARACTERS = 2**25
 
@@ -62,7 +61,7 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
         started = time.perf_counter()
         counts, _ = read(_Held(documents), Path(folder), settings, note, memory=2**30, processes=1)
         ended = time.perf_counter()
-        stored = (Path(folder) / STORE).stat().st_size
+        stored = stored_bytes(Path(folder))
     sampled = Shape.of(counts, stored)
     few = shape_of_first(counts, stored, -(-len(documents) // 4))
     return Survey(

@@ -54,8 +54,7 @@ def weigh(
         progress=report,
     )
     arrays: dict[str, npt.NDArray[Any]] = {
-        "postings_tfidf": tfidf.posting_weights(counts),
-        **sparse_arrays("forward", counts.matrix),
+        "postings_tfidf": tfidf.posting_weights(counts.matrix),
         **sparse_arrays("features", kernel.features),
         "features_scales": kernel.scales.astype(np.float32),
         "features_mean": kernel.mean.astype(np.float32),

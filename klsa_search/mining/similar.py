@@ -13,7 +13,6 @@ from klsa_search.mining.asking import latent_space
 from klsa_search.mining.entries import kernel_diagonal, kernel_entries
 from klsa_search.search import Hit, Index
 from klsa_search.search.parameters import whole_number
-from klsa_search.search.snippet import snippet
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 
 DOCUMENT: Final = "document"
@@ -112,18 +111,8 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
 
 
 def _hits(index: Index, position: int, positions: Positions, values: Scores) -> tuple[Hit, ...]:
-    document, *others = index.documents([position, *positions.tolist()])
+    (document,) = index.documents([position])
     numbers, idf = index.snapshot.vocabulary.numbers, index.snapshot.bm25.idf
     terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}
     weights = {term: float(idf[numbers[term]]) for term in terms if term in numbers}
-    return tuple(
-        Hit(
-            rank=rank,
-            id=other.id,
-            score=float(value),
-            title=other.title,
-            snippet=snippet(other.text, terms, index.analyzer, weights=weights),
-            metadata=other.metadata,
-        )
-        for rank, (other, value) in enumerate(zip(others, values, strict=True), start=1)
-    )
+    return index.hits(positions, values, terms, weights)

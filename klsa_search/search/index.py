@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ from klsa_search.errors import QueryError, StoreError
 from klsa_search.search import engine
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.parameters import Parameters, whole_number
+from klsa_search.search.passages import Passages
 from klsa_search.search.rankers import USES
 from klsa_search.search.ranking import Ranking
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import Snapshot, open_snapshot
-from klsa_search.search.snippet import snippet
 from klsa_search.store import DocumentReader, check_once, read_manifest
 from klsa_search.store.generations import check_sizes
 
@@ -51,12 +51,13 @@ class Index:
             **{name: getattr(self.settings, name) for name in SearchSettings.model_fields}
         )
         documents = DocumentReader(generation)
-        snapshot = open_snapshot(generation, self.settings, self.analyzer, documents)
+        snapshot = open_snapshot(generation, self.settings)
         self._held: _Opened | None = _Opened(
             snapshot,
             Ranking(snapshot, self.analyzer, self._defaults),
             Parameters(self.name, self._defaults, snapshot),
             documents,
+            Passages(documents, snapshot.forward, self.analyzer, snapshot.vocabulary),
         )
 
     def __len__(self) -> int:
@@ -146,27 +147,30 @@ class Index:
         allowed = self._checked(mask)
         (top,) = opened.ranking.top([query], k, chosen, used, allowed, totals=True)
         terms = set(self.analyzer.terms(query))
-        hits = tuple(
-            Hit(
-                rank=rank,
-                id=document.id,
-                score=float(score),
-                title=document.title,
-                snippet=snippet(document.text, terms, self.analyzer),
-                metadata=document.metadata,
-            )
-            for rank, (document, score) in enumerate(
-                zip(opened.documents.at(top.positions), top.scores, strict=True), start=1
-            )
-        )
-        known = {**chosen.model_dump(), "dimensions": used}
+        hits = _hits(opened, top.positions, top.scores, terms, None)
         return Results(
             query=query,
             hits=hits,
             total=top.total,
             ranker=chosen.ranker,
-            parameters={name: known[name] for name in USES[chosen.ranker]},
+            parameters={
+                name: used if name == "dimensions" else getattr(chosen, name)
+                for name in USES[chosen.ranker]
+            },
         )
+
+    def hits(
+        self,
+        positions: Positions,
+        scores: Scores,
+        terms: Collection[str],
+        weights: Mapping[str, float] | None = None,
+    ) -> tuple[Hit, ...]:
+        """Hits of ranked documents, in their order, with the passages that show some terms best.
+
+        terms, weights  as `snippet` takes them
+        """
+        return _hits(self._opened(), positions, scores, terms, weights)
 
     def search_many(
         self,
@@ -217,12 +221,14 @@ class Index:
         for ranker in ("bm25", self._defaults.ranker):
             self.rank("", ranker=ranker)
             self.rank_many([""], ranker=ranker)
+        first = np.zeros(min(len(self), 1), np.int64)
+        self.hits(first, np.zeros(len(first), np.float32), ())
 
     def close(self) -> None:
         """Let go of all files and memory; any call afterwards is refused with a StoreError.
 
-        A call that another thread is in keeps its arrays until it ends; one that has not yet read
-        its documents is refused there.
+        A call that another thread is in keeps its arrays until it ends; one that has yet to look up
+        an id is refused there.
         """
         opened, self._held = self._held, None
         if opened is not None:
@@ -256,3 +262,28 @@ class _Opened:
     ranking: Ranking
     parameters: Parameters
     documents: DocumentReader
+    passages: Passages
+
+
+def _hits(
+    opened: _Opened,
+    positions: Positions,
+    scores: Scores,
+    terms: Collection[str],
+    weights: Mapping[str, float] | None,
+) -> tuple[Hit, ...]:
+    records = opened.documents.records(positions.tolist())
+    passages = opened.passages.of(positions, terms, weights=weights)
+    return tuple(
+        Hit(
+            rank=rank,
+            id=record.id,
+            score=score,
+            title=record.title,
+            snippet=passage,
+            metadata=record.metadata,
+        )
+        for rank, (record, passage, score) in enumerate(
+            zip(records, passages, scores.tolist(), strict=True), start=1
+        )
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,20 +11,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
 from klsa_search.config import SearchSettings, Settings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
 from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
-from klsa_search.features import TermCounts, Vocabulary, tfidf
+from klsa_search.features import Vocabulary, tfidf
 from klsa_search.kernel import DocumentKernel, QueryKernel
 from klsa_search.kernel.postings import postings_of_arrays
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import Engine, ExpandingEngine
-from klsa_search.search.query import counts_of_texts
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum
-from klsa_search.store import DocumentReader
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
+from klsa_search.store.forward import Forward
 from klsa_search.store.sparse import open_sparse
 
 
@@ -46,7 +43,7 @@ class Snapshot:
     cut              D cut to the strongest entries of its rows, if it is
     neighbour_count  documents that count as near
     seed             of the solver
-    analysed         counts of the terms of some documents, from their text: (n, V) sparse
+    forward          the terms of each document in their order
     """
 
     generation: Path
@@ -64,7 +61,7 @@ class Snapshot:
     cut: CutExpansion | None
     neighbour_count: int
     seed: int
-    analysed: Callable[[Positions], sparse.csr_array]
+    forward: Forward
 
     def __len__(self) -> int:
         """N, the number of documents."""
@@ -121,17 +118,16 @@ class Snapshot:
         return has_array(self.generation, "lsi_eigenvectors")
 
     @lazily
-    def _all_counts(self) -> TermCounts:
-        everything = self.counts_of(np.arange(len(self)))
-        return TermCounts(self.vocabulary, everything, sparse.csr_array((len(self), 0)))
+    def _all_counts(self) -> sparse.csr_array:
+        return self.counts_of(np.arange(len(self)))
 
     @lazily
     def _lsi_made(self) -> Spectrum:
         """Made when first asked for, where it is not kept: seconds, in a small collection."""
         from klsa_search.spectrum import decompose  # SciPy's solvers, which few searches need
 
-        features = DocumentKernel.of(tfidf.document_features(self._all_counts))
-        return decompose(features, self.lsi_dimensions, seed=self.seed)
+        features = tfidf.weighted(self._all_counts, tfidf.idf(self._all_counts))
+        return decompose(DocumentKernel.of(features), self.lsi_dimensions, seed=self.seed)
 
     @lazily
     def tfidf(self) -> npt.NDArray[np.float32]:
@@ -164,13 +160,9 @@ class Snapshot:
             return open_array(self.generation, "lsi_eigenvalues")
         return self._lsi_made.eigenvalues
 
-    @lazily
-    def _forward(self) -> sparse.csr_array:
-        return open_sparse(self.generation, "forward", len(self.vocabulary))
-
     def counts_of(self, documents: Positions) -> sparse.csr_array:
-        """f(t,d) of some documents: (n, V) sparse; from their text where D is cut."""
-        return self._forward[documents] if self.cut is None else self.analysed(documents)
+        """f(t,d) of some documents: (n, V) sparse."""
+        return self.forward.counts(documents)
 
     def lsi_lengths(self, dimensions: int) -> Scores:
         """Lengths of the documents on the first dimensions of LSI: (N,); of all, computed once."""
@@ -214,9 +206,7 @@ class Snapshot:
         return factors
 
 
-def open_snapshot(
-    generation: Path, settings: Settings, analyzer: Analyzer, documents: DocumentReader
-) -> Snapshot:
+def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
     """Map the arrays of a generation; `settings` are those it was built with.
 
     Cost O(V) for the vocabulary; the rest is read on use.
@@ -244,7 +234,7 @@ def open_snapshot(
         cut=cut,
         neighbour_count=settings.neighbours,
         seed=settings.seed,
-        analysed=partial(_analysed, documents, analyzer, vocabulary),
+        forward=Forward(generation),
     )
     if cut is None:
         # Mapped now, so that who holds an index that is deleted goes on getting answers.
@@ -259,13 +249,6 @@ _LSI: Final = 100
 
 def _optional(generation: Path, name: str) -> Matrix | None:
     return open_array(generation, name) if has_array(generation, name) else None
-
-
-def _analysed(
-    reader: DocumentReader, analyzer: Analyzer, vocabulary: Vocabulary, positions: Positions
-) -> sparse.csr_array:
-    texts = ((document.title, document.text) for document in reader.at(positions))
-    return counts_of_texts(texts, analyzer, vocabulary)
 
 
 def _lengths(basis: Basis, eigenvalues: Eigenvalues) -> Scores:

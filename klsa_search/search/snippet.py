@@ -11,10 +11,13 @@ LOOKED_AT: Final = 10_000
 """Characters at the beginning of a document among which the passage is looked for."""
 
 _ELLIPSIS: Final = "…"
-_REPEATED: Final = 0.1
+REPEATED: Final = 0.1
 """What a term counts when it is met again in a passage; the first time counts 1."""
 
-_WORD_END: Final = 30
+TOLERANCE: Final = 1e-9
+"""What a sum must be greater by: those of floats differ in their last digit."""
+
+WORD_END: Final = 30
 """Characters given up at most at either end for a cut between words."""
 
 
@@ -63,14 +66,14 @@ def _best_window(found: list[Token], weights: Mapping[str, float], length: int) 
             counts[leaving.term] -= 1
             worth -= _worth(leaving, weights, again=counts[leaving.term] > 0)
             left += 1
-        if worth > best + 1e-9:  # sums of floats differ in their last digit
+        if worth > best + TOLERANCE:
             best, window = worth, (found[left].start, token.end)
     return window
 
 
 def _worth(token: Token, weights: Mapping[str, float], *, again: bool) -> float:
     """Worth of a token; `again` if its term is in the window besides."""
-    return weights.get(token.term, 1.0) * (_REPEATED if again else 1.0)
+    return weights.get(token.term, 1.0) * (REPEATED if again else 1.0)
 
 
 def _widened(line: str, first: int, after: int, length: int) -> tuple[int, int]:
@@ -78,10 +81,10 @@ def _widened(line: str, first: int, after: int, length: int) -> tuple[int, int]:
     spare = max(length - (after - first), 0)
     start = max(0, min(first - spare // 3, len(line) - length))
     if start > 0 and line[start - 1] != " ":
-        space = line.find(" ", start, min(start + _WORD_END, first))
+        space = line.find(" ", start, min(start + WORD_END, first))
         start = start if space < 0 else space + 1
     end = min(len(line), start + length)
     if end < len(line) and line[end] != " ":
-        space = line.rfind(" ", max(end - _WORD_END, after, start + 1), end)
+        space = line.rfind(" ", max(end - WORD_END, after, start + 1), end)
         end = end if space < 0 else space
     return start, end

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
 
 from klsa_search.search import Index, Results
 from klsa_search.service.catalog import Status
@@ -40,19 +41,34 @@ class SearchAnswer(Answer):
     time_ms: float = Field(description="of the search alone")
     hits: list[HitAnswer]
 
-    @classmethod
-    def of(cls, results: Results, index: Index, time_ms: float) -> Self:
-        """Tell the results of one search in one index."""
-        return cls(
-            query=results.query,
-            index=index.name,
-            generation=index.generation,
-            ranker=results.ranker,
-            parameters=dict(results.parameters),
-            total=results.total,
-            time_ms=round(time_ms, 3),
-            hits=[HitAnswer.model_validate(hit) for hit in results],
-        )
+
+def search_answer(results: Results, index: Index, time_ms: float) -> bytes:
+    """Tell the results of one search in one index: the JSON of a `SearchAnswer`.
+
+    Written straight from what the search gave, which needs no check: to make the model first, and
+    then its JSON, takes four times as long.
+    """
+    answer = {
+        "query": results.query,
+        "index": index.name,
+        "generation": index.generation,
+        "ranker": results.ranker,
+        "parameters": results.parameters,
+        "total": results.total,
+        "time_ms": round(time_ms, 3),
+        "hits": [
+            {
+                "rank": hit.rank,
+                "id": hit.id,
+                "score": hit.score,
+                "title": hit.title,
+                "snippet": hit.snippet,
+                "metadata": hit.metadata,
+            }
+            for hit in results
+        ],
+    }
+    return to_json(answer, inf_nan_mode="null")
 
 
 class SimilarAnswer(Answer):

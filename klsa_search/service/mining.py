@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import APIRouter, Body, Request, Response
 
 from klsa_search.mining import classify, classify_texts, related, similar
 from klsa_search.search import Index
@@ -18,6 +18,7 @@ from klsa_search.service.answers import (
     SimilarAnswer,
 )
 from klsa_search.service.failures import documented
+from klsa_search.service.querying import asked_of, described
 from klsa_search.service.requests import ClassifyBody, RelatedRequest, SimilarRequest
 from klsa_search.service.serving import Served
 
@@ -29,14 +30,16 @@ router = APIRouter()
     summary="More like this",
     response_model=SimilarAnswer,
     responses=documented(404, 422, 500, 503),
+    openapi_extra=described(SimilarRequest),
 )
 async def similar_documents(
     name: str,
     id: str,  # noqa: A002 - the name callers see
-    asked: Annotated[SimilarRequest, Query()],
+    request: Request,
     desk: Served,
 ) -> Response:
     """The documents most like one, best first; scores are relative to the document's own."""
+    asked = asked_of(request, SimilarRequest)
 
     def question(index: Index) -> SimilarAnswer:
         begin = time.perf_counter()
@@ -58,11 +61,16 @@ async def similar_documents(
     summary="Related terms",
     response_model=RelatedAnswer,
     responses=documented(404, 422, 500, 503),
+    openapi_extra=described(RelatedRequest),
 )
 async def related_terms(
-    name: str, term: str, asked: Annotated[RelatedRequest, Query()], desk: Served
+    name: str,
+    term: str,
+    request: Request,
+    desk: Served,
 ) -> Response:
     """The collection's own thesaurus: the terms nearest to a word, or to several together."""
+    asked = asked_of(request, RelatedRequest)
 
     def question(index: Index) -> RelatedAnswer:
         begin = time.perf_counter()

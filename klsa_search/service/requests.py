@@ -113,7 +113,7 @@ class SearchRequest(Asked):
 
     def parameters(self) -> dict[str, Any]:
         """Tell how to rank, apart from what is asked and how much of it."""
-        return self.model_dump(exclude={"q", "index", "k"})
+        return self.model_dump(exclude={"q", "index", "k"}, exclude_none=True)
 
 
 class SearchBody(SearchRequest):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 
 from klsa_search.errors import IndexNotFound
 from klsa_search.search import Index
@@ -22,11 +22,13 @@ from klsa_search.service.answers import (
     Links,
     SearchAnswer,
     Welcome,
+    search_answer,
 )
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.failures import documented
+from klsa_search.service.querying import asked_of, described
 from klsa_search.service.requests import DocumentRequest, SearchBody, SearchRequest
-from klsa_search.service.serving import Desk, Served
+from klsa_search.service.serving import Desk, Served, desk_of
 
 router = APIRouter()
 
@@ -43,10 +45,11 @@ async def welcome(request: Request) -> Welcome:
     summary="Search",
     response_model=SearchAnswer,
     responses=documented(404, 422, 500, 503),
+    openapi_extra=described(SearchRequest),
 )
-async def search(asked: Annotated[SearchRequest, Query()], desk: Served) -> Response:
+async def search(request: Request) -> Response:
     """Rank the documents of an index for a query. An empty one, or unknown words, find nothing."""
-    return await _search(asked, desk)
+    return await _search(asked_of(request, SearchRequest), desk_of(request))
 
 
 @router.post(
@@ -61,10 +64,10 @@ async def search_body(asked: Annotated[SearchBody, Body()], desk: Served) -> Res
 
 
 async def _search(asked: SearchRequest, desk: Desk) -> Response:
-    def question(index: Index) -> SearchAnswer:
+    def question(index: Index) -> bytes:
         begin = time.perf_counter()
         results = index.search(asked.q, asked.k, **asked.parameters())
-        return SearchAnswer.of(results, index, 1000 * (time.perf_counter() - begin))
+        return search_answer(results, index, 1000 * (time.perf_counter() - begin))
 
     return await desk.ask(asked.index, question)
 
@@ -74,13 +77,15 @@ async def _search(asked: SearchRequest, desk: Desk) -> Response:
     summary="One document",
     response_model=DocumentAnswer,
     responses=documented(404, 422, 500, 503),
+    openapi_extra=described(DocumentRequest),
 )
 async def document(
     id: str,  # noqa: A002 - the name callers see
-    asked: Annotated[DocumentRequest, Query()],
+    request: Request,
     desk: Served,
 ) -> Response:
     """One document, whole. In the path, percent-encode what the id has of ? # % and the like."""
+    asked = asked_of(request, DocumentRequest)
 
     def question(index: Index) -> DocumentAnswer:
         found = index.document(id)

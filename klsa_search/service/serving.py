@@ -30,19 +30,25 @@ class Desk:
         self.catalog = catalog
         self._admission = admission
 
-    async def ask(self, name: str | None, question: Callable[[Index], Answer]) -> Response:
+    async def ask(self, name: str | None, question: Callable[[Index], Answer | bytes]) -> Response:
         """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`."""
 
-        def work() -> str:
+        def work() -> str | bytes:
             with self.catalog.use(name) as index:
-                return question(index).model_dump_json()
+                answer = question(index)
+                return answer if isinstance(answer, bytes) else answer.model_dump_json()
 
         return Response(await self._admission.run(work), media_type="application/json")
 
 
-async def _desk(request: Request) -> Desk:
+def desk_of(request: Request) -> Desk:
+    """Return the desk of the application that was asked."""
     desk: Desk = request.app.state.desk
     return desk
+
+
+async def _desk(request: Request) -> Desk:
+    return desk_of(request)
 
 
 Served = Annotated[Desk, Depends(_desk)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,59 @@ def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> No
     for name, array in arrays.items():
         path = generation / f"{name}.npy"
         contiguous = np.ascontiguousarray(array)
-        try:
-            with path.open("xb") as stream:
-                header = np.lib.format.header_data_from_array_1_0(contiguous)
-                np.lib.format.write_array_header_1_0(stream, header)
-                # Not ndarray.tofile, which np.save uses: it loses the reason of a failure.
-                stream.write(contiguous.reshape(-1).view(np.uint8).data)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(path)) from error
+        with _named(path), path.open("xb") as stream:
+            header = np.lib.format.header_data_from_array_1_0(contiguous)
+            np.lib.format.write_array_header_1_0(stream, header)
+            # Not ndarray.tofile, which np.save uses: it loses the reason of a failure.
+            stream.write(contiguous.reshape(-1).view(np.uint8).data)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Have an OSError name the file."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+class ArrayWriter:
+    """Writes an array of one dimension to `<name>.npy` piece by piece. Use as a context manager.
+
+    OSError names the file where the disk is full.
+    """
+
+    def __init__(self, generation: Path, name: str, kind: npt.DTypeLike) -> None:
+        self._path = generation / f"{name}.npy"
+        self._kind = np.dtype(kind)
+        self._length = 0
+        with _named(self._path):
+            self._stream = self._path.open("xb")
+            self._write_header()
+
+    def __enter__(self) -> ArrayWriter:
+        """Return itself."""
+        return self
+
+    def append(self, piece: bytes | npt.NDArray[Any]) -> None:
+        """Append an array of the type, or its bytes."""
+        content = piece if isinstance(piece, bytes) else piece.data.cast("B")
+        self._length += len(content) // self._kind.itemsize
+        with _named(self._path):
+            self._stream.write(content)
+
+    def __exit__(self, *failure: object) -> None:
+        """Write the length, and close."""
+        with _named(self._path), self._stream:
+            if failure[0] is None:
+                self._stream.seek(0)
+                self._write_header()
+
+    def _write_header(self) -> None:
+        # NumPy leaves room in it for a length that grows.
+        kind = np.lib.format.dtype_to_descr(self._kind)
+        header = {"descr": kind, "fortran_order": False, "shape": (self._length,)}
+        np.lib.format.write_array_header_1_0(self._stream, header)
 
 
 def open_array(generation: Path, name: str) -> npt.NDArray[Any]:

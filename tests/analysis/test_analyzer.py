@@ -119,7 +119,7 @@ def test_unknown_names(field):
 
 
 def test_memory_is_bounded_and_starting_over_changes_nothing(monkeypatch):
-    monkeypatch.setattr(module, "_CACHED_WORDS", 10)
+    monkeypatch.setattr(module, "CACHED_WORDS", 10)
     small = Analyzer()
     text = " ".join(f"words{i} flows{i % 3}" for i in range(100))
     assert small.terms(text) == ENGLISH.terms(text)

@@ -9,8 +9,10 @@ import sys
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from klsa_search.analysis import Analyzer, Numbering
+from klsa_search.analysis import LEFT_OUT, Analyzer, Numbering, numbering
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.errors import KlsaError
 
@@ -21,10 +23,26 @@ def test_a_worked_example():
     numbering = Numbering(Analyzer())
     first = numbering.numbered(TEXTS)
     assert first.terms == ["wing", "flow"]
-    assert first.numbers.tolist() == [0, 0, 1, 0]
-    assert first.lengths.tolist() == [2, 0, 2, 0]
+    assert first.numbers.tolist() == [0, LEFT_OUT, LEFT_OUT, 0, 1, LEFT_OUT, 0, LEFT_OUT, LEFT_OUT]
+    assert first.lengths.tolist() == [4, 0, 3, 2]
     second = numbering.numbered(["drag flow"])
     assert (second.terms, second.numbers.tolist()) == (["drag"], [2, 1])
+
+
+@given(st.text(st.sampled_from("aA漢字ก\u0e31 '’s.ﬁ½ the of wing")))
+def test_a_number_stands_where_the_word_does(text):
+    analyzer = Analyzer()
+    found = Numbering(analyzer).numbered([text])
+    tokens = analyzer.tokens(text)
+    kept = [place for place, number in enumerate(found.numbers) if number != LEFT_OUT]
+    assert kept == [token.position for token in tokens]
+    assert [found.terms[found.numbers[place]] for place in kept] == [t.term for t in tokens]
+
+
+def test_words_that_were_forgotten_keep_their_numbers(monkeypatch):
+    monkeypatch.setattr(numbering, "CACHED_WORDS", 2)
+    found = Numbering(Analyzer()).numbered(["wing flow drag wing " + "x" * 300 + " flow"])
+    assert found.numbers.tolist() == [0, 1, 2, 0, LEFT_OUT, 1]
 
 
 def test_workers_give_what_the_analyser_gives():
@@ -34,9 +52,13 @@ def test_workers_give_what_the_analyser_gives():
         for found in [workers.submit([text, f"text{n}"]) for n, text in enumerate(TEXTS * 5)]:
             texts = found.result()
             dictionaries.setdefault(texts.numbering, []).extend(texts.terms)
-            terms = [dictionaries[texts.numbering][number] for number in texts.numbers]
-            assert len(terms) == sum(texts.lengths)
-            assert terms[: texts.lengths[0]] in [analyzer.terms(text) for text in TEXTS]
+            assert len(texts.numbers) == sum(texts.lengths)
+            terms = [
+                dictionaries[texts.numbering][number]
+                for number in texts.numbers[: texts.lengths[0]]
+                if number != LEFT_OUT
+            ]
+            assert terms in [analyzer.terms(text) for text in TEXTS]
     assert set(dictionaries) <= {1, 2}
 
 

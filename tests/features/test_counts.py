@@ -82,6 +82,35 @@ def test_counts_are_those_of_scikit_learn():
     assert (found.matrix.toarray() == expected.toarray()).all()
 
 
+def test_words_without_a_term_have_their_places_and_no_count():
+    builder = CountsBuilder()
+    # "flow of wing", then "wing the": two parts of one document, and a document like it.
+    for terms in (["flow", "wing"], ()):
+        words = np.array([0, -1, 1, 1, -1], np.int32)
+        builder.extend(3, words, np.array([3, 2], np.int32), 2, terms)
+    counts = builder.finish()
+    assert counts.matrix.toarray().tolist() == [[1, 2]] * 2
+    assert counts.pairs.toarray().tolist() == [[1]] * 2
+    assert counts.words == 10
+    (block,) = builder.blocks()
+    assert block.words.tolist() == [0, -1, 1, 1, -1] * 2
+    assert (block.lengths.tolist(), block.parts.tolist()) == ([3, 2, 3, 2], [2, 2])
+    builder.close()
+
+
+@pytest.mark.parametrize("size", [1, 7, 50])
+def test_blocks_are_the_documents_once_more(size, monkeypatch, tmp_path):
+    monkeypatch.setattr(counts, "BLOCK", size)
+    builder = CountsBuilder(Spools(tmp_path, 64))
+    for document in DOCUMENTS:
+        builder.add(document.split())
+    terms = builder.finish().vocabulary.terms
+    found = [terms[word] for block in builder.blocks() for word in block.words]
+    assert found == " ".join(DOCUMENTS).split()
+    builder.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_it_does_not_matter_which_dictionary_numbered_a_document():
     builder = CountsBuilder()
     dictionaries = {4: {}, 9: {}}

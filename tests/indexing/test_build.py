@@ -66,7 +66,7 @@ from klsa_search import build
 from klsa_search.progress import PHASES
 from klsa_search.search.rankers import RANKERS
 index = build(json.load(open(sys.argv[1])), name="a", home=sys.argv[2], dimensions=60)
-sums = {n: e.sha256 for n, e in index.manifest.files.items() if n != "documents.db"}
+sums = {name: entry.sha256 for name, entry in index.manifest.files.items()}
 queries = ("t03 t05", "t11", "t00 t29")
 ranking = [index.rank(q, 40, ranker=r)[0].tolist() for r in RANKERS for q in queries]
 print(json.dumps([index.manifest.fingerprint, sums, ranking]))

@@ -44,12 +44,14 @@ def test_processes_and_memory_change_no_bit(tmp_path, soon, processes, memory):
             processes=processes,
         )
         assert ("documents", 300, 300) in told
-        assert [path.name for path in (tmp_path / name).iterdir()] == ["documents.db"]
-        return found
+        kept = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        return *found, kept
 
-    alone, digest = read("alone", 1, 2**30)
-    shared, other = read("shared", processes, memory)
+    alone, digest, kept = read("alone", 1, 2**30)
+    shared, other, same = read("shared", processes, memory)
     assert digest == other
+    assert {name.partition("_")[0].partition(".")[0] for name in kept} == {"documents", "forward"}
+    assert kept == same
     assert alone.vocabulary.terms == shared.vocabulary.terms
     for one, two in ((alone.matrix, shared.matrix), (alone.pairs, shared.pairs)):
         assert one.shape == two.shape

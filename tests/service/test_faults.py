@@ -141,15 +141,15 @@ def test_index_damaged_under_way_is_told(client_of, home):
     build_tiny(home, "first", many)
     client = client_of(home)
     assert client.get("/documents/1?index=first").status_code == 200
-    path = home / "first" / "000002" / "documents.db"
+    path = home / "first" / "000002" / "documents.npy"
     with path.open("r+b") as stream:
         stream.write(b"\xa5" * path.stat().st_size)
     error = failure_of(client.get("/documents/99?index=first"), 503)
     assert error["code"] == "index_damaged"
-    assert "documents.db" in error["message"]
+    assert "documents.npy" in error["message"]
     first, second = client.get("/health").json()["indexes"]
     assert (first["ok"], first["generation"]) == (False, "000002")
-    assert "documents.db" in first["error"]
+    assert "documents.npy" in first["error"]
     assert second["ok"] is True
     assert client.get("/documents/1?index=second").status_code == 200
     build_tiny(home, "first")

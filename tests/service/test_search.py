@@ -5,6 +5,7 @@ from urllib.parse import quote
 import pytest
 
 from klsa_search.search import open_index
+from klsa_search.service.answers import SearchAnswer
 
 from .conftest import DOCUMENTS, build_tiny
 
@@ -36,6 +37,17 @@ def test_answer_tells_what_was_found_and_how(client, tiny_home):
         "metadata": dict(results[0].metadata),
     }
     index.close()
+
+
+@pytest.mark.parametrize("query", ["wing", "ice", "雪 layer", "nothing"])
+def test_an_answer_is_what_its_model_says(client, query):
+    for response in (
+        client.get("/search", params={"q": query}),
+        client.post("/search", json={"q": query}),
+    ):
+        assert response.headers["content-type"] == "application/json"
+        model = SearchAnswer.model_validate_json(response.content)
+        assert model.model_dump_json() == response.text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,229 @@
+"""The forward index: the terms of each document in their order, as codes of a byte or two.
+
+    forward_codes.npy   uint8   the codes of all documents
+    forward_starts.npy  int64   (N + 1,) where those of each begin
+    forward_ranks.npy   int32   (V,) the rank of each term, the most frequent first
+
+A document is the number of words in its title, then its words, title and text: a code below 8 is
+that many words and one more that make no term, any other a term of that rank and 8. Each is an
+unsigned LEB128: seven bits a byte, the lowest first, the eighth says that more follow. So a word's
+place in its document is known, left-out ones counted, and so are the counts of its terms.
+
+About 110 bytes a document of 87 words, as much as counts alone would take; at most 5 a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from klsa_search.arrays import Positions
+from klsa_search.compiled import compiled
+from klsa_search.features import Block, TermCounts
+from klsa_search.store.arrays import ArrayWriter, open_array, write_arrays
+
+GAPS: Final = 8
+"""Words without a term that one code passes over at most."""
+
+LONGEST: Final = 5
+"""Bytes of a code at most."""
+
+Codes = npt.NDArray[np.uint8]
+
+
+def write_forward(generation: Path, blocks: Iterable[Block], counts: TermCounts) -> None:
+    """Write the documents of all blocks, each of two parts. Cost: 3 ns a word."""
+    matrix = counts.matrix
+    frequencies = np.bincount(matrix.indices, matrix.data, minlength=matrix.shape[1])
+    ranks = np.empty(len(frequencies), np.int32)
+    ranks[np.argsort(-frequencies, kind="stable")] = np.arange(len(ranks), dtype=np.int32)
+    sizes = [np.zeros(1, np.int64)]
+    with ArrayWriter(generation, "forward_codes", np.uint8) as writer:
+        for block in blocks:
+            codes = np.empty(LONGEST * (len(block.words) + len(block.parts)), np.uint8)
+            sizes.append(np.zeros(len(block.parts), np.int64))
+            end = _encode(block.words, block.lengths, ranks, codes, sizes[-1])
+            writer.append(codes[:end])
+    starts = np.cumsum(np.concatenate(sizes))
+    write_arrays(generation, {"forward_starts": starts, "forward_ranks": ranks})
+
+
+class Forward:
+    """Reads the forward index of a generation, mapped into memory.
+
+    codes   uint8, of all documents
+    starts  (N + 1,) where those of each begin
+    ranks   (V,) of each term
+    """
+
+    def __init__(self, generation: Path) -> None:
+        self.codes: Codes = open_array(generation, "forward_codes")
+        self.starts: npt.NDArray[np.int64] = open_array(generation, "forward_starts")
+        self.ranks: npt.NDArray[np.int32] = open_array(generation, "forward_ranks")
+
+    def counts(self, documents: Positions) -> sparse.csr_array:
+        """f(t,d) of some documents: (n, V) sparse float32. Cost: 5 ns a word."""
+        entries = [self._counts(int(document)) for document in documents]
+        starts = np.cumsum([0, *(len(terms) for terms, _ in entries)])
+        terms = np.concatenate([np.zeros(0, np.int64), *(terms for terms, _ in entries)])
+        counts = np.concatenate([np.zeros(0, np.float32), *(counts for _, counts in entries)])
+        return sparse.csr_array(
+            (counts.astype(np.float32), terms, starts), shape=(len(entries), len(self.ranks))
+        )
+
+    def _counts(self, document: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        first, after = self.starts[document : document + 2].tolist()
+        codes = self.codes[max(first, 0) : max(after, 0)]
+        ranks = np.empty(len(codes), np.int64)
+        found = ranks[: _decode(codes, ranks)]
+        terms = self._terms[found[found < len(self._terms)]]
+        return np.unique(terms, return_counts=True)
+
+    @cached_property
+    def _terms(self) -> npt.NDArray[np.int32]:
+        """Term of each rank."""
+        return np.argsort(self.ranks).astype(np.int32)
+
+
+@compiled
+def _encode(
+    words: npt.NDArray[np.int32],
+    lengths: npt.NDArray[np.int32],
+    ranks: npt.NDArray[np.int32],
+    codes: Codes,
+    sizes: npt.NDArray[np.int64],
+) -> int:
+    """Write the codes of documents of two parts, and the size of each; returns the bytes."""
+    at, word = 0, 0
+    for document in range(len(sizes)):
+        begin = at
+        title = lengths[2 * document]
+        at = _write(codes, at, title)
+        gap = 0
+        for _ in range(title + lengths[2 * document + 1]):
+            term = words[word]
+            word += 1
+            if term < 0:
+                gap += 1
+                continue
+            at = _pass_over(codes, at, gap)
+            at = _write(codes, at, ranks[term] + GAPS)
+            gap = 0
+        sizes[document] = at - begin
+    return at
+
+
+@compiled
+def _pass_over(codes: Codes, at: int, gap: int) -> int:
+    while gap > 0:
+        codes[at] = min(gap, GAPS) - 1
+        gap -= GAPS
+        at += 1
+    return at
+
+
+@compiled
+def _write(codes: Codes, at: int, code: Any) -> int:
+    while code >= 0x80:
+        codes[at] = code & 0x7F | 0x80
+        code >>= 7
+        at += 1
+    codes[at] = code
+    return at + 1
+
+
+@compiled
+def read_code(codes: Codes, at: int, end: int) -> tuple[int, int]:
+    """Read the code at a place before `end`, and where the next one begins."""
+    code: Any = 0
+    shift = 0
+    while at < end:
+        part = codes[at]
+        at += 1
+        code |= np.int64(part & 0x7F) << shift
+        shift += 7
+        if part < 0x80 or shift == 7 * LONGEST:
+            break
+    return code, at
+
+
+@compiled
+def _decode(codes: Codes, ranks: npt.NDArray[np.int64]) -> int:
+    """Write the rank of every word that makes a term; returns how many."""
+    found = 0
+    _, at = read_code(codes, 0, len(codes))
+    while at < len(codes):
+        code, at = read_code(codes, at, len(codes))
+        if code >= GAPS:
+            ranks[found] = code - GAPS
+            found += 1
+    return found
+
+
+@compiled
+def table_of(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Make a table of the codes of some terms: for each place a code, 0 for none, and its number.
+
+    A code is at its own place, modulo the length, or at the first free one behind it. Most places
+    are free, so that one look tells most words apart from all terms.
+    """
+    size = 64
+    while size < 8 * len(codes):
+        size *= 2
+    table, numbers = np.zeros(size, np.int64), np.zeros(size, np.int32)
+    for number in range(len(codes)):
+        place = codes[number] & (size - 1)
+        while table[place]:
+            place = (place + 1) & (size - 1)
+        table[place], numbers[place] = codes[number], number
+    return table, numbers
+
+
+@compiled
+def find_words(
+    codes: Codes,
+    begin: int,
+    end: int,
+    table: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int32],
+    places: npt.NDArray[np.int32],
+    which: npt.NDArray[np.int32],
+) -> int:
+    """Find the first words of a document's text that are among the terms of a table.
+
+    begin, end  where its codes are
+    places      their places in the text are written here, left-out words counted, ascending;
+                none beyond as many words as there is room for
+    which       the numbers of their terms
+    Returns how many. Cost: 3 ns a word.
+    """
+    last, end = len(table) - 1, min(end, len(codes))
+    title, at = read_code(codes, max(begin, 0), end)
+    place: Any = -title
+    found = 0
+    while at < end and place < len(places):
+        # Most codes have one byte or two, and guessing which costs more than reading both.
+        first: Any = np.int64(codes[at])
+        second: Any = np.int64(codes[min(at + 1, end - 1)])
+        long = first >> 7
+        if long & second >> 7:
+            code, at = read_code(codes, at, end)
+        else:
+            code = (first & 0x7F) | (second << 7) * long
+            at += 1 + long
+        slot = code & last
+        while table[slot]:
+            if table[slot] == code:
+                if place >= 0:
+                    places[found], which[found] = place, numbers[slot]
+                    found += 1
+                break
+            slot = (slot + 1) & last
+        place += code + 1 if code < GAPS else 1
+    return found
