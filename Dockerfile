@@ -9,7 +9,7 @@ RUN python -m venv /opt/klsa
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY klsa_search ./klsa_search
-RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check .
+RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check '.[eval]'
 
 FROM python:3.11.13-slim-bookworm
 LABEL org.opencontainers.image.title="klsa-search" \

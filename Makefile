@@ -1,5 +1,6 @@
 # make run    serve a sample index at http://127.0.0.1:8000
 # make test   lint, types and tests
+# make test-all  the tests on each Python from 3.11 to 3.13 that is found
 # make eval   MAP of BM25, LSI, the published method and the default
 # make help   this list
 
@@ -9,8 +10,9 @@ BIN    := $(VENV)/bin
 PORT   ?= 8000
 HOME_OF_INDEXES ?= index
 TARGETS ?= cran cran-1837 cisi cacm med
+VERSIONS ?= 3.11 3.12 3.13
 
-.PHONY: help run test eval clean
+.PHONY: help run test tests test-all eval clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,9 +26,13 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
+$(VENV)/.installed-eval: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[eval]'
+	@touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@touch $@ $(VENV)/.installed
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-eval
 
 run: $(VENV)/.installed
 	@ls $(HOME_OF_INDEXES)/*/CURRENT >/dev/null 2>&1 || \
@@ -37,10 +43,25 @@ test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@$(MAKE) --no-print-directory tests
+
+tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2
 
-eval: $(VENV)/.installed
+# An environment for each version; a shim of pyenv is there and may yet start nothing.
+test-all:
+	@for version in $(VERSIONS); do \
+	  found=; \
+	  for python in python$$version "$$HOME"/.pyenv/versions/$$version.*/bin/python; do \
+	    if "$$python" -c '' 2>/dev/null; then found=$$python; break; fi; \
+	  done; \
+	  if [ -z "$$found" ]; then echo "Python $$version: skipped, it is not found here"; continue; fi; \
+	  echo "Python $$version: $$found"; \
+	  $(MAKE) --no-print-directory tests PYTHON="$$found" VENV=.venv-$$version || exit 1; \
+	done
+
+eval: $(VENV)/.installed-eval
 	$(BIN)/klsa-eval map $(TARGETS)
 
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) .venv-3.* build *.egg-info

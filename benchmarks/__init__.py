@@ -1,1 +1,1 @@
-"""Side-by-side runs: time, memory and ranking, each printing a table."""
+"""Side-by-side runs: time and memory, and what speed costs in quality, each printing a table."""

@@ -63,7 +63,7 @@ def main() -> None:
             queries = [q.text for q in open_collection(name, data=data).queries()]
             index, builds = time_builds(name, data, Path(home), options.rounds)
             taken = time_queries(index, queries, options.rounds)
-            row = {
+            row: dict[str, Any] = {
                 "build_seconds": statistics.median(builds),
                 "query_ms": {r: statistics.median(taken[r]) for r in RANKERS},
                 "query_ms_p99": {r: float(np.quantile(taken[r], 0.99)) for r in RANKERS},

@@ -21,8 +21,7 @@ import numpy as np
 
 from benchmarks.corpora_generator import documents
 from benchmarks.corpora_model import fit
-from benchmarks.corpora_reuters import reuters_folder
-from klsa_search.collection import read_reuters
+from studies.datasets import read_reuters, reuters_folder
 
 
 def write_reuters(out: Path, folder: Path) -> None:

@@ -29,10 +29,10 @@ from sklearn.decomposition import KernelPCA, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.corpora_reuters import reuters_folder
-from benchmarks.effectiveness.reuters import labelled
 from klsa_search.analysis import Analyzer
 from klsa_search.estimators import GramSchmidtKernel, LatentSemanticKernel, TfidfFeatures
+from studies.datasets import reuters_folder
+from studies.effectiveness.reuters import labelled
 
 
 def features(folder: Path, rows: int | None) -> sparse.csr_array:
@@ -97,7 +97,8 @@ def timed_within(
         process.kill()
         process.join()
         return None
-    return queue.get()
+    found: tuple[float, float] = queue.get()
+    return found
 
 
 def peak_memory(X: sparse.csr_array, components: int) -> int:
@@ -140,10 +141,10 @@ def main() -> None:
     print(f"{'':16}{'s':>8}{'times':>9}{'kept':>8}")
     for name, row in report.items():
         more = ">" if row.get("stopped") else ""
-        kept = "-" if np.isnan(row["kept"]) else f"{row['kept']:.4f}"
+        share = "-" if np.isnan(row["kept"]) else f"{row['kept']:.4f}"
         print(
             f"{name:16}{more + format(row['seconds'], '.2f'):>8}"
-            f"{more + format(row['seconds'] / own, '.1f'):>9}{kept:>8}"
+            f"{more + format(row['seconds'] / own, '.1f'):>9}{share:>8}"
         )
     report["gram_schmidt"]["peak_bytes"] = peak_memory(X, components)
     print(f"gram_schmidt: {report['gram_schmidt']['peak_bytes'] / 2**20:.0f} MiB at most")

@@ -18,8 +18,7 @@ from pathlib import Path
 from klsa_search import build, open_index
 from klsa_search.cli.options import collections_homes
 from klsa_search.collection import open_collection
-from klsa_search.evaluation import Judge
-from klsa_search.evaluation.rankings import Ranking
+from klsa_search.evaluation import Judge, Ranking
 from klsa_search.search import Index
 
 FOUR = ("cran", "cran-1837", "cisi", "cacm", "med")
@@ -40,8 +39,8 @@ def of_collection(name: str, data: Path | None) -> None:
                 run.append(Ranking(query.id, tuple(index.ids(positions)), scores))
             values.append(judge.measure(run).means()["map"])
         index.close()
-    exact, fast = values
-    print(f"{name:10} exact {exact:.4f} fast {fast:.4f} ({fast / exact - 1:+.2%})", flush=True)
+    full, fast = values
+    print(f"{name:10} exact {full:.4f} fast {fast:.4f} ({fast / full - 1:+.2%})", flush=True)
 
 
 def of_index(index: Index, texts: list[str]) -> None:
@@ -55,10 +54,10 @@ def of_index(index: Index, texts: list[str]) -> None:
                 seconds[exact] += time.perf_counter() - begun
             if found[True]:
                 shares.append(len(found[False] & found[True]) / len(found[True]))
-        fast, exact_ms = (1000 * seconds[way] / len(texts) for way in (False, True))
+        fast_ms, exact_ms = (1000 * seconds[way] / len(texts) for way in (False, True))
         print(
             f"{index.name} overlap@{k} {statistics.mean(shares):.4f} of {len(shares)} queries, "
-            f"{fast:.2f} ms fast, {exact_ms:.1f} ms exact",
+            f"{fast_ms:.2f} ms fast, {exact_ms:.1f} ms exact",
             flush=True,
         )
 

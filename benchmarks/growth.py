@@ -49,8 +49,11 @@ def row_of(index: Index, corpus: Path) -> dict[str, Any]:
     }
 
 
-def exponent(rows: list[dict[str, Any]], name: str, least: int = 0) -> float:
+def exponent(rows: list[dict[str, Any]], name: str, least: int = 0) -> float | None:
+    """None where a line has fewer than two points to go through."""
     some = [row for row in rows if row["documents"] >= least]
+    if len(some) < 2:
+        return None
     sizes = np.log([row["documents"] for row in some])
     return float(np.polyfit(sizes, np.log([row[name] for row in some]), 1)[0])
 

@@ -145,7 +145,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 def tell(rate: float, load: list[Answer], health: list[Answer]) -> dict[str, Any]:
     """Print and return what came of the requests above capacity."""
     statuses = dict(sorted(Counter(answer.status for answer in load).items()))
-    told = {
+    told: dict[str, Any] = {
         "rate": rate,
         "statuses": statuses,
         "p50": {s: percentile([a for a in load if a.status == s], 0.5) for s in statuses},

@@ -1,22 +1,66 @@
 """Search that learns the meaning of words from your own documents.
 
-import klsa_search as klsa
+>>> import klsa_search as klsa
+>>> index = klsa.build("reports.jsonl", name="reports")
+>>> for hit in index.search("leaking coolant", k=2):
+...     print(hit.rank, hit.title, hit.snippet)
+1 Leaks Coolant leaks from old hoses; look for stains below the pump.
+2 Overheating An engine that overheats has lost coolant, or its pump has failed.
+>>> klsa.list_indexes("index"), klsa.__version__.count(".")
+(['reports'], 2)
 
-index = klsa.build("reports.jsonl", name="reports")
-for hit in index.search("engines that overheat", k=5):
-    print(hit.rank, hit.title, hit.snippet)
+An index also gives positions and scores as arrays, answers many queries at once, and hands back its
+documents:
+
+>>> index = klsa.open_index("index/reports")
+>>> positions, scores = index.rank("leaking coolant", k=2)
+>>> index.ids(positions), bool(scores[0] > scores[1])
+(['leak', 'heat'], True)
+>>> index.scores("leaking coolant", ranker="bm25").shape
+(6,)
+>>> [positions.tolist() for positions, _ in index.rank_many(["coolant", "roads"], k=1)]
+[[2], [3]]
+>>> [results.total for results in index.search_many(["coolant", "nothing like it"])]
+[3, 0]
+>>> index.document("heat").metadata, index.positions(["heat", "grip"])
+({'year': 2021}, [0, 4])
+>>> [document.title for document in index.documents([0, 4])]
+['Overheating', 'Grip']
+>>> index.parameters(alpha=0.5).ranker
+'klsa'
+>>> index.warm_up()
+>>> index.close()
+
+Public are the names of this package and of its packages `collection`, `estimators`, `indexing` and
+`mining`, the errors of `errors`, and of `analysis` the `Analyzer` with `Token`, `languages` and
+`stemmers`. Everything else may change with any version.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from klsa_search.faces import handing_on
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Document
     from klsa_search.errors import KlsaError
-    from klsa_search.indexing import build
-    from klsa_search.search import Hit, Index, Results, list_indexes, open_index
-
-    __version__: str
+    from klsa_search.indexing.build import build
+    from klsa_search.search.index import Index
+    from klsa_search.search.opening import list_indexes, open_index
+    from klsa_search.search.results import Hit, Results
+    from klsa_search.version import __version__
+else:
+    __getattr__, __dir__ = handing_on(
+        __name__,
+        {
+            "collection.model": "Document",
+            "errors": "KlsaError",
+            "indexing.build": "build",
+            "search.index": "Index",
+            "search.opening": "list_indexes open_index",
+            "search.results": "Hit Results",
+            "version": "__version__",
+        },
+    )
 
 __all__ = [
     "Document",
@@ -29,23 +73,3 @@ __all__ = [
     "list_indexes",
     "open_index",
 ]
-
-_ROOMS = {
-    "Document": "klsa_search.collection.model",
-    "Hit": "klsa_search.search",
-    "Index": "klsa_search.search",
-    "KlsaError": "klsa_search.errors",
-    "Results": "klsa_search.search",
-    "build": "klsa_search.indexing",
-    "list_indexes": "klsa_search.search",
-    "open_index": "klsa_search.search",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first asked for, so that commands start without SciPy."""
-    if name == "__version__":
-        return import_module("importlib.metadata").version("klsa-search")
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ROOMS[name]), name)

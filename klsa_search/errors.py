@@ -24,6 +24,12 @@ class KlsaError(Exception):
     """Root of every error a user can cause or meet.
 
     `code` is a stable word for programs; `field` names the argument, if there is one.
+
+    >>> try:
+    ...     klsa.open_index("index/nothing")
+    ... except KlsaError as error:
+    ...     print(error.code)
+    index_not_found
     """
 
     code = "error"

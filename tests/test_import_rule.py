@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from pathlib import Path
 
 import klsa_search
@@ -13,8 +14,11 @@ FLOORS = {
     "config": 0,
     "arrays": 0,
     "compiled": 0,
+    "extras": 0,
+    "faces": 0,
     "forks": 0,
     "lazily": 0,
+    "version": 0,
     "processors": 0,
     "progress": 0,
     "selection": 0,
@@ -72,6 +76,33 @@ def test_rooms_import_lower_floors_only():
             bridge = (path.relative_to(PACKAGE).as_posix(), other) in BRIDGES
             if other != room and FLOORS[other] >= FLOORS[room] and FLOORS[room] > 0 and not bridge:
                 offences.append(f"{path}: {room} imports {other}")
+    assert not offences
+
+
+def test_what_a_face_has_is_taken_from_it():
+    """A room may reach past the face of another, but not for a name that stands on it."""
+    offences = []
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not node.module:
+                continue
+            package, *inner = node.module.split(".")
+            if package != "klsa_search" or len(inner) < 2 or inner[0] == room_of(path):
+                continue
+            face = importlib.import_module(f"klsa_search.{inner[0]}")
+            for alias in node.names:
+                if alias.name in face.__all__:
+                    offences.append(f"{path}:{node.lineno}: {alias.name} from {node.module}")
+    assert not offences
+
+
+def test_what_lies_beside_the_package_is_not_imported_by_it():
+    offences = []
+    strangers = {"klsa_search": {"benchmarks", "studies"}, "studies": {"benchmarks"}}
+    for folder, strange in strangers.items():
+        for path in sorted((PACKAGE.parent / folder).rglob("*.py")):
+            taken = {name.split(".")[0] for name, _ in imports_of(path)}
+            offences += [f"{path}: imports {other}" for other in sorted(taken & strange)]
     assert not offences
 
 

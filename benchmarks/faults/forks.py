@@ -28,7 +28,7 @@ def run(
                 sys.executable,
                 "-m",
                 "benchmarks.faults.forking",
-                place.index,
+                str(place.index),
                 str(children),
             ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -88,7 +88,7 @@ def _tally(operation: Operation, folder: Path, layouts: tuple[str, ...], every: 
                 continue  # it met fewer events than before
             ended = call(_after, trial, known, planted)
             where = f"{layout}, event {number}: {events[number]}"
-            wrong = ("not to be used afterwards", str(ended))
+            wrong: tuple[str, str] | None = ("not to be used afterwards", str(ended))
             if ended.well:
                 wrong = _wrong(operation, ended.answer, usual, known)
             if wrong:

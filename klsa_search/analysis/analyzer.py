@@ -44,6 +44,11 @@ class Analyzer:
     Words are found (`segmentation`), case-folded, freed of accents if the settings say so, of
     stop words, and stemmed. Safe to share between threads; pickled as its settings.
     SettingsError for a language or stemmer that does not exist.
+
+    >>> Analyzer().terms("Engines that overheat")
+    ['engin', 'overheat']
+    >>> Analyzer().tokens("Engines that overheat")[1]
+    Token(term='overheat', position=2, start=13, end=21)
     """
 
     __slots__ = ("_term_of", "settings")

@@ -88,13 +88,21 @@ _VARIANTS: Final = frozenset({"dutch_porter", "porter"})
 
 @cache
 def stemmers() -> tuple[str, ...]:
-    """Names of the stemmers, sorted: `auto`, `none` and every Snowball algorithm."""
+    """Names of the stemmers, sorted: `auto`, `none` and every Snowball algorithm.
+
+    >>> stemmers()[:3]
+    ('arabic', 'armenian', 'auto')
+    """
     return tuple(sorted({AUTO, NONE, *Stemmer.algorithms()}))
 
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Names of the languages, sorted: those with a stop list or a stemmer, and `none`."""
+    """Names of the languages, sorted: those with a stop list or a stemmer, and `none`.
+
+    >>> languages()[:3]
+    ('afrikaans', 'arabic', 'armenian')
+    """
     return tuple(sorted({NONE, *_CODES, *Stemmer.algorithms()} - _VARIANTS))
 
 

@@ -12,6 +12,7 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, cast
@@ -30,14 +31,16 @@ class AnalysisWorkers:
     """Some processes that analyse; a context manager, which leaves none of them behind.
 
     Each has its own dictionary of terms, numbered from 1 on: `Numbering` 0 is the caller's. A
-    thread for each waits for its answers. Memory: some 30 MB a process and its dictionary. A
-    process of which the parent dies ends by itself, at the end of its pipe.
+    thread of its own hands it batches in the order they were submitted in, or a later one would
+    have the terms that an earlier one takes for known. Memory: some 30 MB a process and its
+    dictionary. A process of which the parent dies ends by itself, at the end of its pipe.
     """
 
     def __init__(self, analyzer: Analyzer, processes: int) -> None:
         self._workers: list[subprocess.Popen[bytes]] = []
-        self._idle: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
-        self._threads = ThreadPoolExecutor(processes)
+        self._without_thread: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
+        self._of_thread = threading.local()
+        self._threads = ThreadPoolExecutor(processes, initializer=self._take_process)
         try:
             for name in range(1, processes + 1):
                 self._start(Numbering(analyzer, name))
@@ -74,7 +77,7 @@ class AnalysisWorkers:
         command = [sys.executable, "-P", "-c", _START]
         worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._workers.append(worker)
-        self._idle.put(worker)
+        self._without_thread.put(worker)
         try:
             # Where to import from: a caller may have added to it.
             _send(worker, sys.path)
@@ -82,15 +85,16 @@ class AnalysisWorkers:
         except BrokenPipeError as error:
             raise _died(worker) from error
 
+    def _take_process(self) -> None:
+        self._of_thread.worker = self._without_thread.get()
+
     def _exchange(self, texts: Sequence[str]) -> NumberedTexts:
-        worker = self._idle.get()
+        worker: subprocess.Popen[bytes] = self._of_thread.worker
         try:
             _send(worker, texts)
             return cast(NumberedTexts, pickle.load(_stream(worker.stdout)))
         except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
             raise _died(worker) from error
-        finally:
-            self._idle.put(worker)
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:

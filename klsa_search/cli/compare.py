@@ -19,11 +19,12 @@ from klsa_search.cli.output import (
     write_table,
 )
 from klsa_search.cli.workshop import open_targets, open_workshop
+from klsa_search.extras import require
 
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
-    from klsa_search.evaluation import Comparison, Measured
-    from klsa_search.evaluation.comparison import AtQuery, Contrast
+    from klsa_search.evaluation import Comparison, Contrast, Measured
+    from klsa_search.evaluation.comparison import AtQuery
 
 _TARGET = "{target}"
 
@@ -76,6 +77,7 @@ def compare(
     test (100,000 flips with a fixed seed, or all of them for up to 16 queries) and of a paired
     t-test, each with Holm's correction over the systems of the target.
     """
+    require("eval")
     from klsa_search.evaluation import (
         ALL_SYSTEMS,
         DEFAULT_SYSTEM,

@@ -24,8 +24,8 @@ from klsa_search.cli.output import (
     write_json_file,
     write_table,
 )
-from klsa_search.cli.reproduce import reproduce
 from klsa_search.cli.workshop import open_targets, open_workshop
+from klsa_search.extras import require
 
 
 @click.group()
@@ -57,6 +57,7 @@ def map_(
     TARGET is cran, cran-1837 (the same with all its judgements counted as relevant), cisi, cacm,
     med, or a folder with queries and judgements in a format that klsa-index build reads.
     """
+    require("eval")
     from klsa_search.evaluation import judge_systems
 
     collections = open_targets(targets, data)
@@ -88,6 +89,7 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
 
     The index is that of the preset "paper"; BM25 and LSI on the same index are the base lines.
     """
+    require("eval")
     from klsa_search.evaluation import draw_grid, measure_grid
 
     (collection,) = open_targets([target], data).values()
@@ -106,7 +108,6 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
 
 
 klsa_eval.add_command(compare)
-klsa_eval.add_command(reproduce)
 
 
 @klsa_eval.command()

@@ -31,7 +31,7 @@ from klsa_search.cli.options import (
 from klsa_search.cli.output import progress_bar, write_facts, write_json
 from klsa_search.cli.plan import plan
 from klsa_search.cli.tune import tune
-from klsa_search.cli.upkeep import delete, info, list_, rollback, verify
+from klsa_search.cli.upkeep import delete, info, list_, rollback, upgrade, verify
 from klsa_search.cli.warm import warm
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ for command in (
     related,
     rollback,
     tune,
-    warm,
+    upgrade,
     verify,
+    warm,
 ):
     klsa_index.add_command(command)
 

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from klsa_search.config import PRESETS, Settings
 from klsa_search.errors import SettingsError
+from klsa_search.extras import require
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -93,12 +94,12 @@ class FigurePath(click.Path):
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> Any:
         """Turn what was typed into a Path."""
-        from klsa_search.evaluation.drawing import FORMATS, require_matplotlib
+        from klsa_search.evaluation.drawing import FORMATS
 
         path = cast(Path, super().convert(value, parameter, context))
         if path.suffix[1:].lower() not in FORMATS:
             self.fail(f"{path} does not end in one of .{', .'.join(FORMATS)}", parameter)
-        require_matplotlib()
+        require("figures")
         return path
 
 
@@ -115,17 +116,6 @@ def collections_homes(data: Path | None) -> list[Path]:
     beside = Path.cwd().parent / "shared" / "collections"
     homes = [Path(named)] if named else []
     return [*homes, *([beside] if beside.is_dir() else []), cache_home()]
-
-
-def datasets_homes(data: Path | None) -> list[Path]:
-    """Decide where data sets are looked for: only --data, where it is given.
-
-    Else $KLSA_DATASETS, and the folder shared/datasets beside the working directory.
-    """
-    if data is not None:
-        return [data]
-    named = os.environ.get("KLSA_DATASETS")
-    return [*([Path(named)] if named else []), Path.cwd().parent / "shared" / "datasets"]
 
 
 def cache_home() -> Path:

@@ -131,7 +131,7 @@ def _announce(names: Sequence[str], listener: socket.socket) -> None:
     choice = f"&index={names[0]}" if len(names) > 1 else ""
     click.echo(f"Serving {', '.join(names)} at {address} (Ctrl-C stops it)")
     click.echo(f"Read    {address}/docs")
-    click.echo(f"Try     curl '{address}/search?q=read+a+file&k=3{choice}'")
+    click.echo(f"Try     curl '{address}/search?q=compare+floats+in+a+test&k=3{choice}'")
 
 
 def _run(catalog: Catalog, names: Collection[str], listener: socket.socket) -> None:

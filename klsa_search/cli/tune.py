@@ -10,6 +10,7 @@ import click
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import collections_homes, data_option, home_option, json_file_option
 from klsa_search.cli.output import make_folders, progress_bar, write_facts, write_json_file
+from klsa_search.extras import require
 
 if TYPE_CHECKING:
     from klsa_search.collection import Judgement, Query
@@ -61,6 +62,7 @@ def tune(
     built from the documents the index holds. Otherwise the index stays as it is.
     """
     _check(queries, qrels, target, measure)
+    require("eval")
     make_folders(json_file)
     from klsa_search.evaluation import tune as tune_by_judgements
     from klsa_search.evaluation import tune_by_halves

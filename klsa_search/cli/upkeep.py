@@ -1,4 +1,4 @@
-"""klsa-index list, info, verify, rollback, delete: looking after indexes that are built."""
+"""klsa-index list, info, verify, rollback, upgrade, delete: looking after indexes there are."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ import click
 
 from klsa_search.cli.facts import facts_for_people, facts_for_programs, settings_for_people
 from klsa_search.cli.frame import debug_option, explain
-from klsa_search.cli.options import home_option, json_option
-from klsa_search.cli.output import Column, in_bytes, write_facts, write_json, write_table
+from klsa_search.cli.options import home_option, json_option, memory_option
+from klsa_search.cli.output import (
+    Column,
+    in_bytes,
+    progress_bar,
+    write_facts,
+    write_json,
+    write_table,
+)
 from klsa_search.errors import StoreError
 
 if TYPE_CHECKING:
@@ -126,6 +133,31 @@ def rollback(name: str, home: Path, to: str | None) -> None:
     if back.before and back.before != back.now:
         command = ["klsa-index", "rollback", name, "--home", str(home), "--to", back.before]
         click.echo(f"{shlex.join(command)} undoes this, until the next build")
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@memory_option
+@debug_option
+def upgrade(name: str, home: Path, memory: str | None) -> None:
+    """Carry an index of the former format over to this version's.
+
+    It is built again, with its settings, from the documents it holds: its source is not needed.
+    The former generation stays until the next build.
+    """
+    from klsa_search.indexing import upgrade as upgrade_index
+    from klsa_search.store import current_generation, index_path
+
+    path = index_path(home, name)
+    before = current_generation(path)
+    with progress_bar() as bar:
+        index = upgrade_index(path, progress=bar, memory=memory)
+    version = index.manifest.format_version
+    if index.path == before:
+        click.echo(f"{name} is of format {version} already")
+    else:
+        click.echo(f"{name}: {len(index):,} documents, in format {version} now")
 
 
 @click.command()

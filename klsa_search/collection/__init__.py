@@ -1,24 +1,41 @@
 """Read collections: documents, queries and judgements in the formats they come in."""
 
-from klsa_search.collection.beside import read_queries
-from klsa_search.collection.datasets import find_dataset
-from klsa_search.collection.fetch import fetch
-from klsa_search.collection.ionosphere import LabelledPoints, read_ionosphere
-from klsa_search.collection.known import COLLECTIONS
-from klsa_search.collection.model import (
-    Collection,
-    Document,
-    Judgement,
-    Problems,
-    Query,
-    Unread,
-)
-from klsa_search.collection.opened import OpenedCollection
-from klsa_search.collection.opening import open_collection
-from klsa_search.collection.qrels import read_qrels
-from klsa_search.collection.recognise import FORMATS
-from klsa_search.collection.reuters import Story, read_reuters
-from klsa_search.collection.trec import read_topics
+from typing import TYPE_CHECKING
+
+from klsa_search.faces import handing_on
+
+if TYPE_CHECKING:
+    from klsa_search.collection.beside import read_queries
+    from klsa_search.collection.fetching import fetch
+    from klsa_search.collection.known import COLLECTIONS
+    from klsa_search.collection.model import (
+        Collection,
+        Document,
+        Judgement,
+        Problems,
+        Query,
+        Unread,
+    )
+    from klsa_search.collection.opened import OpenedCollection
+    from klsa_search.collection.opening import open_collection
+    from klsa_search.collection.qrels import read_qrels
+    from klsa_search.collection.recognise import FORMATS
+    from klsa_search.collection.trec import read_topics
+else:
+    __getattr__, __dir__ = handing_on(
+        __name__,
+        {
+            "beside": "read_queries",
+            "fetching": "fetch",
+            "known": "COLLECTIONS",
+            "model": "Collection Document Judgement Problems Query Unread",
+            "opened": "OpenedCollection",
+            "opening": "open_collection",
+            "qrels": "read_qrels",
+            "recognise": "FORMATS",
+            "trec": "read_topics",
+        },
+    )
 
 __all__ = [
     "COLLECTIONS",
@@ -26,18 +43,13 @@ __all__ = [
     "Collection",
     "Document",
     "Judgement",
-    "LabelledPoints",
     "OpenedCollection",
     "Problems",
     "Query",
-    "Story",
     "Unread",
     "fetch",
-    "find_dataset",
     "open_collection",
-    "read_ionosphere",
     "read_qrels",
     "read_queries",
-    "read_reuters",
     "read_topics",
 ]

@@ -43,7 +43,10 @@ def judgements(folder: Path, links: bool = False) -> list[Judgement]:
 def read_queries(file: str | Path) -> list[Query]:
     """Return the queries of one file, JSON lines or TREC topics, told apart by its content.
 
-    CollectionError if it is neither, or for a bad line.
+    CollectionError if it is neither, or for a bad line. Memory: all of them.
+
+    >>> read_queries("queries.jsonl")
+    [Query(id='1', text='leaking coolant')]
     """
     path = Path(file)
     return jsonl.queries(path) if sniff(path) == "jsonl" else read_topics(path)

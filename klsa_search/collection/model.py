@@ -10,7 +10,11 @@ from typing import Any, Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One document as its source gives it; `id` is opaque and unique in the collection."""
+    """One document as its source gives it; `id` is opaque and unique in the collection.
+
+    >>> Document(id="oil", title="Oil", text="Change it.", metadata={"year": 2024}).title
+    'Oil'
+    """
 
     id: str
     title: str = ""
@@ -43,7 +47,11 @@ class Judgement:
 
 @dataclass(slots=True)
 class Problems:
-    """What was skipped while reading: how many, and the first reasons."""
+    """What was skipped while reading: how many, and the first reasons.
+
+    >>> open_collection("reports.jsonl", on_error="skip").problems
+    Problems(count=0, reasons=[])
+    """
 
     count: int = 0
     reasons: list[str] = field(default_factory=list)
@@ -62,6 +70,11 @@ class Unread:
     kinds  how many there are of each: a suffix, "without suffix", "linked" (and not followed),
            "special" (neither file nor folder, nor a link to one)
     first  of each kind the first, as a path below the folder
+
+    >>> unread = Unread()
+    >>> unread.add(".pdf", "2023/report.pdf")
+    >>> unread.count, unread.kinds
+    (1, {'.pdf': 1})
     """
 
     kinds: dict[str, int] = field(default_factory=dict)
@@ -84,7 +97,11 @@ class Unread:
 
 @runtime_checkable
 class Collection(Protocol):
-    """A source that has been recognised; nothing is read before it is asked for."""
+    """A source that has been recognised; nothing is read before it is asked for.
+
+    >>> isinstance(open_collection("reports.jsonl"), Collection)
+    True
+    """
 
     @property
     def name(self) -> str:

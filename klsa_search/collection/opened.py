@@ -15,6 +15,10 @@ class OpenedCollection:
     root     file or folder that is read; None for Python objects
     address  where that is, as an absolute path; None where the name tells all
     files    how to find the files of the documents; notes what it passes over
+
+    >>> collection = open_collection("reports.jsonl")
+    >>> isinstance(collection, OpenedCollection), len(list(collection.documents()))
+    (True, 6)
     """
 
     def __init__(

@@ -60,6 +60,14 @@ def open_collection(
     A plain string that is one of the names means the collection, even beside a file of that
     name: write `./cran` for the folder. Memory: one document, and the set of ids seen.
     CollectionError if there is no such source or it is not recognised.
+
+    >>> collection = open_collection("reports.jsonl")
+    >>> collection.name, collection.format
+    ('reports.jsonl', 'jsonl')
+    >>> [document.id for document in collection.documents()][:2]
+    ['heat', 'pump']
+    >>> "cran" in COLLECTIONS, "jsonl" in FORMATS
+    (True, True)
     """
     Intake(on_error)
     if format is not None and format not in FORMATS:

@@ -16,7 +16,10 @@ def read_qrels(path: str | Path) -> list[Judgement]:
 
     TREC: `query 0 document grade`, separated by white space. BEIR: `query document grade`,
     separated by tabs, under a header. The gain is max(grade, 0). Always strict: a judgement lost
-    in silence would change every measure.
+    in silence would change every measure. Memory: one object a judgement.
+
+    >>> read_qrels("qrels.txt")
+    [Judgement(query_id='1', document_id='leak', grade=2, gain=2)]
     """
     found = []
     for number, line in lines(Path(path)):

@@ -49,7 +49,11 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
 def read_topics(path: str | Path) -> list[Query]:
     """Return the TREC topics of a file: id from <num>, text from <title>, else from <desc>.
 
-    CollectionError, with the file, if there is none, or one without a number, or one twice.
+    CollectionError, with the file, if there is none, or one without a number, or one twice. Memory:
+    the whole file.
+
+    >>> read_topics("topics.txt")
+    [Query(id='301', text='wet roads')]
     """
     source = "".join(line for _, line in lines(Path(path)))
     fault = text_fault(source)

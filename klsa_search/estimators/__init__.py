@@ -1,6 +1,6 @@
 """Offer: the features and kernels as scikit-learn estimators (`klsa-search[estimators]`)."""
 
-from klsa_search.errors import MissingExtra
+from klsa_search.extras import require
 from klsa_search.kernel.alignment import AlignmentCurve, alignment
 
 try:
@@ -17,12 +17,9 @@ try:
     from klsa_search.estimators.term_network import TermNetwork
     from klsa_search.estimators.tfidf_features import TfidfFeatures
     from klsa_search.estimators.von_neumann import VonNeumannKernel
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] != "sklearn":
-        raise
-    raise MissingExtra(
-        "the estimators need scikit-learn: pip install 'klsa-search[estimators]'"
-    ) from error
+except ModuleNotFoundError:
+    require("estimators")
+    raise
 
 __all__ = [
     "AlignmentCurve",

@@ -21,6 +21,9 @@ class BM25Features(Weighting):
 
     idf_             (V,) w(t)^p
     average_length_  tokens of a training document on average
+
+    >>> BM25Features(k1=1.2).fit_transform(counts).shape
+    (4, 4)
     """
 
     def __init__(self, *, k1: float = 2.0, b: float = 0.75, idf_power: float = 0.5) -> None:

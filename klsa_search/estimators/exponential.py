@@ -23,6 +23,9 @@ class ExponentialKernel(AlignedKernel):
     base          a kernel estimator; None compares rows by their inner product
 
     Cost of fit as of LatentSemanticKernel; the line search adds O(k) a step.
+
+    >>> ExponentialKernel(2.0).fit(counts).gamma_
+    2.0
     """
 
     spectral = "exponential"

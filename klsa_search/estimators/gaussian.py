@@ -16,6 +16,9 @@ class GaussianKernel(PointwiseKernel):
 
     sigma  above 0; distances well below it count as alike
     base   a kernel estimator; None compares rows by their inner product
+
+    >>> GaussianKernel(2.0).fit(counts).diagonal(counts)
+    array([1., 1., 1., 1.])
     """
 
     def __init__(self, sigma: float = 1.0, *, base: Kernel | None = None) -> None:

@@ -31,6 +31,9 @@ class GramSchmidtKernel(Kernel):
     points_   the pivots themselves: all that placing a point needs, O(T) kernel values and O(T²)
 
     Cost of fit O(N · T²) and T rows of the kernel; memory O(N · T).
+
+    >>> GramSchmidtKernel(2).fit(counts).pivots_.tolist()
+    [0, 3]
     """
 
     def __init__(

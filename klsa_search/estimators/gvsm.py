@@ -18,6 +18,10 @@ class GVSMKernel(Kernel):
     points_  the training points
 
     Cost of fit none; of placing n points N · n kernel values, dense.
+
+    >>> K = counts @ counts.T
+    >>> bool((GVSMKernel().fit(counts).kernel(counts) == K @ K).all())
+    True
     """
 
     def __init__(self, *, base: Kernel | None = None) -> None:

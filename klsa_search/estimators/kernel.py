@@ -34,6 +34,9 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
 
     base_           the base, fitted; None where there is none
     n_features_in_  columns of X
+
+    >>> [base.__name__ for base in (LatentSemanticKernel, GVSMKernel) if issubclass(base, Kernel)]
+    ['LatentSemanticKernel', 'GVSMKernel']
     """
 
     base: Kernel | None = None

@@ -18,6 +18,9 @@ class LatentSemanticKernel(SpectralKernel):
 
     Cost of fit over a linear base O(nnz · k + N · k²), over any other O(N²) products and memory;
     for None O(N³).
+
+    >>> LatentSemanticKernel(2).fit_transform(counts).shape
+    (4, 2)
     """
 
     def __init__(self, n_components: int | None = None, *, base: Kernel | None = None) -> None:

@@ -19,6 +19,9 @@ class PolynomialKernel(PointwiseKernel):
     base    a kernel estimator: LatentSemanticKernel makes conjunctions of concepts, while
             LatentSemanticKernel(base=PolynomialKernel()) makes concepts of conjunctions; None
             compares rows by their inner product
+
+    >>> PolynomialKernel(2).fit(counts).kernel(counts[:1])
+    array([[36.]])
     """
 
     def __init__(self, degree: int = 2, *, offset: float = 1.0, base: Kernel | None = None) -> None:

@@ -23,6 +23,13 @@ class SemanticSmoothingKernel(Kernel):
     concepts_  R, checked
 
     Cost of fit none; of placing points one product with R.
+
+    >>> concepts = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
+    >>> SemanticSmoothingKernel(concepts).fit_transform(counts)
+    array([[3., 0.],
+           [3., 0.],
+           [0., 2.],
+           [1., 2.]])
     """
 
     def __init__(self, concepts: npt.ArrayLike | sparse.sparray | None = None) -> None:

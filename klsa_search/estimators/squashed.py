@@ -31,6 +31,9 @@ class SquashedKernel(Kernel):
     points_      the training points
 
     Cost of fit O(N³/3), memory 8 N² bytes; of placing a point N kernel values and O(N²).
+
+    >>> SquashedKernel(0.1).fit_transform(counts).shape
+    (4, 4)
     """
 
     def __init__(self, gamma: float = 0.01, *, base: Kernel | None = None) -> None:

@@ -19,6 +19,11 @@ class TermNetwork:
 
     meanings  term → its nodes
     edges     pairs of nodes
+
+    >>> network = TermNetwork.of_terms([("dog", "wolf"), ("wolf", "animal")])
+    >>> network.proximities(["dog", "animal"]).toarray().round(2)
+    array([[1.  , 0.33],
+           [0.33, 1.  ]])
     """
 
     def __init__(

@@ -18,6 +18,10 @@ class TfidfFeatures(Weighting):
                  document without weighted terms stays 0
 
     idf_  (V,) log(N / n_t); 0 for a term that every training document holds, or none
+
+    >>> features = TfidfFeatures().fit_transform(counts)
+    >>> features[0].round(2)
+    array([0.97, 0.25, 0.  , 0.  ])
     """
 
     def __init__(self, *, unit_length: bool = True) -> None:

@@ -22,6 +22,10 @@ class VonNeumannKernel(AlignedKernel):
     base          a kernel estimator; None compares rows by their inner product
 
     Cost of fit as of LatentSemanticKernel; the line search adds O(k) a step.
+
+    >>> kernel = VonNeumannKernel(0.9).fit(counts)
+    >>> bool(kernel.kernel(counts)[0, 2] > (counts @ counts.T)[0, 2])
+    True
     """
 
     spectral = "von-neumann"

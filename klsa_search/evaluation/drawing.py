@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from klsa_search.errors import MissingExtra, SettingsError
+from klsa_search.errors import SettingsError
+from klsa_search.extras import require
 
 FORMATS = ("png", "svg")
 """The file name endings that a figure can have."""
@@ -28,16 +29,6 @@ _STYLE: Any = {
 _METADATA = {"png": {"Software": None}, "svg": {"Creator": None, "Date": None}}
 
 
-def require_matplotlib() -> None:
-    """Raise MissingExtra where nothing can be drawn: before the work, not after it."""
-    try:
-        import matplotlib  # noqa: F401 - whether it can be imported is the question
-    except ImportError:
-        raise MissingExtra(
-            "figures need matplotlib, which is not installed: pip install 'klsa-search[figures]'"
-        ) from None
-
-
 @contextmanager
 def drawn(path: Path, width: float, height: float) -> Iterator[Any]:
     """Give an empty figure of this size in inches; when the block ends, it is written to `path`.
@@ -50,7 +41,7 @@ def drawn(path: Path, width: float, height: float) -> Iterator[Any]:
         raise SettingsError(
             f"{path}: a figure is a .png or an .svg: end its name in one of the two", field="path"
         )
-    require_matplotlib()
+    require("figures")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

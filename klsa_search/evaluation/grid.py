@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from klsa_search.collection.model import Collection
+from klsa_search.collection import Collection
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.rankings import SearchParameters, rank_all
 from klsa_search.evaluation.systems import judged_queries

@@ -13,21 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import ir_measures
-
-from klsa_search.collection.model import Judgement
+from klsa_search.collection import Judgement
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.runs import Ranking
+from klsa_search.extras import require
 
 MEASURES = ("map", "ndcg@10", "p@10", "recall@1000")
 """Names of the measures, in the order of the tables."""
-
-_OF_GRADE = {
-    ir_measures.AP: "map",
-    ir_measures.P @ 10: "p@10",
-    ir_measures.R @ 1000: "recall@1000",
-}
-_OF_GAIN = {ir_measures.nDCG @ 10: "ndcg@10"}
 
 
 @dataclass(frozen=True)
@@ -55,10 +47,14 @@ class Judge:
     """The judgements of one collection, ready to measure any number of runs.
 
     A query counts as judged when it has at least one judgement, relevant or not, as in trec_eval.
-    `measures` are the ones to compute. CollectionError if there is no judgement at all.
+    `measures` are the ones to compute. CollectionError if there is no judgement at all,
+    MissingExtra without ir_measures (the extra `eval`).
     """
 
     def __init__(self, judgements: Iterable[Judgement], measures: Sequence[str] = MEASURES) -> None:
+        require("eval")
+        import ir_measures
+
         relevant: dict[str, dict[str, int]] = {}
         gains: dict[str, dict[str, int]] = {}
         for judgement in judgements:
@@ -72,12 +68,18 @@ class Judge:
             )
         self.measures = tuple(measures)
         self.query_ids = tuple(relevant)
-        self._names = {m: n for m, n in {**_OF_GRADE, **_OF_GAIN}.items() if n in measures}
+        of_grade = {
+            ir_measures.AP: "map",
+            ir_measures.P @ 10: "p@10",
+            ir_measures.R @ 1000: "recall@1000",
+        }
+        of_gain = {ir_measures.nDCG @ 10: "ndcg@10"}
+        self._names = {m: n for m, n in {**of_grade, **of_gain}.items() if n in measures}
         provider = ir_measures.pytrec_eval
         self._evaluators = {
             query: [
                 provider.evaluator(wanted, {query: qrels[query]})
-                for qrels, of in ((relevant, _OF_GRADE), (gains, _OF_GAIN))
+                for qrels, of in ((relevant, of_grade), (gains, of_gain))
                 if (wanted := [measure for measure in of if measure in self._names])
             ]
             for query in relevant

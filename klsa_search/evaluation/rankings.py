@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
-from klsa_search.collection.model import Query
+from klsa_search.collection import Query
 from klsa_search.evaluation.runs import Ranking
 from klsa_search.search import Index
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from klsa_search.collection.model import Collection, Query
+from klsa_search.collection import Collection, Query
 from klsa_search.config import ExpansionName, RankerName, Settings
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured

@@ -5,5 +5,16 @@ from klsa_search.indexing.plan import PhaseCost, Plan, plan
 from klsa_search.indexing.rebuild import build_like, rebuild
 from klsa_search.indexing.replacing import other_source
 from klsa_search.indexing.shape import Shape
+from klsa_search.indexing.upgrade import upgrade
 
-__all__ = ["PhaseCost", "Plan", "Shape", "build", "build_like", "other_source", "plan", "rebuild"]
+__all__ = [
+    "PhaseCost",
+    "Plan",
+    "Shape",
+    "build",
+    "build_like",
+    "other_source",
+    "plan",
+    "rebuild",
+    "upgrade",
+]

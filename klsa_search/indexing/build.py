@@ -26,13 +26,12 @@ from klsa_search.indexing.weighing import weigh
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum
-from klsa_search.store import index_path, note_checked
+from klsa_search.store import Manifest, index_path, note_checked
 from klsa_search.store.generations import describe_files, new_generation, seal
 from klsa_search.store.manifest import (
     FORMAT_VERSION,
     BuildEntry,
     Counts,
-    Manifest,
     SpectrumEntry,
 )
 
@@ -82,6 +81,10 @@ def build(
     CollectionError, SettingsError (too little memory, a home within the source), StoreError (a
     folder that is no index, another source), KlsaError where a process dies; whatever fails, the
     index in use stays as it was, and so does every file that is not the index's.
+
+    >>> index = build("reports.jsonl", name="reports", home="index", k1=1.5)
+    >>> len(index)
+    6
     """
     started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)

@@ -131,6 +131,14 @@ def plan(
 
     Cost: some seconds, for the first documents and for timing each phase on them.
     CollectionError, SettingsError.
+
+    >>> foretold = plan("reports.jsonl", memory="1GiB")
+    >>> foretold.fits
+    True
+    >>> foretold
+    Plan(source='reports.jsonl', sampled=6, shape=Shape(documents=6, ...
+    >>> foretold.phases[0]
+    PhaseCost(phase='documents', ...)
     """
     chosen = Settings.of_preset(preset, **settings)
     budget = memory_budget(memory)

@@ -48,6 +48,10 @@ def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -
     this one is done.
 
     Cost: that of `build`. SettingsError; StoreError if the index has been replaced meanwhile.
+
+    >>> bolder = rebuild(index, alpha=1.0)
+    >>> bolder.settings.alpha
+    1.0
     """
     folder = index.path.parent
     if current_generation(folder) != index.path:
@@ -69,6 +73,9 @@ def build_like(
     """Build an index of the same documents, with changes, elsewhere. Cost and errors: `build`.
 
     What has that name there is replaced, whatever its source.
+
+    >>> build_like(index, home=Path("index"), name="other", k1=2.0).settings.k1
+    2.0
     """
     settings = {**index.settings.model_dump(), **changes}
     return build(_Stored(index), name=name, home=home, progress=progress, replace=True, **settings)

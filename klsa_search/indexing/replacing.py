@@ -11,16 +11,16 @@ from klsa_search.store import Manifest, current_generation, read_manifest, seale
 
 
 def held(path: Path) -> Manifest | None:
-    """Say what an index holds; None for nothing, and for what this version cannot read.
+    """Say what an index holds, of the former format too; None for nothing, and what cannot be read.
 
     Where CURRENT or what it names is damaged, the newest generation that is whole counts.
     """
     try:
-        return read_manifest(current_generation(path))
+        return read_manifest(current_generation(path), former=True)
     except StoreError:
         for generation in reversed(sealed_generations(path)):
             try:
-                return read_manifest(generation)
+                return read_manifest(generation, former=True)
             except StoreError:
                 continue
     return None
@@ -30,6 +30,9 @@ def other_source(path: Path, collection: Collection) -> Manifest | None:
     """What an index holds, if that is documents of another source than `collection`; else None.
 
     Another one is of another name, or of the same name in another place, where both are known.
+
+    >>> other_source(Path("index/reports"), open_collection("reports.jsonl")) is None
+    True
     """
     before = held(path)
     if before is None or not before.counts.documents:

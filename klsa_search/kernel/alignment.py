@@ -45,6 +45,9 @@ def alignment(K: npt.ArrayLike, y: npt.ArrayLike, *, centred: bool = False) -> f
     centred  take the mean out of both matrices first
 
     Cost O(m² · classes). ArgumentError where shapes do not fit or y holds one class.
+
+    >>> alignment(np.array([[1, 0], [0, 1]]), ["a", "b"])
+    0.7071067811865475
     """
     matrix = np.asarray(K, dtype=np.float64)
     targets = one_vs_rest(y)
@@ -117,6 +120,10 @@ class AlignmentCurve:
     alignments  (n,) A at each
     best        γ where A is largest: a zero of dA/dγ, or an end of the interval
     alignment   A there
+
+    >>> kernel = VonNeumannKernel("alignment").fit(counts, ["a", "a", "b", "b"])
+    >>> isinstance(kernel.alignment_curve_, AlignmentCurve)
+    True
     """
 
     gammas: _Vector

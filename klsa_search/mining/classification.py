@@ -59,6 +59,12 @@ def classify(
     k       of the default, the surest so many
     Cost O(n · m² + m³) for n labelled documents and m latent dimensions, O(m) for each label and
     document answered. DocumentNotFound; QueryError.
+
+    >>> labels = {"heat": "engine", "tyre": "wheels"}
+    >>> [(one.id, one.label) for one in classify(index, labels, ["pump", "grip"])]
+    [('pump', 'engine'), ('grip', 'wheels')]
+    >>> classify(index, labels, k=1)
+    (Classified(id='copy', label='wheels', margin=..., scores={...}),)
     """
     most = None if k is None else whole_number("k", k)
     learnt = _Classifier.of(index, labels)
@@ -86,6 +92,10 @@ def classify_texts(
 
     A text without a known term is scored by how the labels are shared among those documents. Cost:
     that of `classify`, and analysing the texts.
+
+    >>> labels = {"heat": "engine", "tyre": "wheels"}
+    >>> [one.label for one in classify_texts(index, labels, ["bald in the rain"])]
+    ['wheels']
     """
     given = list(texts)
     for text in given:

@@ -75,6 +75,12 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
     a round, of which there are 50 a start, and O(nnz) for the words; memory 8 N · (m + k) and
     8 V · k bytes.
     QueryError, also for more clusters than documents.
+
+    >>> found = cluster(index, 2, words=1)
+    >>> found.clusters[0]
+    Cluster(words=('tyres',), size=3, central=('tyre', 'copy', 'grip'), titles=('Tyres', ...))
+    >>> found
+    Clustering(clusters=(...), unplaced=())
     """
     k, words = whole_number("k", k), whole_number("words", words)
     titles = whole_number("titles", titles)

@@ -56,6 +56,10 @@ def duplicates(
 
     Cost: as `nearest_rows` has it, linear in N, over all processors; memory of the features twice.
     QueryError.
+
+    >>> (group,) = duplicates(index)
+    >>> group
+    DuplicateGroup(documents=(Duplicate(id='tyre', ...), Duplicate(id='copy', ...)))
     """
     least = share("threshold", threshold)
     near = nearest_rows(_normalised(index.snapshot.kernel), _NEAREST, progress=progress)

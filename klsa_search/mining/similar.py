@@ -43,6 +43,11 @@ def similar(
     O(N · k) and that product where it is not stored. Where D is cut, K costs the stored row of the
     document and the features of those in it, whatever N is, and k is limited by its length.
     DocumentNotFound; QueryError.
+
+    >>> [hit.id for hit in similar(index, "tyre", 2)]
+    ['copy', 'grip']
+    >>> KERNELS[:2]
+    ('latent', 'document')
     """
     k = whole_number("k", k)
     (position,) = index.positions([id])

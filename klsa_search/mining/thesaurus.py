@@ -51,6 +51,11 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     Words the collection does not hold are passed over; TermNotFound if it holds none. Terms of a
     single document are left out, as they say no more than the document; ties go by the alphabet.
     Cost O(V · m), and the documents that show how words are written. QueryError.
+
+    >>> [near.word for near in related(index, "tyre", 3)]
+    ['Bald', 'roads', 'wet']
+    >>> related(index, "tyre", 1)
+    (RelatedTerm(word='Bald', term='bald', similarity=..., documents=3),)
     """
     k = whole_number("k", k)
     if not isinstance(term, str):

@@ -11,7 +11,7 @@ import numpy as np
 
 from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
-from klsa_search.collection.model import Document
+from klsa_search.collection import Document
 from klsa_search.config import SearchSettings
 from klsa_search.errors import StoreError
 from klsa_search.search.batch import in_parallel
@@ -145,6 +145,10 @@ class Index:
         """Hits of ranked documents, in their order, with the passages that show some terms best.
 
         terms, weights  as `snippet` takes them
+
+        >>> positions, scores = index.rank("wet roads", k=1)
+        >>> [hit.id for hit in index.hits(positions, scores, {"road"})]
+        ['tyre']
         """
         return _hits(self._opened(), positions, scores, terms, weights)
 

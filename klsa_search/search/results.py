@@ -9,7 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One ranked document; `rank` counts from 1."""
+    """One ranked document; `rank` counts from 1.
+
+    >>> index.search("roads", k=1)[0]
+    Hit(rank=1, id='tyre', score=..., title='Tyres', snippet='Bald tyres slip on wet roads.', ...)
+    """
 
     rank: int
     id: str
@@ -25,6 +29,13 @@ class Results:
 
     `total` counts all documents with a score above 0, of which `hits` are the best. `parameters`
     are those that the ranker used.
+
+    >>> results: klsa.Results = index.search("leaking coolant", k=2)
+    >>> results.total, len(results), results.ranker
+    (3, 2, 'klsa')
+    >>> hit = results[0]
+    >>> hit.rank, hit.id, hit.title
+    (1, 'leak', 'Leaks')
     """
 
     query: str

@@ -20,7 +20,7 @@ from klsa_search.kernel import DocumentKernel, QueryKernel
 from klsa_search.kernel.postings import postings_of_arrays
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import Engine, ExpandingEngine
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum, decompose
+from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.forward import Forward
 from klsa_search.store.sparse import open_sparse
@@ -124,8 +124,10 @@ class Snapshot:
     @lazily
     def _lsi_made(self) -> Spectrum:
         """Made when first asked for, where it is not kept: seconds, in a small collection."""
-        features = tfidf.weighted(self._all_counts, tfidf.idf(self._all_counts))
-        return decompose(DocumentKernel.of(features), self.lsi_dimensions, seed=self.seed)
+        from klsa_search.spectrum import decompose  # SciPy's solvers, which few searches need
+
+        features = DocumentKernel.of(tfidf.weighted(self._all_counts, tfidf.idf(self._all_counts)))
+        return decompose(features, self.lsi_dimensions, seed=self.seed)
 
     @lazily
     def tfidf(self) -> npt.NDArray[np.float32]:

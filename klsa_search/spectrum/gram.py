@@ -7,12 +7,8 @@ from scipy import linalg
 from threadpoolctl import threadpool_limits
 
 from klsa_search.arrays import Matrix
-from klsa_search.spectrum.decompose import (
-    Spectrum,
-    _iterative,
-    _strongest_first,
-    _with_fixed_signs,
-)
+from klsa_search.spectrum.eigenpairs import Spectrum
+from klsa_search.spectrum.solving import _iterative, _strongest_first, _with_fixed_signs
 
 _SMALL = 500  # below it the dense solver is the faster one, however few are wanted
 

@@ -1,14 +1,34 @@
 """Keep: an index on disk, generation by generation."""
 
-from klsa_search.store.checked import check_once, note_checked
-from klsa_search.store.current import current_generation
-from klsa_search.store.documents import DocumentReader, DocumentWriter
-from klsa_search.store.generations import sealed_generations
-from klsa_search.store.manifest import Manifest, read_manifest
-from klsa_search.store.marking import is_index
-from klsa_search.store.names import index_path
-from klsa_search.store.sum_check import SumCheck
-from klsa_search.store.upkeep import Rollback, delete_index, indexes_in, rollback, verify
+from typing import TYPE_CHECKING
+
+from klsa_search.faces import handing_on
+
+if TYPE_CHECKING:
+    from klsa_search.store.checked import check_once, note_checked
+    from klsa_search.store.current import current_generation
+    from klsa_search.store.documents import DocumentReader, DocumentWriter
+    from klsa_search.store.generations import sealed_generations
+    from klsa_search.store.manifest import Manifest, read_manifest
+    from klsa_search.store.marking import is_index
+    from klsa_search.store.names import index_path
+    from klsa_search.store.sum_check import SumCheck
+    from klsa_search.store.upkeep import Rollback, delete_index, indexes_in, rollback, verify
+else:
+    __getattr__, __dir__ = handing_on(
+        __name__,
+        {
+            "checked": "check_once note_checked",
+            "current": "current_generation",
+            "documents": "DocumentReader DocumentWriter",
+            "generations": "sealed_generations",
+            "manifest": "Manifest read_manifest",
+            "marking": "is_index",
+            "names": "index_path",
+            "sum_check": "SumCheck",
+            "upkeep": "Rollback delete_index indexes_in rollback verify",
+        },
+    )
 
 __all__ = [
     "DocumentReader",

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlite_utils import Database
 
-from klsa_search.collection.model import Document
+from klsa_search.collection import Document
 from klsa_search.compiled import compiled
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.forks import lock_free_in_children

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,8 @@ from klsa_search.store.files import is_exhausted, read_regular
 from klsa_search.store.names import MANIFEST
 
 FORMAT_VERSION = 4
+FORMER_VERSION = 3
+"""The one that is read once more, to be carried over: see `former`."""
 
 
 class Frozen(BaseModel):
@@ -98,9 +101,10 @@ class Manifest(Frozen):
         return sum(entry.bytes for entry in self.files.values())
 
 
-def read_manifest(generation: Path) -> Manifest:
+def read_manifest(generation: Path, *, former: bool = False) -> Manifest:
     """Read `manifest.json` of a generation, and compare its sum with CURRENT's.
 
+    former  take one of the former format version too
     FormatUnsupported for another format version; IndexDamaged if it is missing, broken, or not
     what was built. OSError where the process has too many files open.
     """
@@ -113,10 +117,15 @@ def read_manifest(generation: Path) -> Manifest:
         if is_exhausted(error):
             raise
         raise IndexDamaged(f"{path} cannot be read ({error}): {_step(generation)}") from error
-    if version != FORMAT_VERSION:
+    if version != FORMAT_VERSION and not (former and version == FORMER_VERSION):
+        step = "build it again with klsa-index build"
+        if version == FORMER_VERSION:
+            name, home = generation.parent.name, str(generation.parent.parent)
+            step = (
+                f"carry it over with {shlex.join(['klsa-index', 'upgrade', name, '--home', home])}"
+            )
         raise FormatUnsupported(
-            f"{generation} holds format {version}, this version reads {FORMAT_VERSION}: "
-            "rebuild it with klsa-index build"
+            f"{generation} holds format {version}, this version reads {FORMAT_VERSION}: {step}"
         )
     known = _known_sum(generation)
     if known and known != hashlib.sha256(content).hexdigest():

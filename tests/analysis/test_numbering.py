@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from hypothesis import given
@@ -59,6 +60,31 @@ def test_workers_give_what_the_analyser_gives():
             ]
             assert terms in [analyzer.terms(text) for text in TEXTS]
     assert set(dictionaries) <= {1, 2}
+
+
+def test_batches_keep_their_order_though_a_thread_is_held_up(monkeypatch):
+    """A process that met a later batch first would number its terms otherwise than is told."""
+    exchange, others_done = AnalysisWorkers._exchange, threading.Event()
+
+    def held_up(self, texts):
+        if texts == ["wings"]:
+            others_done.wait(60)
+        return exchange(self, texts)
+
+    monkeypatch.setattr(AnalysisWorkers, "_exchange", held_up)
+    with AnalysisWorkers(Analyzer(), 2) as workers:
+        batches = ["wings", "drag", "wings drag flow", "flow"]
+        futures = [workers.submit([text]) for text in batches]
+        for future in futures[1:]:
+            future.result()
+        others_done.set()
+        dictionaries: dict[int, list[str]] = {}
+        for text, future in zip(batches, futures, strict=True):
+            found = future.result()
+            dictionary = dictionaries.setdefault(found.numbering, [])
+            dictionary.extend(found.terms)
+            told = [dictionary[number] for number in found.numbers]
+            assert told == Analyzer().terms(text)
 
 
 def test_a_script_without_a_guard_may_use_workers(tmp_path):

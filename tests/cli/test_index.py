@@ -1,6 +1,5 @@
 import io
 import re
-import subprocess
 import sys
 
 import pytest
@@ -294,16 +293,3 @@ def test_analyze_as_an_index_does(shell, cars):
     assert [token["term"] for token in done.json] == ["engines"]
     both = shell("klsa-index", "analyze", "x", "--name", "cars", "--stemmer", "none")
     assert both.code == 2
-
-
-def test_help_needs_no_heavy_module():
-    program = (
-        "import sys\n"
-        "import klsa_search.cli.index, klsa_search.cli.search, klsa_search.cli.evaluate\n"
-        "print([m for m in ('numpy', 'scipy', 'rich', 'matplotlib', 'sqlite_utils', 'ir_measures') "
-        "if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"

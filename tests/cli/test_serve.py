@@ -20,7 +20,7 @@ from klsa_search.indexing import build
 
 LONG = 60.0
 DOCUMENTS = [
-    {"id": "1", "title": "Files", "text": "Read a file line by line."},
+    {"id": "1", "title": "Files", "text": "Compare files of floats line by line."},
     {"id": "2", "title": "Sockets", "text": "Read from a socket."},
 ]
 
@@ -212,9 +212,10 @@ Index.warm_up = warm_up
         server.send_signal(signal.SIGTERM)
         code, told = ended(server)
     assert code == 0
-    opening, compiling = told.splitlines()
+    opening, compiling, *more = told.splitlines()
     assert opening == f"Opening 1 index in {home}"
     assert compiling.startswith("Compiling the query engine, once on this machine (")
+    assert not more, more
 
 
 def test_small_answers_are_sent_at_once():

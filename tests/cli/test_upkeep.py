@@ -1,6 +1,12 @@
 """klsa-index rollback, info, delete: what they say and what they leave."""
 
 import json
+import tarfile
+from pathlib import Path
+
+from klsa_search.store.manifest import FORMAT_VERSION
+
+FORMATS = Path(__file__).parents[1] / "formats"
 
 
 def build(shell, cars, name="cars", **settings):
@@ -110,3 +116,13 @@ def test_of_a_link_the_link_is_deleted(shell, cars, tmp_path):
     (tmp_path / "index" / "link").symlink_to(tmp_path / "index" / "cars")
     assert shell("klsa-index", "delete", "link", "--yes").code == 0
     assert [facts["name"] for facts in shell("klsa-index", "list", "--json").json] == ["cars"]
+
+
+def test_an_index_of_a_former_format_is_carried_over(shell, tmp_path):
+    with tarfile.open(FORMATS / "3.tar.gz") as packed:
+        packed.extractall(tmp_path / "index", filter="data")
+    assert "upgrade letters" in shell("klsa-index", "list", "--json").out
+    done = shell("klsa-index", "upgrade", "letters")
+    assert (done.code, done.out) == (0, f"letters: 6 documents, in format {FORMAT_VERSION} now\n")
+    done = shell("klsa-index", "upgrade", "letters")
+    assert (done.code, done.out) == (0, f"letters is of format {FORMAT_VERSION} already\n")

@@ -1,5 +1,4 @@
 import hashlib
-import importlib
 import io
 import tarfile
 import threading
@@ -7,11 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from klsa_search.collection import fetch, known
+from klsa_search.collection import fetch, fetching, known
 from klsa_search.errors import FetchError
-
-# The package hands on the function under the module's name.
-fetching = importlib.import_module("klsa_search.collection.fetch")
 
 FILES = {
     "cran.all.1400": b".I 1\n.W\na\n",

@@ -70,5 +70,5 @@ class Engine:
         return self._retrievers[k]
 
 
-class _Stops(tuple):
+class _Stops(tuple[str, ...]):
     """Stop words as PISA's wrapper wants them: to be iterated, and a part of a key."""

@@ -19,7 +19,7 @@ from itertools import islice
 import numpy as np
 
 from klsa_search.analysis import Analyzer
-from klsa_search.collection.model import Document, Judgement, Query
+from klsa_search.collection import Document, Judgement, Query
 from klsa_search.search import Index
 
 QUERIES = 200

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from klsa_search.collection.model import Judgement, Query
+from klsa_search.collection import Judgement, Query
 from klsa_search.config import Settings
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.evaluation.measures import Judge
@@ -28,7 +28,7 @@ MARGIN = 0.05
 """How much of the default's value the lower end of the interval has to gain on the halves.
 
 Halves are a stand-in for judgements, and err:
-`python -m benchmarks.tuning_margin` counts how often.
+`python -m studies.tuning_margin` counts how often.
 """
 MARGIN_OF_LESS = 0.25
 """The same where α would become less: the halves count the query's own document among the six that

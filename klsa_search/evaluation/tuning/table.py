@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.collection.model import Query
+from klsa_search.collection import Query
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.rankings import rank_all
 from klsa_search.evaluation.tuning.space import Candidate

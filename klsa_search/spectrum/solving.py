@@ -1,0 +1,160 @@
+"""K → its top eigenvectors and eigenvalues, by an iterative solver on the implicit operator.
+
+The precision of the features chooses the solver: float64 up to 100,000 documents, for Lanczos to
+rounding; float32 above, for blocks of vectors to a stated tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from threadpoolctl import threadpool_limits
+
+from klsa_search.arrays import Basis, Eigenvalues, Matrix
+from klsa_search.errors import SettingsError
+from klsa_search.kernel import DocumentKernel
+from klsa_search.progress import EIGENVECTORS, Progress, steps
+from klsa_search.spectrum import krylov
+from klsa_search.spectrum.eigenpairs import Spectrum
+
+RANK_TOLERANCE = 1e-10  # eigenvalues below this share of the first are rounding noise
+
+
+def decompose(
+    kernel: DocumentKernel,
+    dimensions: int,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Spectrum:
+    """Compute the `dimensions` strongest eigenpairs of K = A Aᵀ [KLSA §3.1].
+
+    dimensions  k; capped at N - 1 (at least 1) and at the rank of K
+    seed        of the solver's start; same input and seed, same bits: the linear algebra does not
+                depend on the number of threads, and each eigenvector's largest entry is positive
+    threads     of the block solver, as many as the machine has processors by default
+    progress    called as "eigenvectors" with the products done, and those expected if that is known
+
+    Features in float64: implicitly restarted Lanczos on the smaller of A Aᵀ and Aᵀ A on one thread,
+    O(nnz · k + N · k²), to rounding; where k is more than half of that side, a dense solver serves
+    better. In float32: block Lanczos, to `krylov.TOLERANCE`. SettingsError where neither converges.
+    """
+    N = len(kernel)
+    trace = float(kernel.diagonal.sum())
+    if trace == 0:  # no document, or none with a weighted term: K is 0 and spans nothing
+        return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
+    wanted = max(1, min(dimensions, N - 1))
+    with threadpool_limits(limits=1, user_api="blas"):
+        residual = None
+        if _by_blocks(kernel, wanted + 1):
+            eigenvalues, eigenvectors, residual = krylov.strongest(
+                kernel, wanted + 1, seed=seed, threads=threads, progress=progress
+            )
+            eigenvalues, eigenvectors = _of_full_rank(
+                eigenvalues, eigenvectors, krylov.RANK_TOLERANCE
+            )
+        else:
+            eigenvalues, eigenvectors = _one_by_one(kernel, wanted + 1, seed, progress)
+        following = eigenvalues[wanted] if len(eigenvalues) > wanted else 0.0
+        eigenvectors = _with_fixed_signs(eigenvectors[:, :wanted])
+        eigenvalues = eigenvalues[:wanted]
+        if residual is None:
+            rest = kernel.apply(eigenvectors) - eigenvectors * eigenvalues
+            residual = float(np.linalg.norm(rest, axis=0).max() / eigenvalues[0])
+    return Spectrum(
+        eigenvectors=eigenvectors,
+        eigenvalues=eigenvalues,
+        residual=residual,
+        gap=float((eigenvalues[-1] - following) / eigenvalues[0]),
+        trace=trace,
+    )
+
+
+def _by_blocks(kernel: DocumentKernel, wanted: int) -> bool:
+    """Blocks serve a kernel in float32, if it is wide enough for the space they grow."""
+    wide = min(kernel.features.shape) > 2 * krylov.room(wanted)
+    return wide and bool(kernel.features.dtype == np.float32)
+
+
+def _one_by_one(
+    kernel: DocumentKernel, wanted: int, seed: int, progress: Progress | None
+) -> tuple[Eigenvalues, Matrix]:
+    """Solve on the smaller side, and go over to the documents."""
+    N, F = kernel.features.shape
+    applied = steps(progress, EIGENVECTORS)
+    if 2 * wanted >= N:
+        return _dense(kernel, wanted)
+    if N <= F:
+
+        def apply(x: Matrix) -> Matrix:
+            applied()
+            return kernel.apply(x)
+
+        return _iterative(N, apply, wanted, seed)
+
+    def apply_on_features(x: Matrix) -> Matrix:
+        applied()
+        return kernel.backward(kernel.forward(x))
+
+    # The feature side has at most F directions; one fewer is all Lanczos can give.
+    found = min(wanted, F - 1)
+    eigenvalues, on_features = (
+        _iterative(F, apply_on_features, found, seed)
+        if 0 < 2 * found < F
+        else _dense_on_features(kernel, wanted)
+    )
+    return eigenvalues, kernel.forward(on_features) / np.sqrt(eigenvalues)
+
+
+def _iterative(
+    side: int, product: Callable[[Matrix], Matrix], wanted: int, seed: int
+) -> tuple[Eigenvalues, Matrix]:
+    randomness = np.random.default_rng(seed)
+    start = randomness.uniform(0.5, 1.5, side)
+    operator = LinearOperator((side, side), matvec=product, matmat=product, dtype=np.float64)
+    try:
+        return _strongest_first(*eigsh(operator, k=wanted, v0=start, rng=randomness))
+    except ArpackNoConvergence as error:
+        raise SettingsError(
+            f"dimensions = {wanted - 1}: only {len(error.eigenvalues)} eigenvectors converged; "
+            "build with fewer dimensions",
+            field="dimensions",
+        ) from error
+
+
+def _dense(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues, Matrix]:
+    N = len(kernel)
+    return _strongest_first(
+        *linalg.eigh(kernel.explicit(), subset_by_index=[max(0, N - wanted), N - 1])
+    )
+
+
+def _dense_on_features(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues, Matrix]:
+    F = kernel.features.shape[1]
+    gram = kernel.backward(kernel.forward(np.eye(F)))
+    first = max(0, F - wanted)
+    return _strongest_first(*linalg.eigh((gram + gram.T) / 2, subset_by_index=[first, F - 1]))
+
+
+def _strongest_first(values: Eigenvalues, vectors: Matrix) -> tuple[Eigenvalues, Matrix]:
+    """Largest eigenvalues first, those that are numerically zero left out."""
+    order = np.argsort(-values, kind="stable")
+    return _of_full_rank(values[order], vectors[:, order], RANK_TOLERANCE)
+
+
+def _of_full_rank(
+    values: Eigenvalues, vectors: Matrix, tolerance: float
+) -> tuple[Eigenvalues, Matrix]:
+    kept = int(np.count_nonzero(values > tolerance * values[0]))
+    return values[:kept], vectors[:, :kept]
+
+
+def _with_fixed_signs(eigenvectors: Basis) -> Basis:
+    """Turn each column so that its entry of largest size is positive."""
+    largest = np.argmax(np.abs(eigenvectors), axis=0)
+    signs = np.sign(eigenvectors[largest, np.arange(eigenvectors.shape[1])])
+    return np.ascontiguousarray(eigenvectors * signs)

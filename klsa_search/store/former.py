@@ -1,0 +1,43 @@
+"""The documents of an index of format 3, so that it can be carried over."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from klsa_search.collection import Document
+from klsa_search.errors import IndexDamaged
+from klsa_search.store.manifest import Manifest, sha256_of
+from klsa_search.store.names import MANIFEST
+from klsa_search.store.sums import compare_sum
+
+_DOCUMENTS = "documents.db"
+
+
+def former_documents(generation: Path, manifest: Manifest) -> Iterator[Document]:
+    """Yield the documents of a generation of format 3, in order, as they were indexed.
+
+    Its file is compared with its sum first; no other file is read, so none of them need be whole.
+    IndexDamaged if it is not what was built.
+    """
+    path = generation / _DOCUMENTS
+    if _DOCUMENTS not in manifest.files:
+        raise IndexDamaged(
+            f"{generation / MANIFEST} names no {_DOCUMENTS}: build the index again from its source"
+        )
+    compare_sum(path, manifest, sha256_of)
+    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as database:
+            rows = database.execute(
+                "select id, title, text, metadata from documents order by position"
+            )
+            for id_, title, text, metadata in rows:
+                yield Document(id=id_, title=title, text=text, metadata=json.loads(metadata))
+    except sqlite3.DatabaseError as error:
+        raise IndexDamaged(
+            f"{path} cannot be read ({error}): build the index again from its source"
+        ) from error

@@ -1,0 +1,1 @@
+"""What was found out, and the commands that find it again: no part of the installed package."""

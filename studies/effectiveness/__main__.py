@@ -1,0 +1,62 @@
+"""How well the default ranks, and what that rests on.
+
+    python -m studies.effectiveness ablation        [--json FILE]
+    python -m studies.effectiveness leave-one-out   [--json FILE]
+    python -m studies.effectiveness unseen          [--json FILE] [TASK...]
+    python -m studies.effectiveness hold-back       [--json FILE]
+    python -m studies.effectiveness stop-lists      [--json FILE]
+
+Each prints a Markdown table and, with --json, writes every average precision it rests on. The four
+collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, Reuters-21578 below
+../shared/datasets or $KLSA_DATASETS. `python -m studies.effectiveness.figures FOLDER` draws the
+figures from the JSON of the first two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from studies.effectiveness import ablation, hold_back, leave_one_out, stop_lists, unseen
+from studies.effectiveness.measuring import Bench
+
+CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
+    "ablation": ablation.report,
+    "leave-one-out": leave_one_out.report,
+    "unseen": unseen.report,
+    "hold-back": hold_back.report,
+    "stop-lists": stop_lists.report,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.effectiveness",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("claim", choices=tuple(CLAIMS))
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="of `unseen`: only these")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    options = parser.parse_args()
+    make = CLAIMS[options.claim]
+    if options.tasks:
+        if options.claim != "unseen":
+            parser.error("only `unseen` has tasks to name")
+        make = partial(unseen.report, names=options.tasks)
+    data = Path(os.environ.get("KLSA_COLLECTIONS", "../shared/collections"))
+    with tempfile.TemporaryDirectory(prefix="klsa-effectiveness-") as home:
+        report = make(Bench(Path(home)), data)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Documents → counts of terms, and who is in a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+
+from klsa_search.analysis import Analyzer
+from klsa_search.collection import Collection
+from klsa_search.errors import CollectionError
+from studies.reproduce.splits import Labels
+
+TEXT_CHOICE = (
+    "Words: titles and texts, the English stop list and the Porter stemmer of this package; the "
+    "stop lists of the papers are not named."
+)
+
+
+def term_counts(texts: Iterable[str]) -> sparse.csr_array:
+    """Counts of terms (N, V): stop words out, Porter stems."""
+    counts = CountVectorizer(analyzer=Analyzer().terms).fit_transform(texts)
+    return sparse.csr_array(counts)
+
+
+def judged_documents(
+    collection: Collection, queries: Iterable[str]
+) -> tuple[sparse.csr_array, dict[str, Labels]]:
+    """Counts (N, V) of a collection, and for each query which documents are relevant to it.
+
+    CollectionError for a query without relevant documents.
+    """
+    documents = list(collection.documents())
+    relevant: dict[str, set[str]] = {query: set() for query in queries}
+    for judgement in collection.judgements():
+        if judgement.grade > 0 and judgement.query_id in relevant:
+            relevant[judgement.query_id].add(judgement.document_id)
+    for query, ids in relevant.items():
+        if not ids:
+            raise CollectionError(
+                f"{collection.name}: query {query} has no relevant documents: give the collection "
+                "med as it is distributed"
+            )
+    labels = {
+        query: np.array([document.id in ids for document in documents])
+        for query, ids in relevant.items()
+    }
+    return term_counts(f"{d.title}\n{d.text}" for d in documents), labels

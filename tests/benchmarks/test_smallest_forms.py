@@ -1,0 +1,119 @@
+"""Every benchmark, run through in its smallest form: what it prints and writes is there."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.benchmarks.commands import ROOT, run
+
+
+def figures(path):
+    return json.loads(path.read_text())
+
+
+def test_batch(built, world, capsys):
+    run("benchmarks.batch", built, world / "queries.tsv", "--rounds", 1, "--k", 3)
+    assert capsys.readouterr().out.count("queries/s by threads") == 2
+
+
+def test_build(world, tmp_path):
+    found = tmp_path / "found.json"
+    run("benchmarks.build", world / "corpus.jsonl", "--memory", "1GiB", "--json", found)
+    ((_, told),) = figures(found).items()
+    assert told["plan"]["documents"] == told["whole"]["documents"] == 320
+    assert told["plan"]["bytes"] > 0
+    assert told["whole"]["phases"]["documents"] > 0
+
+
+def test_collections(collections_home, tmp_path, monkeypatch):
+    from benchmarks import collections
+
+    monkeypatch.setattr(collections, "NAMES", ("med",))
+    found = tmp_path / "found.json"
+    arguments = ["", "--data", str(collections_home), "--rounds", "1", "--json", str(found)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    collections.main()
+    assert set(figures(found)["med"]["query_ms"]) == {"bm25", "klsa", "lsi"}
+
+
+def test_corpora(world, tmp_path):
+    data = ("--data", world / "reuters21578")
+    run("benchmarks.corpora", "reuters", tmp_path / "all.jsonl", *data)
+    assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 320
+    run("benchmarks.corpora", "queries", tmp_path / "queries.tsv", "--count", 3, *data)
+    assert len((tmp_path / "queries.tsv").read_text().splitlines()) == 3
+    for name in ("one", "two"):
+        run("benchmarks.corpora", "generate", 5, tmp_path / name, *data)
+    made = (tmp_path / "one").read_text()
+    assert made == (tmp_path / "two").read_text()
+    assert len(made.splitlines()) == 5
+
+
+def test_estimators(world, tmp_path):
+    found = tmp_path / "found.json"
+    arguments = ["--components", "20", "--rounds", "1", "--patience", "1000"]
+    data = ["--data", str(world / "reuters21578")]
+    # Ways that are timed in processes of their own have to find it by name.
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.estimators", *arguments, *data, "--json", str(found)],
+        check=True,
+        cwd=ROOT,
+        capture_output=True,
+    )
+    assert 0 < figures(found)["latent_semantic"]["kept"] < 1
+
+
+def test_fast_and_exact(built, world, capsys):
+    run("benchmarks.fast_and_exact", "--index", built, world / "queries.tsv", "--every", 1)
+    assert "corpus overlap@10 " in capsys.readouterr().out
+
+
+def test_growth(world, built, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "less.jsonl").write_text(
+        "\n".join((world / "corpus.jsonl").read_text().splitlines()[:200]) + "\n"
+    )
+    corpora = (tmp_path / "less.jsonl", world / "corpus.jsonl")
+    outputs = ("--json", tmp_path / "found.json", "--figure", tmp_path / "growth.png")
+    home = ("--home", built.parent)
+    run("benchmarks.growth", world / "queries.tsv", *corpora, *home, "--rounds", 1, *outputs)
+    rows = figures(tmp_path / "found.json")["rows"]
+    assert [row["documents"] for row in rows] == [200, 320]
+    assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_mining(built, tmp_path, monkeypatch):
+    from benchmarks import mining
+
+    # In this process: a new one for every question would take longer than the question.
+    row = mining.measure("related", built, "a1", 1)
+    assert (row["question"], row["first"] > 0) == ("related", True)
+
+
+def test_neighbours(world, tmp_path):
+    found = tmp_path / "found.json"
+    run("benchmarks.neighbours", world / "corpus.jsonl", "--sample", 10, "--all", "--json", found)
+    assert figures(found)["mass"] > 0.9
+
+
+def test_peers(world, tmp_path):
+    cache, found = tmp_path / "cache", tmp_path / "found.json"
+    some = ("--peers", "klsa", "klsa-bm25", "--k", 5, "--rounds", 1, "--json", found)
+    run(
+        "benchmarks.peers", "--cache", cache, "run", world / "corpus.jsonl", world / "queries.tsv",
+        *some,
+    )  # fmt: skip
+    report = figures(found)
+    assert report["documents"] == 320
+    assert set(report["peers"]) == {"klsa", "klsa-bm25"}
+    assert report["peers"]["klsa"]["k"]["5"]["single_qps"] > 0
+
+
+def test_spectrum(world, tmp_path):
+    found = tmp_path / "found.json"
+    run(
+        "benchmarks.spectrum", world / "corpus.jsonl", "--dimensions", 5, "--exact", "--json", found
+    )
+    assert figures(found)["agreement"]["smallest_cosine"] > 0.99

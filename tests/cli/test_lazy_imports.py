@@ -1,0 +1,74 @@
+"""What a command leaves unloaded: nobody waits for what is not used."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from klsa_search import build
+
+PROGRAM = """
+import json, sys
+from importlib import import_module
+module, *arguments = sys.argv[1:]
+sys.argv = ["command", *arguments]
+try:
+    import_module(f"klsa_search.cli.{module}").main()
+except SystemExit as left:
+    print(json.dumps([left.code, sorted(sys.modules)]))
+"""
+TO_COMPUTE = {"numba", "numpy", "scipy"}
+TO_SERVE = {"fastapi", "uvicorn", "starlette"}
+TO_FETCH = {"http.client", "ssl", "tarfile", "urllib.request"}
+TO_JUDGE = {"ir_measures", "pytrec_eval", "matplotlib", "sklearn"}
+TO_BUILD = {"klsa_search.indexing", "multiprocessing.pool", "scipy.sparse.linalg"}
+
+
+def loaded(module, *arguments):
+    """Names of the modules that are loaded when a command ends well."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, module, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    code, modules = json.loads(done.stdout.splitlines()[-1])
+    assert code == 0
+    return set(modules)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    build([{"id": "1", "text": "cold engines stall"}], name="one", home=home).close()
+    return home
+
+
+@pytest.mark.parametrize("module", ["index", "search", "evaluate"])
+def test_help_loads_nothing_to_work_with(module):
+    everything = TO_COMPUTE | TO_SERVE | TO_FETCH | TO_JUDGE | TO_BUILD | {"rich", "sqlite_utils"}
+    assert not loaded(module, "--help") & everything
+
+
+def test_a_list_of_indexes_opens_none(home):
+    everything = TO_COMPUTE | TO_SERVE | TO_FETCH | TO_JUDGE | TO_BUILD | {"sqlite_utils"}
+    assert not loaded("index", "list", "--home", home) & everything
+
+
+def test_a_search_loads_nothing_to_build_or_judge_with(home):
+    found = loaded("search", "one", "engines", "--home", home)
+    assert "numpy" in found
+    assert not found & (TO_SERVE | TO_FETCH | TO_JUDGE | TO_BUILD)
+
+
+def test_the_package_loads_nothing_of_its_own_nor_of_others():
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, klsa_search; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names = set(done.stdout.split())
+    assert {n for n in names if n.startswith("klsa_")} == {"klsa_search", "klsa_search.faces"}
+    assert not names & (TO_COMPUTE | {"click", "pydantic"})

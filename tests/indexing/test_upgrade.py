@@ -1,0 +1,87 @@
+"""Indexes of every format there was, kept in `tests/formats`: read, or carried over."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
+from klsa_search.indexing import build, upgrade
+from klsa_search.search import open_index
+from klsa_search.store import current_generation, rollback
+from klsa_search.store.manifest import FORMAT_VERSION
+
+FORMATS = Path(__file__).parents[1] / "formats"
+RECORDS = [json.loads(line) for line in (FORMATS / "letters.jsonl").open(encoding="utf-8")]
+FORMER = sorted(int(path.name.split(".")[0]) for path in FORMATS.glob("*.tar.gz"))
+
+
+@pytest.fixture(params=FORMER)
+def letters(request, tmp_path):
+    """An index of the six letters, built with alpha 0.7 and z 12 by the version of that format."""
+    with tarfile.open(FORMATS / f"{request.param}.tar.gz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    return tmp_path / "letters"
+
+
+def test_an_index_of_a_former_format_names_the_way_over(letters):
+    with pytest.raises(
+        FormatUnsupported, match=f"klsa-index upgrade letters --home {letters.parent}"
+    ):
+        open_index(letters)
+
+
+def test_what_is_carried_over_is_what_a_build_makes(letters):
+    settings = {"alpha": 0.7, "z": 12}
+    expected = build(RECORDS, name="fresh", home=letters.parent, **settings)
+    with closing(upgrade(letters)) as index:
+        assert index.generation == "000002"
+        assert index.manifest.fingerprint == expected.manifest.fingerprint
+        assert index.manifest.source == "letters.jsonl"
+        assert index.documents(range(6)) == expected.documents(range(6))
+        for query in ("air wing", "Flügel", "boundary layers"):
+            found = index.rank(query)
+            assert [each.tolist() for each in found] == [
+                each.tolist() for each in expected.rank(query)
+            ]
+    assert open_index(letters).settings == expected.settings
+    with pytest.raises(FormatUnsupported):
+        rollback(letters)
+
+
+def test_an_index_of_the_present_format_is_opened_as_it_is(tmp_path):
+    built = build(RECORDS, name="letters", home=tmp_path)
+    assert upgrade(tmp_path / "letters").path == built.path
+    assert built.manifest.format_version == FORMAT_VERSION
+
+
+def test_documents_of_another_source_are_not_replaced_whatever_the_format(letters, tmp_path):
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"id": "1", "text": "one"}\n')
+    with pytest.raises(StoreError, match="6 documents of another source, /srv/letters"):
+        build(other, name="letters", home=tmp_path)
+
+
+def test_only_the_documents_need_be_whole(letters):
+    generation = current_generation(letters)
+    (generation / "expansion.npy").unlink()
+    with closing(upgrade(letters)) as index:
+        assert len(index) == 6
+
+
+@pytest.mark.parametrize("damage", ["flipped", "gone"])
+def test_damaged_documents_are_not_carried_over(letters, damage):
+    path = current_generation(letters) / "documents.db"
+    content = bytearray(path.read_bytes())
+    content[-40] ^= 1
+    path.write_bytes(content)
+    if damage == "gone":
+        path.unlink()
+    with pytest.raises(IndexDamaged, match=r"documents\.db"):
+        upgrade(letters)
+    assert current_generation(letters).name == "000001"
+    assert sorted(path.name for path in letters.glob("0*")) == ["000001"]

@@ -1,0 +1,135 @@
+"""The studies of docs/effectiveness.md on a small world: that they tell what they say."""
+
+import itertools
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from studies.effectiveness import ablation, hold_back, leave_one_out, reuters, stop_lists, unseen
+from studies.effectiveness.citations import _links
+from studies.effectiveness.known_item import sentence_to_rest, title_to_text
+from studies.effectiveness.measuring import TARGETS, Bench, compared
+from tests.benchmarks.commands import run
+from tests.studies.conftest import NAMES, toy_task
+
+
+class FakeBench:
+    """Draws precisions by the settings, the same for the same, so that nothing is built."""
+
+    def precisions(self, task, settings=None):
+        said = json.dumps([task.name, dict(settings or {})])
+        return np.random.default_rng(list(said.encode())).uniform(0.3, 0.9, 10).tolist()
+
+
+def test_the_bench_measures_each_judged_query(tmp_path):
+    bench = Bench(tmp_path)
+    precisions = bench.precisions(toy_task(), {"ranker": "bm25"})
+    assert len(precisions) == len(NAMES)
+    assert min(precisions) > 0.2
+    # A setting of the search needs no other index; one of the build does.
+    held = bench.index(toy_task(), {})
+    bench.precisions(toy_task(), {"alpha": 0.5})
+    assert bench.index(toy_task(), {}) is held
+    assert bench.index(toy_task(), {"k1": 2.0}) is not held
+
+
+def test_a_document_that_made_the_query_is_not_ranked_for_it(tmp_path):
+    bench, own = Bench(tmp_path), {"a": "0"}
+    free, without = (bench.precisions(toy_task(left_out=out))[0] for out in ({}, own))
+    assert without < free  # it is relevant, and no longer found
+
+
+def test_change_against_the_base_by_hand():
+    found = compared([0.5, 0.2, 0.9], [0.5, 0.4, 0.3])
+    assert found == pytest.approx({"map": 1.6 / 3, "gain": 1 / 3, "hurt": 1 / 3, "tenth": -0.2})
+
+
+def test_ablation(toy, tmp_path, monkeypatch, capsys):
+    some = {name: ablation.VARIANTS[name] for name in ("default", "z = 1", "published")}
+    monkeypatch.setattr(ablation, "VARIANTS", some)
+    found = ablation.report(Bench(tmp_path), tmp_path)
+    assert list(found) == ["bm25", *some]
+    for name in TARGETS:
+        assert found["default"]["measures"][name]["map"] > np.mean(
+            found["bm25"]["precisions"][name]
+        )
+    assert capsys.readouterr().out.count("\n|") == 5
+
+
+def test_the_points_of_leaving_one_out_are_balanced():
+    points = leave_one_out.points()
+    grid = leave_one_out.GRID
+    assert points[0] == {name: values[0] for name, values in grid.items()}
+    for names in itertools.combinations(grid, 3):
+        held = [tuple(point[name] for name in names) for point in points]
+        assert all(held.count(one) == 3 for one in set(held))
+        assert len(set(held)) == 27
+
+
+def test_leave_one_out_and_the_figures(toy, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(leave_one_out, "MOST_HURT", 1.0)
+    monkeypatch.setattr(ablation, "VARIANTS", {"default": {}, "rm3": {"ranker": "rm3"}} | {
+        "published": {"preset": "paper"}
+    })  # fmt: skip
+    for name, study in (("one", ablation), ("other", leave_one_out)):
+        (tmp_path / name).write_text(json.dumps(study.report(FakeBench(), tmp_path)))
+    files = ("--ablation", tmp_path / "one", "--leave-one-out", tmp_path / "other")
+    run("studies.effectiveness.figures", tmp_path, *files)
+    for name in ("queries", "plateau"):
+        picture = tmp_path / f"effectiveness-{name}.png"
+        assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_hold_back(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(hold_back, "TARGETS", ("cran",))
+    monkeypatch.setattr(hold_back, "spearmanr", lambda *_: SimpleNamespace(statistic=0.0))
+    found = hold_back.report(Bench(tmp_path), tmp_path)["cran"]
+    assert len(found["predictors"]) == 8
+    assert found["predictors"]["words of the query"] == [3.0] * len(NAMES)
+    assert found["oracle"] >= found["default"]
+
+
+def test_stop_lists(toy, tmp_path, monkeypatch):
+    (tmp_path / "cacm").mkdir()
+    (tmp_path / "cacm" / "common_words").write_text("x1\n")
+    for name in ("TARGETS", "FOUR"):
+        monkeypatch.setattr(stop_lists, name, ("cran",))
+    found = stop_lists.report(Bench(tmp_path), tmp_path)
+    smart = found["SMART (cacm's common_words)"]["bm25"]["cran"]
+    assert found["as shipped"]["bm25"]["cran"] == found["no stop words"]["bm25"]["cran"] != smart
+
+
+def test_unseen(tmp_path, monkeypatch):
+    monkeypatch.setattr(unseen, "_tasks", lambda _: {"toy": toy_task})
+    found = unseen.report(Bench(tmp_path), tmp_path)["toy"]
+    assert found["documents"] == 48
+    assert set(found["precisions"]) == {"bm25", "rm3", "default"}
+    with pytest.raises(SystemExit, match="no task nothing; the tasks are: toy"):
+        unseen.report(Bench(tmp_path), tmp_path, ["nothing"])
+
+
+def test_known_items_lose_what_asks_for_them():
+    text = ". ".join(f"this is sentence number {n} of a longer text" for n in range(5))
+    documents = [toy_task().documents[0].__class__(id="1", title="a title of words", text=text)]
+    titles, sentences = title_to_text("t", documents), sentence_to_rest("s", documents)
+    assert [query.text for query in titles.queries] == ["a title of words"]
+    assert titles.documents[0].title == ""
+    assert sentences.queries[0].text not in sentences.documents[0].text
+
+
+def test_links_of_citations(tmp_path):
+    (tmp_path / "all").write_text(".I 1\n.T\nno 2 5 1\n.X\n2\t5\t1\n3\t4\t1\n.I 2\n.X\n1\t5\t2\n")
+    assert _links(tmp_path / "all") == {"1": {"2", "3"}, "2": {"1"}}
+
+
+def test_tasks_of_reuters():
+    stories = [
+        reuters.Labelled(document, "train" if n % 2 else "test", ("grain",))
+        for n, document in enumerate(toy_task().documents)
+    ]
+    task = reuters._topics(stories)
+    assert [query.text for query in task.queries] == ["grain"]
+    assert len(task.judgements) == 48
