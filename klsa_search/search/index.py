@@ -169,6 +169,10 @@ class Index:
         """Hits of ranked documents, in their order, with the passages that show some terms best.
 
         terms, weights  as `snippet` takes them
+
+        >>> positions, scores = index.rank("wet roads", k=1)
+        >>> [hit.id for hit in index.hits(positions, scores, {"road"})]
+        ['tyre']
         """
         return _hits(self._opened(), positions, scores, terms, weights)
 
