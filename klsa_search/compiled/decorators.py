@@ -11,6 +11,7 @@ from llvmlite.binding import ffi
 from numba import njit
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.types import unliteral
 from numba.extending import intrinsic as untyped_intrinsic
 
 from klsa_search.compiled.keeping import KeptCode
@@ -28,16 +29,20 @@ class _Tidy(event.Listener):
     Python happens to look for cycles: half of the memory of a large build, and to its end.
     """
 
+    def __init__(self) -> None:
+        self._under_way = 0  # one thread compiles at a time: numba has a lock for that
+
     def on_start(self, compiling: event.Event) -> None:
         """Wait for the end."""
+        self._under_way += 1
 
     def on_end(self, compiling: event.Event) -> None:
-        """Look for cycles, once a function of ours and not once for each that it calls."""
-        if compiling.data["dispatcher"].py_func in _OURS:
+        """Look for cycles once what was called is compiled, not once for each that it calls."""
+        self._under_way -= 1
+        if self._under_way == 0:
             gc.collect()
 
 
-_OURS: set[Callable[..., Any]] = set()
 event.register("numba:compile", _Tidy())  # type: ignore[no-untyped-call]  # numba has no types
 
 
@@ -64,10 +69,17 @@ if hasattr(os, "register_at_fork"):
 
 
 def compiled(function: F) -> F:
-    """Decorate a function to be compiled at its first call, to code that runs without the GIL."""
-    _OURS.add(function)
+    """Decorate a function to be compiled at its first call, to code that runs without the GIL.
+
+    Once for each set of types it is called with: numba by itself compiles it again for every number
+    that a caller writes out.
+    """
     dispatcher = njit(function, nogil=True)
     dispatcher._cache = KeptCode(dispatcher)  # where cache=True puts the one of numba
+    called = dispatcher.get_call_template
+    dispatcher.get_call_template = lambda args, kws: called(
+        tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()}
+    )
     return cast(F, dispatcher)
 
 
