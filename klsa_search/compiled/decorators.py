@@ -9,9 +9,8 @@ from typing import Any, TypeVar, cast
 
 from llvmlite.binding import ffi
 from numba import njit
-from numba.core import event
+from numba.core import event, types
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.types import unliteral
 from numba.extending import intrinsic as untyped_intrinsic
 
 from klsa_search.compiled.keeping import KeptCode
@@ -59,6 +58,8 @@ def _let_compilers_go_on() -> None:
 
 _compiler: Any = global_compiler_lock  # numba has no types
 _llvm: Any = ffi.lib._lock
+_njit: Any = njit
+_unliteral: Any = types.unliteral
 if hasattr(os, "register_at_fork"):
     # Registered after `forks` and so called before it: no lock of moments waits for a compiler.
     os.register_at_fork(
@@ -74,13 +75,25 @@ def compiled(function: F) -> F:
     Once for each set of types it is called with: numba by itself compiles it again for every number
     that a caller writes out.
     """
-    dispatcher = njit(function, nogil=True)
+    return cast(F, _kept(_njit(function, nogil=True)))
+
+
+def internal(function: F) -> F:
+    """Decorate a function that only compiled ones call: as `compiled`, without a way in for Python.
+
+    That way takes as long to compile as the function where many arrays are handed over.
+    """
+    dispatcher = _njit(function, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return cast(F, _kept(dispatcher))
+
+
+def _kept(dispatcher: Any) -> Any:
     dispatcher._cache = KeptCode(dispatcher)  # where cache=True puts the one of numba
-    called = dispatcher.get_call_template
+    called, unliteral = dispatcher.get_call_template, _unliteral
     dispatcher.get_call_template = lambda args, kws: called(
         tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()}
     )
-    return cast(F, dispatcher)
+    return dispatcher
 
 
 def inlined(function: F) -> F:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
+from klsa_search.compiled import internal
 from klsa_search.search.engine.memory import int32_at, int64_at, uint32_at
 from klsa_search.search.engine.record import Record, buffer_size
 from klsa_search.search.engine.scan import LANES, add_postings, find, lowest_bit, mask_above
@@ -13,7 +13,7 @@ from klsa_search.search.engine.terms import worth
 from klsa_search.selection import LOW, Keys, select_largest
 
 
-@compiled
+@internal
 def add_terms(
     record: Record,
     begin: int,
@@ -30,7 +30,7 @@ def add_terms(
     return added
 
 
-@compiled
+@internal
 def walk(
     record: Record,
     terms: int,
@@ -52,7 +52,7 @@ def walk(
     return held, least
 
 
-@compiled
+@internal
 def scan_block(
     record: Record, optional: int, slack: int, first: int, span: int, k: int, held: int, least: int
 ) -> tuple[int, int]:
@@ -80,7 +80,7 @@ def scan_block(
     return held, least
 
 
-@compiled
+@internal
 def _keep(keys: Keys, score: int, document: int, k: int, held: int, least: int) -> tuple[int, int]:
     """Put a key into the buffer if it passes; cut back a full buffer, which raises the bar."""
     key = (score << 32) | (LOW - document)

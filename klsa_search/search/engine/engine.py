@@ -13,7 +13,7 @@ from klsa_search.arrays import Positions, Scores
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.record import ASKED_AT, MAX_TERMS, Scratch
-from klsa_search.search.engine.topk import search, search_many
+from klsa_search.search.engine.topk import search
 from klsa_search.search.query import QueryTerms
 
 Answer = tuple[Positions, Scores]
@@ -64,17 +64,11 @@ class Engine:
         return [answer for part in parts for answer in self._answers(part, k)]
 
     def _answers(self, queries: Sequence[Sequence[int]], k: int) -> list[Answer]:
-        ends = np.cumsum([len(terms) for terms in queries])
-        flat = np.fromiter((term for terms in queries for term in terms), np.int64, ends[-1])
-        documents = np.empty((len(queries), k), np.int32)
-        scores = np.empty((len(queries), k), np.float32)
-        counts = np.empty(len(queries), np.int64)
-        search_many(self._scratch(k).record, flat, ends, documents, scores, counts)
+        many = self._scratch(k).of_many(queries, k)
+        search(many.record)
         return [
-            (documents[number, :found].copy(), scores[number, :found].copy())
-            if found >= 0
-            else self._by_row(queries[number], k)
-            for number, found in enumerate(counts.tolist())
+            answer or self._by_row(terms, k)
+            for terms, answer in zip(queries, many.answers(), strict=True)
         ]
 
     def _scratch(self, k: int) -> Scratch:

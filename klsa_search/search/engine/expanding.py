@@ -13,7 +13,7 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions, Scores
 from klsa_search.expansion.cut import CutExpansion
 from klsa_search.kernel import QueryKernel
-from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
+from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.record import ASKED_AT, MAX_TERMS, Scratch
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
@@ -68,7 +68,7 @@ class ExpandingEngine:
             return None
         scratch, arrays = self._memory(k, mix)
         struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, ASKED_AT, k, len(terms), *terms)
-        found = search_expanded(scratch.record, arrays, mix, self._depths(k), *scratch.addresses)
+        found = search_expanded(scratch.record, arrays, mix, self._depths(k))
         return scratch.documents[:found].copy(), scratch.scores[:found].copy()
 
     def best_of_many(
@@ -84,22 +84,10 @@ class ExpandingEngine:
         return [answer for part in parts for answer in self._answers(part, k, mix)]
 
     def _answers(self, queries: Sequence[Sequence[int]], k: int, mix: Mix) -> list[Answer | None]:
-        ends = np.cumsum([len(terms) for terms in queries])
-        flat = np.fromiter((term for terms in queries for term in terms), np.int64, ends[-1])
-        documents = np.empty((len(queries), k), np.int32)
-        scores = np.empty((len(queries), k), np.float32)
-        counts = np.empty(len(queries), np.int64)
         scratch, arrays = self._memory(k, mix)
-        search_expanded_many(
-            scratch.record, arrays, mix, self._depths(k), flat, ends,
-            documents, scores, counts,
-        )  # fmt: skip
-        return [
-            (documents[number, :found].copy(), scores[number, :found].copy())
-            if found >= 0
-            else None
-            for number, found in enumerate(counts.tolist())
-        ]
+        many = scratch.of_many(queries, k)
+        search_expanded(many.record, arrays, mix, self._depths(k))
+        return many.answers()
 
     def _memory(self, k: int, mix: Mix) -> tuple[Scratch, npt.NDArray[np.void]]:
         """Memory of this thread, made anew when more is asked for than ever before."""

@@ -7,11 +7,14 @@ that functions are compiled for.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.arrays import Positions, Scores
 from klsa_search.compiled import compiled
 from klsa_search.kernel import QueryKernel
 
@@ -37,8 +40,15 @@ _THREAD: Final = (
     "keys",  # int64
     "spare",  # int64
     "places",  # int64 (MAX_TERMS, blocks + 1): where each term's postings in a block begin
-    "found",  # int32, what is answered
-    "scores",  # float32
+)
+_QUERIES: Final = (
+    "queries",  # that are answered in one call
+    # addresses
+    "queried",  # int64, numbers of the terms of all queries, one after the other
+    "ends",  # int64 (queries,) where the terms of each end
+    "found",  # int32 (queries, k) the answers
+    "scores",  # float32 (queries, k)
+    "counts",  # int64 (queries,) length of each answer; -1 for more than MAX_TERMS terms
 )
 _ASKED: Final = ("k", "count")
 _OF_TERM: Final = (
@@ -58,7 +68,7 @@ _OF_TERM: Final = (
 )
 
 RECORD: Final = np.dtype(
-    [(name, "i8") for name in (*_INDEX, *_THREAD)]
+    [(name, "i8") for name in (*_INDEX, *_THREAD, *_QUERIES)]
     + [("step", "f8")]  # what one step of a score is worth
     + [(name, "i8") for name in _ASKED]
     + [(name, "i8", (MAX_TERMS,)) for name in _OF_TERM]
@@ -66,16 +76,15 @@ RECORD: Final = np.dtype(
 Record = Any  # RECORD, one of them; numba has no name for it
 
 ASKED_AT: Final = RECORD.fields["k"][1] if RECORD.fields else 0
-"""Byte at which k, count and the numbers of the terms follow one another."""
+"""Byte at which k, count and the numbers of the terms of a single query follow one another."""
 
 
 class Scratch:
     """Memory of one thread for queries of at most `room` results.
 
-    record     (1,) of RECORD
+    record     (1,) of RECORD, for the single query that is written into it at ASKED_AT
     documents  (room,) int32, positions found
     scores     (room,) float32
-    addresses  of these two
     """
 
     def __init__(self, kernel: QueryKernel, room: int) -> None:
@@ -83,7 +92,6 @@ class Scratch:
         self.room = room
         self.documents = np.zeros(room, np.int32)
         self.scores = np.zeros(room, np.float32)
-        self.addresses = self.documents.ctypes.data, self.scores.ctypes.data
         keys = buffer_size(room)
         as_read = np.ascontiguousarray  # the array itself where its type and order are those
         arrays: dict[str, npt.NDArray[Any]] = {
@@ -99,6 +107,7 @@ class Scratch:
             "places": np.zeros((MAX_TERMS, postings.blocks + 1), np.int64),
             "found": self.documents,
             "scores": self.scores,
+            "counts": np.zeros(1, np.int64),
         }
         record = np.zeros(1, RECORD)
         for name, array in arrays.items():
@@ -107,8 +116,47 @@ class Scratch:
         record["documents"], record["terms"] = postings.size, len(postings.starts) - 1
         record["blocks"], record["block_bits"] = postings.blocks, postings.block_bits
         record["step"] = postings.step
+        record["queries"] = 1
+        single = record.ctypes.data + ASKED_AT  # k, the end of the only query, its terms
+        record["ends"], record["queried"] = single + 8, single + 16
         self.record = record
         self.bytes = record.view(np.uint8).data
+
+    def of_many(self, queries: Sequence[Sequence[int]], k: int) -> Many:
+        """Make a record for many queries in the same memory."""
+        many = Many(
+            self.record.copy(),
+            np.fromiter(chain.from_iterable(queries), np.int64),
+            np.cumsum([len(terms) for terms in queries]),
+            np.empty((len(queries), k), np.int32),
+            np.empty((len(queries), k), np.float32),
+            np.empty(len(queries), np.int64),
+        )
+        many.record["queries"], many.record["k"] = len(queries), k
+        arrays: tuple[npt.NDArray[Any], ...] = many[1:]
+        for name, array in zip(_QUERIES[1:], arrays, strict=True):
+            many.record[name] = array.ctypes.data
+        return many
+
+
+class Many(NamedTuple):
+    """Queries that are answered in one call, and room for their answers: see RECORD."""
+
+    record: npt.NDArray[np.void]
+    queried: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    documents: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    counts: npt.NDArray[np.int64]
+
+    def answers(self) -> list[tuple[Positions, Scores] | None]:
+        """What was found for each query; None for more than MAX_TERMS terms."""
+        return [
+            (self.documents[number, :found].copy(), self.scores[number, :found].copy())
+            if found >= 0
+            else None
+            for number, found in enumerate(self.counts.tolist())
+        ]
 
 
 @compiled

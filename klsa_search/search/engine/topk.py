@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
+from klsa_search.compiled import compiled, internal
 from klsa_search.search.engine.blocks import add_terms, scan_block, walk
 from klsa_search.search.engine.memory import float32_at, int32_at, int64_at, uint32_at
 from klsa_search.search.engine.record import Record
@@ -46,58 +46,32 @@ SAMPLE = 16  # documents a guess is based on at least
 
 @compiled
 def search(records: npt.NDArray[np.void]) -> int:
-    """Answer the record's query into its documents and scores, best first; returns how many."""
+    """Answer the record's queries, each into a row, best first; returns how many for the last."""
     record = records[0]
-    return _answer(record)
-
-
-@compiled
-def _answer(record: Record) -> int:
-    count = best_keys(record, record.k)
-    if count == 0:
-        return 0
-    keys = int64_at(record.keys, count)
-    sort_descending(keys, count, int64_at(record.spare, count))
-    documents = int32_at(record.found, count)
-    scores = float32_at(record.scores, count)
-    for i in range(count):
-        documents[i] = LOW - (keys[i] & LOW)
-        scores[i] = (keys[i] >> 32) * record.step
+    ends, counts = int64_at(record.ends, record.queries), int64_at(record.counts, record.queries)
+    count = 0
+    for query in range(record.queries):
+        if not ask(record, query, ends):
+            counts[query] = -1
+            continue
+        count = best_keys(record, record.k)
+        counts[query] = count
+        if count == 0:
+            continue
+        keys = int64_at(record.keys, count)
+        sort_descending(keys, count, int64_at(record.spare, count))
+        row = 4 * record.k * query
+        documents, scores = (
+            int32_at(record.found + row, count),
+            float32_at(record.scores + row, count),
+        )
+        for i in range(count):
+            documents[i] = LOW - (keys[i] & LOW)
+            scores[i] = (keys[i] >> 32) * record.step
     return count
 
 
-@compiled
-def search_many(
-    records: npt.NDArray[np.void],
-    terms: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    documents: npt.NDArray[np.int32],
-    scores: npt.NDArray[np.float32],
-    counts: npt.NDArray[np.int64],
-) -> None:
-    """Answer query after query, each into a row of `documents`, `scores` and `counts`.
-
-    terms      term numbers of all queries one after the other
-    ends       (Q,) where each query's terms end; one of more than MAX_TERMS gets the count -1
-    documents  (Q, k), filled from the left; so are the scores
-    """
-    record = records[0]
-    k = documents.shape[1]
-    record.k = k
-    best, values = int32_at(record.found, k), float32_at(record.scores, k)
-    first = 0
-    for query in range(len(ends)):
-        found = -1
-        if ask(record, terms, first, ends[query]):
-            found = _answer(record)
-            for i in range(found):
-                documents[query, i] = best[i]
-                scores[query, i] = values[i]
-        counts[query] = found
-        first = ends[query]
-
-
-@compiled
+@internal
 def best_keys(record: Record, k: int) -> int:
     """Gather the keys of the k best documents in the record's buffer, unsorted; return how many."""
     terms = distinct_terms(record)
@@ -112,7 +86,7 @@ def best_keys(record: Record, k: int) -> int:
     return held
 
 
-@compiled
+@internal
 def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]:
     """Gather the keys of the k best and some more; returns how many, and whether on a guess.
 
@@ -157,7 +131,7 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
     return held, guessed
 
 
-@compiled
+@internal
 def _reached_by_share(
     record: Record, span: int, threshold: int, bound: int, k: int, margin: int
 ) -> int:
