@@ -13,20 +13,18 @@ from numba.np import arrayobj
 
 from klsa_search.compiled import intrinsic
 
-_WORD = ir.IntType(64)
-
 
 def _array(context: Any, builder: ir.IRBuilder, kind: Any, address: Any, shape: list[Any]) -> Any:
     """Write code that makes an array of a C-ordered type."""
     of_type: Any = arrayobj.make_array  # numba has no types
     fill: Any = arrayobj.populate_array
     array = of_type(kind)(context, builder)
-    size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-    strides = [ir.Constant(_WORD, size)]
+    size = ir.Constant(ir.IntType(64), context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [size]
     for length in shape[:0:-1]:
         strides.insert(0, builder.mul(strides[0], length))
     data = builder.inttoptr(address, array.data.type)
-    fill(array, data, shape, strides, ir.Constant(_WORD, size), meminfo=None)
+    fill(array, data, shape, strides, size, meminfo=None)
     return array._getvalue()
 
 
@@ -84,7 +82,7 @@ def _entry(entry: Any, kind: Any, dimensions: int) -> Any:
         of_type: Any = arrayobj.make_array
         words = of_type(signature.args[0])(context, builder, values[0]).data
         address, *shape = (
-            builder.load(builder.gep(words, [ir.Constant(_WORD, place)]))
+            builder.load(builder.gep(words, [ir.Constant(ir.IntType(64), place)]))
             for place in range(1 + dimensions)
         )
         return _array(context, builder, signature.return_type, address, shape)
