@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klsa_search.selection import LOW, select_largest, sort_descending
+from klsa_search.selection import LOW, select_largest, sort_ascending, sort_descending
 
 
 def keys_of(scores):
@@ -59,3 +59,12 @@ def test_many_keys(levels):
     expected = np.sort(keys)[::-1]
     sort_descending(keys, len(keys), np.zeros_like(keys))
     assert np.array_equal(keys, expected)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 48, 49, 50, 300, 5000])
+def test_sorting_upwards(kind, count):
+    values = np.random.default_rng(count).integers(-count, count + 1, count + 6).astype(kind)
+    expected = np.concatenate((values[:3], np.sort(values[3:-3]), values[-3:]))
+    sort_ascending(values, 3, count + 3)
+    assert np.array_equal(values, expected)

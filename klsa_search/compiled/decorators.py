@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from llvmlite.binding import ffi
 from numba import njit
-from numba.core import event
+from numba.core import event, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic as untyped_intrinsic
 
@@ -28,16 +28,20 @@ class _Tidy(event.Listener):
     Python happens to look for cycles: half of the memory of a large build, and to its end.
     """
 
+    def __init__(self) -> None:
+        self._under_way = 0  # one thread compiles at a time: numba has a lock for that
+
     def on_start(self, compiling: event.Event) -> None:
         """Wait for the end."""
+        self._under_way += 1
 
     def on_end(self, compiling: event.Event) -> None:
-        """Look for cycles, once a function of ours and not once for each that it calls."""
-        if compiling.data["dispatcher"].py_func in _OURS:
+        """Look for cycles once what was called is compiled, not once for each that it calls."""
+        self._under_way -= 1
+        if self._under_way == 0:
             gc.collect()
 
 
-_OURS: set[Callable[..., Any]] = set()
 event.register("numba:compile", _Tidy())  # type: ignore[no-untyped-call]  # numba has no types
 
 
@@ -54,6 +58,8 @@ def _let_compilers_go_on() -> None:
 
 _compiler: Any = global_compiler_lock  # numba has no types
 _llvm: Any = ffi.lib._lock
+_njit: Any = njit
+_unliteral: Any = types.unliteral
 if hasattr(os, "register_at_fork"):
     # Registered after `forks` and so called before it: no lock of moments waits for a compiler.
     os.register_at_fork(
@@ -64,11 +70,30 @@ if hasattr(os, "register_at_fork"):
 
 
 def compiled(function: F) -> F:
-    """Decorate a function to be compiled at its first call, to code that runs without the GIL."""
-    _OURS.add(function)
-    dispatcher = njit(function, nogil=True)
+    """Decorate a function to be compiled at its first call, to code that runs without the GIL.
+
+    Once for each set of types it is called with: numba by itself compiles it again for every number
+    that a caller writes out.
+    """
+    return cast(F, _kept(_njit(function, nogil=True)))
+
+
+def internal(function: F) -> F:
+    """Decorate a function that only compiled ones call: as `compiled`, without a way in for Python.
+
+    That way takes as long to compile as the function where many arrays are handed over.
+    """
+    dispatcher = _njit(function, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return cast(F, _kept(dispatcher))
+
+
+def _kept(dispatcher: Any) -> Any:
     dispatcher._cache = KeptCode(dispatcher)  # where cache=True puts the one of numba
-    return cast(F, dispatcher)
+    called, unliteral = dispatcher.get_call_template, _unliteral
+    dispatcher.get_call_template = lambda args, kws: called(
+        tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()}
+    )
+    return dispatcher
 
 
 def inlined(function: F) -> F:

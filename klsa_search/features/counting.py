@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import compiled
+from klsa_search.selection import sort_ascending
 
 _INT32 = npt.NDArray[np.int32]
 
@@ -106,17 +107,7 @@ def _count(
 @compiled
 def _collapse(values: Any, counts: Any, first: int, last: int) -> int:
     """Sort values[first:last], keep each once and count it; return the new end."""
-    if last - first > 64:
-        values[first:last].sort()
-    else:
-        # Insertion: a general sort costs more than it saves on so few.
-        for i in range(first + 1, last):
-            value = values[i]
-            j = i
-            while j > first and values[j - 1] > value:
-                values[j] = values[j - 1]
-                j -= 1
-            values[j] = value
+    sort_ascending(values, first, last)
     kept = first
     for i in range(first, last):
         if kept > first and values[i] == values[kept - 1]:

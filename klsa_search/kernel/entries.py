@@ -8,7 +8,7 @@ import numpy as np
 
 from klsa_search.compiled import compiled
 from klsa_search.kernel.prefetch import prefetch
-from klsa_search.selection import LOW, select_largest
+from klsa_search.selection import LOW, select_largest, sort_ascending
 
 FILTER = 1 << 14
 """Bytes of the filter that spares look-ups; fits the first cache."""
@@ -73,7 +73,7 @@ def keep_largest(keys: Any, size: int, at: int, kept: Any, one: Any, bits: Any) 
         select_largest(keys, size, width)
     for i in range(width):
         keys[i] = ((LOW - (keys[i] & LOW)) << 32) | (keys[i] >> 32)
-    keys[:width].sort()
+    sort_ascending(keys, 0, width)
     for i in range(width):
         columns[at, i] = keys[i] >> 32
         bits[0] = keys[i] & LOW

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.compiled import compiled
-from klsa_search.selection import LOW, select_largest
+from klsa_search.selection import LOW, select_largest, sort_ascending
 
 CutPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Where each feature's postings begin, their documents in ascending order, their values."""
@@ -34,9 +34,10 @@ def cut_postings(
     starts = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))
     documents = np.empty(starts[-1], np.int32)
     values = np.empty(starts[-1], np.float32)
+    scaled = np.empty(sizes.max(initial=0), np.float32)
     _cut(
-        by_feature.indptr, by_feature.indices, by_feature.data, scales,
-        starts, documents, values, np.empty(sizes.max(initial=0), np.float32),
+        by_feature.indptr, by_feature.indices, by_feature.data, scales, starts, documents, values,
+        scaled, scaled.view(np.int32), np.empty(len(scaled), np.int64),
     )  # fmt: skip
     return starts, documents, values
 
@@ -44,9 +45,9 @@ def cut_postings(
 @compiled
 def _cut(
     whole: Any, documents: Any, weights: Any, scales: Any,
-    starts: Any, kept_documents: Any, kept_values: Any, scaled: Any,
+    starts: Any, kept_documents: Any, kept_values: Any, scaled: Any, bits: Any, keys: Any,
 ) -> None:  # fmt: skip
-    """Of equal values the first documents stay."""
+    """Of equal values the first documents stay; `bits` views the scaled values as integers."""
     for feature in range(len(starts) - 1):
         begin, size = whole[feature], whole[feature + 1] - whole[feature]
         at = starts[feature]
@@ -58,7 +59,13 @@ def _cut(
         level = np.float32(-1)
         level_room = 0
         if kept < size:
-            level = np.partition(scaled[:size], size - kept)[size - kept]
+            for i in range(size):  # positive floats are ordered as their bits are
+                keys[i] = bits[i]
+            select_largest(keys, size, kept)
+            place = 0
+            while bits[place] != keys[kept - 1]:
+                place += 1
+            level = scaled[place]
             level_room = kept
             for i in range(size):
                 level_room -= scaled[i] > level
@@ -97,7 +104,7 @@ def find_pool(
             if held == size:
                 select_largest(keys, held, pool)
                 held = pool
-                least = keys[:pool].min()
+                least = keys[pool - 1]  # select_largest puts the least of them last
     if held > pool:
         select_largest(keys, held, pool)
         held = pool
@@ -117,7 +124,7 @@ def _accumulate(
     size = len(columns)
     for i in range(size):
         order[i] = (np.int64(bits[i]) << 32) | (LOW - i)
-    order[:size].sort()
+    sort_ascending(order, 0, size)
     count, used, spent = 0, 0, 0
     for i in range(size - 1, -1, -1):
         at = LOW - (order[i] & LOW)

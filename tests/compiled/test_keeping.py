@@ -160,9 +160,14 @@ def test_a_field_inserted_into_the_record_of_queries_leaves_no_stale_code(tmp_pa
     script = """
 import numpy as np
 from klsa_search.search.engine import record, terms
-query = np.zeros(1, record.RECORD)[0]
-assert terms.ask(query, np.array([5, 6, 7]), 1, 3)
-assert (query["count"], *query["asked"][:3]) == (2, 6, 7, 0)
+from klsa_search.compiled import compiled
+@compiled
+def asked(records, query, ends):
+    return terms.ask(records[0], query, ends)
+queries, numbers = np.zeros(1, record.RECORD), np.array([5, 6, 7])
+queries["queried"] = numbers.ctypes.data
+assert asked(queries, 1, np.array([1, 3]))
+assert (queries[0]["count"], *queries[0]["asked"][:3]) == (2, 6, 7, 0)
 print(sum(terms.ask.stats.cache_hits.values()), terms.ask.stats.cache_path)
 """
     environment = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled, inlined
+from klsa_search.compiled import inlined, internal
 from klsa_search.search.engine.memory import int32_at, int64_at, uint32_at, uint64_at
 from klsa_search.search.engine.record import Record, buffer_size
 from klsa_search.search.engine.scan import (
@@ -20,7 +20,7 @@ from klsa_search.search.engine.terms import worth
 from klsa_search.selection import LOW, Keys, select_largest
 
 
-@compiled
+@internal
 def add_terms(
     record: Record,
     begin: int,
@@ -37,7 +37,7 @@ def add_terms(
     return added
 
 
-@compiled
+@internal
 def restrict(record: Record, first: int, span: int) -> None:
     """Set the block's scores of documents outside the record's mask to 0."""
     words = uint64_at(record.mask, (first + span) // LANES)
@@ -55,7 +55,7 @@ def allowed(record: Record, document: int) -> bool:
     return bool(bit & np.uint64(1))
 
 
-@compiled
+@internal
 def count_new(
     record: Record,
     terms: int,
@@ -77,7 +77,7 @@ def count_new(
     return count
 
 
-@compiled
+@internal
 def clear(
     record: Record,
     terms: int,
@@ -90,7 +90,7 @@ def clear(
             accumulator[int(entries[i] >> np.uint32(16))] = 0
 
 
-@compiled
+@internal
 def walk(
     record: Record,
     terms: int,
@@ -116,7 +116,7 @@ def walk(
     return held, least
 
 
-@compiled
+@internal
 def scan_block(
     record: Record, optional: int, slack: int, first: int, span: int, k: int, held: int, least: int
 ) -> tuple[int, int]:
@@ -144,7 +144,7 @@ def scan_block(
     return held, least
 
 
-@compiled
+@internal
 def _keep(keys: Keys, score: int, document: int, k: int, held: int, least: int) -> tuple[int, int]:
     """Put a key into the buffer if it passes; cut back a full buffer, which raises the bar."""
     key = (score << 32) | (LOW - document)

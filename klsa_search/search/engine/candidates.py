@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled, inlined
+from klsa_search.compiled import compiled, inlined, internal
 from klsa_search.expansion.coverage import NEIGHBOURHOOD
 from klsa_search.expansion.cut import LATENT_LEVELS
 from klsa_search.expansion.packing import LEVELS
@@ -66,7 +66,7 @@ def _saturated(own: int, lanes: int, hits: int, part: np.float32, room: Room) ->
     return sum_
 
 
-@compiled
+@internal
 def place_query(record: Record, terms: int, held: Held, room: Room) -> np.float32:
     """Put the query into the latent space, in whole steps; returns one step of a cosine."""
     fine, coordinates, steps = room.fine, held.terms, held.term_steps
@@ -128,7 +128,7 @@ def compared(document: int, held: Held, room: Room, centre: Any) -> np.float32:
     return np.float32(step * steps * facts[document, last - 2] - taken)
 
 
-@compiled
+@internal
 def inner_product(
     entries: npt.NDArray[np.uint32], first: int, after: int, sums: npt.NDArray[np.int16]
 ) -> np.int64:

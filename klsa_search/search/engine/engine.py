@@ -10,10 +10,9 @@ import numpy as np
 
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
-from klsa_search.search.engine.asking import Asked, Top, ask_many, ask_one, fits
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.record import Scratch
-from klsa_search.search.engine.topk import search, search_many
+from klsa_search.search.engine.record import MAX_TERMS, Asked, Scratch, Top
+from klsa_search.search.engine.topk import search
 from klsa_search.search.query import QueryTerms
 
 RESULTS: Final = 2**20
@@ -52,15 +51,19 @@ class Engine:
         asked = Asked(min(k, self._kernel.size), mask, totals)
         if not asked.k:
             return [self._by_row(terms, asked) for terms in queries]
-        if len(queries) == 1 and fits(queries[0]):
-            return [ask_one(self._scratch(asked.k), asked, queries[0], search)]
+        scratch = self._scratch(asked.k)
+        if len(queries) == 1 and len(queries[0]) <= MAX_TERMS:
+            scratch.ask(queries[0], asked)
+            return [scratch.answer(search(scratch.record), asked)]
         answers: list[Top] = []
         at_once = max(1, RESULTS // asked.k)
         for begin in range(0, len(queries), at_once):
             part = queries[begin : begin + at_once]
-            found = ask_many(self._scratch(asked.k), asked, part, search_many)
+            many = scratch.of_many(part, asked)
+            search(many.record)
             answers += [
-                top or self._by_row(terms, asked) for terms, top in zip(part, found, strict=True)
+                top or self._by_row(terms, asked)
+                for terms, top in zip(part, many.answers(asked), strict=True)
             ]
         return answers
 

@@ -18,12 +18,10 @@ thinks far too little of it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
+from klsa_search.compiled import compiled, internal
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.candidates import clear_features, place_query
 from klsa_search.search.engine.impacts import look_up_impacts
@@ -49,97 +47,59 @@ from klsa_search.selection import LOW, select_largest, sort_descending
 
 @compiled
 def search_expanded(
-    records: npt.NDArray[np.void],
-    directories: npt.NDArray[np.void],
-    mix: Mix,
-    depths: Depths,
-    documents: int,
-    scores: int,
+    records: npt.NDArray[np.void], directories: npt.NDArray[np.void], mix: Mix, depths: Depths
 ) -> int:
-    """Answer the record's query, best first, into int32 and float32 at two addresses.
-
-    Returns how many.
-    """
-    return _answer(records[0], directories[0], mix, depths, documents, scores)
-
-
-@compiled
-def _answer(
-    record: Record,
-    directory: Any,
-    mix: Mix,
-    depths: Depths,
-    documents: int,
-    scores: int,
-) -> int:
-    held, room, k, mask = held_in(directory), room_in(directory), record.k, record.mask
-    record.mask = 0
-    count = best_keys(record, max(mix.best, k))
-    if count == 0:
-        return 0
-    best, seeds = min(count, mix.best), min(count, mix.seeds)
-    top = _enter(record, held, room, count, best, seeds)
-    if mask != 0:
-        record.mask = mask
-        count = _enter_more(record, room, count, best_keys(record, depths.within), top)
-    top *= np.float32(record.step)
-    terms = distinct_terms(record)
-    lanes = look_up_impacts(record, terms, held, room, best)
-    angle = place_query(record, terms, held, room)
-    weigh_seeds(held, room, mix, lanes, seeds, top)
-    size = add_rows(held, room, mix, seeds, count)
-    if depths.everything:
-        size = add_others(record, room, size)
-    centre = add_seed_features(held, room, mix, seeds)
-    factors = factors_of(held, room, mix, seeds, top, angle, centre)
-    extent = Extent(lanes, best, seeds, count, size)
-    score_all(held, room, mix, extent, factors)
-    if mask != 0:
-        leave_out(record, room, size)
-    cover(held, room, mix, extent, depths.covered, factors)
-    chosen = compare(held, room, mix, extent, depths.compared, factors, centre)
-    found = answer(room, size, chosen, k, int32_at(documents, k), float32_at(scores, k))
-    for slot in range(1, size + 1):
-        document = np.uint32(room.documents[slot])
-        room.slots[document] = 0
-        room.among[document >> np.uint32(5)] = 0
-    for i in range(seeds):
-        if room.weights[i] > 0:
-            clear_features(int(room.documents[i + 1]), held, room)
+    """Answer the record's queries, each into a row, as `topk.search` does."""
+    record = records[0]
+    held, room, k = held_in(directories[0]), room_in(directories[0]), record.k
+    ends, counts = int64_at(record.ends, record.queries), int64_at(record.counts, record.queries)
+    totals, mask = int64_at(record.totals, record.queries), record.mask
+    found = 0
+    for query in range(record.queries):
+        if not ask(record, query, ends):
+            counts[query] = -1
+            continue
+        record.mask = 0
+        count = best_keys(record, max(mix.best, k))
+        if count == 0:
+            found = counts[query] = totals[query] = 0
+            continue
+        best, seeds = min(count, mix.best), min(count, mix.seeds)
+        top = _enter(record, held, room, count, best, seeds)
+        if mask != 0:
+            record.mask = mask
+            count = _enter_more(record, room, count, best_keys(record, depths.within), top)
+        totals[query] = record.total
+        top *= np.float32(record.step)
+        terms = distinct_terms(record)
+        lanes = look_up_impacts(record, terms, held, room, best)
+        angle = place_query(record, terms, held, room)
+        weigh_seeds(held, room, mix, lanes, seeds, top)
+        size = add_rows(held, room, mix, seeds, count)
+        if depths.everything:
+            size = add_others(record, room, size)
+        centre = add_seed_features(held, room, mix, seeds)
+        factors = factors_of(held, room, mix, seeds, top, angle, centre)
+        extent = Extent(lanes, best, seeds, count, size)
+        score_all(held, room, mix, extent, factors)
+        if mask != 0:
+            leave_out(record, room, size)
+        cover(held, room, mix, extent, depths.covered, factors)
+        chosen = compare(held, room, mix, extent, depths.compared, factors, centre)
+        row = 4 * k * query
+        documents, scores = int32_at(record.found + row, k), float32_at(record.scores + row, k)
+        found = counts[query] = answer(room, size, chosen, k, documents, scores)
+        for slot in range(1, size + 1):
+            document = np.uint32(room.documents[slot])
+            room.slots[document] = 0
+            room.among[document >> np.uint32(5)] = 0
+        for i in range(seeds):
+            if room.weights[i] > 0:
+                clear_features(int(room.documents[i + 1]), held, room)
     return found
 
 
-@compiled
-def search_expanded_many(
-    records: npt.NDArray[np.void],
-    directories: npt.NDArray[np.void],
-    mix: Mix,
-    depths: Depths,
-    terms: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    documents: npt.NDArray[np.int32],
-    scores: npt.NDArray[np.float32],
-    counts: npt.NDArray[np.int64],
-    totals: npt.NDArray[np.int64],
-) -> None:
-    """Answer query after query, each into a row, as `topk.search_many` does."""
-    record, directory = records[0], directories[0]
-    k = documents.shape[1]
-    record.k = k
-    first = 0
-    for query in range(len(ends)):
-        found = -1
-        if ask(record, terms, first, ends[query]):
-            row = 4 * k * query
-            found = _answer(
-                record, directory, mix, depths,
-                documents.ctypes.data + row, scores.ctypes.data + row,
-            )  # fmt: skip
-        counts[query], totals[query] = found, record.total
-        first = ends[query]
-
-
-@compiled
+@internal
 def _enter(record: Record, held: Held, room: Room, count: int, best: int, seeds: int) -> np.float32:
     """Give the documents of the query kernel their slots, seeds in order, then the other best.
 
@@ -170,7 +130,7 @@ def _enter(record: Record, held: Held, room: Room, count: int, best: int, seeds:
     return top
 
 
-@compiled
+@internal
 def _enter_more(record: Record, room: Room, count: int, more: int, top: np.float32) -> int:
     """Give the best within the mask their slots too; returns the last."""
     keys = int64_at(record.keys, more)

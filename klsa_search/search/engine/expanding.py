@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from klsa_search.expansion.cut import CutExpansion
 from klsa_search.kernel import QueryKernel
-from klsa_search.search.engine.asking import Asked, Top, ask_many, ask_one, fits
-from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
+from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.mask import FEW, Mask
-from klsa_search.search.engine.record import MAX_TERMS, Scratch
+from klsa_search.search.engine.record import MAX_TERMS, Asked, Scratch, Top
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
 from klsa_search.search.engine.seeds import MAX_SEEDS, Depths, Mix
@@ -74,17 +73,17 @@ class ExpandingEngine:
         if mix.seeds > MAX_SEEDS or not asked.k:
             return [None] * len(queries)
         depths = self._depths(asked, mix)
-        if len(queries) == 1 and fits(queries[0]):
-            scratch, arrays = self._memory(asked, mix, depths)
-            given = (arrays, mix, depths)
-            into = scratch.addresses
-            return [ask_one(scratch, asked, queries[0], search_expanded, *given, *into)]
+        scratch, arrays = self._memory(asked, mix, depths)
+        if len(queries) == 1 and len(queries[0]) <= MAX_TERMS:
+            scratch.ask(queries[0], asked)
+            found = search_expanded(scratch.record, arrays, mix, depths)
+            return [scratch.answer(found, asked)]
         answers: list[Top | None] = []
         at_once = max(1, RESULTS // asked.k)
         for begin in range(0, len(queries), at_once):
-            scratch, arrays = self._memory(asked, mix, depths)
-            part, given = queries[begin : begin + at_once], (arrays, mix, depths)
-            answers += ask_many(scratch, asked, part, search_expanded_many, *given)
+            many = scratch.of_many(queries[begin : begin + at_once], asked)
+            search_expanded(many.record, arrays, mix, depths)
+            answers += many.answers(asked)
         return answers
 
     def _memory(

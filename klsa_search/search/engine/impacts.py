@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled, inlined
+from klsa_search.compiled import compiled, inlined, internal
 from klsa_search.expansion.coverage import HALF
 from klsa_search.search.engine.memory import int64_at, uint32_at
 from klsa_search.search.engine.record import MAX_TERMS, Record
@@ -17,7 +17,7 @@ SCANNED = 16  # postings looked at for each that would be looked up
 TAKEN = 256  # postings at a time; those of the best among them have room in `chosen`
 
 
-@compiled
+@internal
 def look_up_impacts(record: Record, terms: int, held: Held, room: Room, best: int) -> int:
     """Fill in what each of the best documents holds of each term; returns the lanes of a document.
 
@@ -45,7 +45,7 @@ def look_up_impacts(record: Record, terms: int, held: Held, room: Room, best: in
     return lanes
 
 
-@compiled
+@internal
 def _look_up(
     record: Record,
     entries: npt.NDArray[np.uint32],

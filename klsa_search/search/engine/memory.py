@@ -1,71 +1,96 @@
-"""Memory at an address, as an array."""
+"""Memory at an address, as an array without an owner; no copy, no check.
+
+Written out, as numba's own `carray` takes ten times as long to compile wherever it stands.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
-from numba import carray, types  # type: ignore[attr-defined]  # numba has no stubs for carray
-from numba.core import cgutils
+from numba import types
+from numba.np import arrayobj
 
-from klsa_search.compiled import inlined, intrinsic
+from klsa_search.compiled import intrinsic
+
+
+def _array(context: Any, builder: ir.IRBuilder, kind: Any, address: Any, shape: list[Any]) -> Any:
+    """Write code that makes an array of a C-ordered type."""
+    of_type: Any = arrayobj.make_array  # numba has no types
+    fill: Any = arrayobj.populate_array
+    array = of_type(kind)(context, builder)
+    size = ir.Constant(ir.IntType(64), context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [size]
+    for length in shape[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    data = builder.inttoptr(address, array.data.type)
+    fill(array, data, shape, strides, size, meminfo=None)
+    return array._getvalue()
+
+
+def _at(kind: Any) -> Any:
+    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        return _array(context, builder, signature.return_type, values[0], [values[1]])
+
+    return types.Array(kind, 1, "C")(types.int64, types.int64), code
 
 
 @intrinsic
-def _pointer(context: Any, address: Any) -> Any:
-    """int64 to a pointer."""
+def int32_at(context: Any, address: Any, length: Any) -> Any:
+    """View the memory at an address as (length,) int32."""
+    return _at(types.int32)
 
+
+@intrinsic
+def int64_at(context: Any, address: Any, length: Any) -> Any:
+    """View the memory at an address as (length,) int64."""
+    return _at(types.int64)
+
+
+@intrinsic
+def uint32_at(context: Any, address: Any, length: Any) -> Any:
+    """View the memory at an address as (length,) uint32."""
+    return _at(types.uint32)
+
+
+@intrinsic
+def uint64_at(context: Any, address: Any, length: Any) -> Any:
+    """View the memory at an address as (length,) uint64."""
+    return _at(types.uint64)
+
+
+@intrinsic
+def uint16_at(context: Any, address: Any, length: Any) -> Any:
+    """View the memory at an address as (length,) uint16."""
+    return _at(types.uint16)
+
+
+@intrinsic
+def float32_at(context: Any, address: Any, length: Any) -> Any:
+    """View the memory at an address as (length,) float32."""
+    return _at(types.float32)
+
+
+@intrinsic
+def vector(context: Any, entry: Any, kind: Any) -> Any:
+    """View an array of one dimension, given its address, length and width."""
+    return _entry(entry, kind, 1)
+
+
+@intrinsic
+def table(context: Any, entry: Any, kind: Any) -> Any:
+    """View an array of two dimensions, given its address, length and width."""
+    return _entry(entry, kind, 2)
+
+
+def _entry(entry: Any, kind: Any, dimensions: int) -> Any:
     def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        return builder.inttoptr(values[0], cgutils.voidptr_t)
+        of_type: Any = arrayobj.make_array
+        words = of_type(signature.args[0])(context, builder, values[0]).data
+        address, *shape = (
+            builder.load(builder.gep(words, [ir.Constant(ir.IntType(64), place)]))
+            for place in range(1 + dimensions)
+        )
+        return _array(context, builder, signature.return_type, address, shape)
 
-    return types.voidptr(types.int64), code
-
-
-@inlined
-def int32_at(address: int, length: int) -> npt.NDArray[np.int32]:
-    """View the memory at an address as an array; no copy, no check."""
-    return carray(_pointer(address), (length,), np.int32)
-
-
-@inlined
-def int64_at(address: int, length: int) -> npt.NDArray[np.int64]:
-    """View the memory at an address as an array; no copy, no check."""
-    return carray(_pointer(address), (length,), np.int64)
-
-
-@inlined
-def uint64_at(address: int, length: int) -> npt.NDArray[np.uint64]:
-    """View the memory at an address as an array; no copy, no check."""
-    return carray(_pointer(address), (length,), np.uint64)
-
-
-@inlined
-def uint32_at(address: int, length: int) -> npt.NDArray[np.uint32]:
-    """View the memory at an address as an array; no copy, no check."""
-    return carray(_pointer(address), (length,), np.uint32)
-
-
-@inlined
-def uint16_at(address: int, length: int) -> npt.NDArray[np.uint16]:
-    """View the memory at an address as an array; no copy, no check."""
-    return carray(_pointer(address), (length,), np.uint16)
-
-
-@inlined
-def float32_at(address: int, length: int) -> npt.NDArray[np.float32]:
-    """View the memory at an address as an array; no copy, no check."""
-    return carray(_pointer(address), (length,), np.float32)
-
-
-@inlined
-def vector(entry: npt.NDArray[np.int64], kind: Any) -> Any:
-    """View an array of one dimension, given its address, length and width; no check."""
-    return carray(_pointer(entry[0]), (entry[1],), kind)
-
-
-@inlined
-def table(entry: npt.NDArray[np.int64], kind: Any) -> Any:
-    """View an array of two dimensions, given its address, length and width; no check."""
-    return carray(_pointer(entry[0]), (entry[1], entry[2]), kind)
+    return types.Array(kind.dtype, dimensions, "C")(entry, kind), code

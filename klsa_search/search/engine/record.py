@@ -8,13 +8,17 @@ that functions are compiled for.
 from __future__ import annotations
 
 import struct
-from typing import Any, Final
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.arrays import Positions, Scores
 from klsa_search.compiled import compiled
 from klsa_search.kernel import QueryKernel
+from klsa_search.search.engine.mask import Mask
 
 MAX_TERMS: Final = 256
 """Terms of one query, repetitions counted; more are scored by the plain row."""
@@ -38,13 +42,21 @@ _THREAD: Final = (
     "keys",  # int64
     "spare",  # int64
     "places",  # int64 (MAX_TERMS, blocks + 1): where each term's postings in a block begin
-    "found",  # int32, what is answered
-    "scores",  # float32
+    "total",  # documents so far that hold a term of the query; not an address
 )
-_ANSWERED: Final = ("total",)  # documents that hold a term of the query, where that is asked for
+_QUERIES: Final = (
+    "queries",  # that are answered in one call
+    # addresses
+    "queried",  # int64, numbers of the terms of all queries, one after the other
+    "ends",  # int64 (queries,) where the terms of each end
+    "found",  # int32 (queries, k) the answers
+    "scores",  # float32 (queries, k)
+    "counts",  # int64 (queries,) length of each answer; -1 for more than MAX_TERMS terms
+    "totals",  # int64 (queries,) documents that hold a term, where `counted` asks for them
+)
 _ASKED: Final = (
     "mask",  # address of a `Mask`'s words; 0 where every document may be answered
-    "totals",  # whether the total is asked for
+    "counted",  # whether totals are asked for
     "k",
     "count",
 )
@@ -65,25 +77,49 @@ _OF_TERM: Final = (
 )
 
 RECORD: Final = np.dtype(
-    [(name, "i8") for name in (*_INDEX, *_THREAD)]
+    [(name, "i8") for name in (*_INDEX, *_THREAD, *_QUERIES)]
     + [("step", "f8")]  # what one step of a score is worth
-    + [(name, "i8") for name in (*_ANSWERED, *_ASKED)]
+    + [(name, "i8") for name in _ASKED]
     + [(name, "i8", (MAX_TERMS,)) for name in _OF_TERM]
 )
 Record = Any  # RECORD, one of them; numba has no name for it
 
-_TOTAL_AT: Final = RECORD.fields["total"][1] if RECORD.fields else 0
-ASKED_AT: Final = RECORD.fields["mask"][1] if RECORD.fields else 0
-"""Byte at which mask, totals, k, count and the numbers of the terms follow one another."""
+_ASKED_AT: Final = RECORD.fields["mask"][1] if RECORD.fields else 0
+"""Byte at which _ASKED and the numbers of the terms of a single query follow one another."""
+
+
+class Top(NamedTuple):
+    """The best documents of a query, best first, ties by document order.
+
+    positions, scores  of the documents that may be answered and score above 0, k at most
+    total              of these, how many hold a term of the query, or were answered if that is
+                       more; 0 where it was not asked for
+    """
+
+    positions: Positions
+    scores: Scores
+    total: int
+
+
+class Asked(NamedTuple):
+    """What is asked for with every query of a call."""
+
+    k: int
+    mask: Mask | None = None
+    totals: bool = False
+
+    def written(self) -> tuple[int, int, int]:
+        """The first of _ASKED."""
+        return 0 if self.mask is None else self.mask.address, self.totals, self.k
 
 
 class Scratch:
     """Memory of one thread for queries of at most `room` results.
 
-    record     (1,) of RECORD
+    record     (1,) of RECORD, for one query
     documents  (room,) int32, positions found
     scores     (room,) float32
-    addresses  of these two
+    totals     (1,) int64
     """
 
     def __init__(self, kernel: QueryKernel, room: int) -> None:
@@ -91,7 +127,7 @@ class Scratch:
         self.room = room
         self.documents = np.zeros(room, np.int32)
         self.scores = np.zeros(room, np.float32)
-        self.addresses = self.documents.ctypes.data, self.scores.ctypes.data
+        self.totals = np.zeros(1, np.int64)
         keys = buffer_size(room)
         as_read = np.ascontiguousarray  # the array itself where its type and order are those
         arrays: dict[str, npt.NDArray[Any]] = {
@@ -107,6 +143,8 @@ class Scratch:
             "places": np.zeros((MAX_TERMS, postings.blocks + 1), np.int64),
             "found": self.documents,
             "scores": self.scores,
+            "counts": np.zeros(1, np.int64),
+            "totals": self.totals,
         }
         record = np.zeros(1, RECORD)
         for name, array in arrays.items():
@@ -115,12 +153,67 @@ class Scratch:
         record["documents"], record["terms"] = postings.size, len(postings.starts) - 1
         record["blocks"], record["block_bits"] = postings.blocks, postings.block_bits
         record["step"] = postings.step
+        record["queries"] = 1
+        count = record.ctypes.data + _ASKED_AT + 8 * _ASKED.index("count")
+        record["ends"], record["queried"] = count, count + 8  # the end of the only query, its terms
         self.record = record
-        self.bytes = record.view(np.uint8).data
+        self._bytes = record.view(np.uint8).data
 
-    def total(self) -> int:
-        """Documents that hold a term of the query, where that was asked for."""
-        return int(struct.unpack_from("q", self.bytes, _TOTAL_AT)[0])
+    def ask(self, terms: Sequence[int], asked: Asked) -> None:
+        """Write one query of at most MAX_TERMS terms into the record."""
+        count = len(terms)
+        struct.pack_into(f"{count + 4}q", self._bytes, _ASKED_AT, *asked.written(), count, *terms)
+
+    def answer(self, found: int, asked: Asked) -> Top:
+        """What was found for it."""
+        total = max(int(self.totals[0]), found) if asked.totals else 0
+        return Top(self.documents[:found].copy(), self.scores[:found].copy(), total)
+
+    def of_many(self, queries: Sequence[Sequence[int]], asked: Asked) -> Many:
+        """Make a record for many queries in the same memory."""
+        k = asked.k
+        many = Many(
+            self.record.copy(),
+            np.fromiter(chain.from_iterable(queries), np.int64),
+            np.cumsum([len(terms) for terms in queries]),
+            np.empty((len(queries), k), np.int32),
+            np.empty((len(queries), k), np.float32),
+            np.empty(len(queries), np.int64),
+            np.empty(len(queries), np.int64),
+        )
+        many.record["queries"] = len(queries)
+        for field, value in zip(_ASKED, asked.written(), strict=False):
+            many.record[field] = value
+        arrays: tuple[npt.NDArray[Any], ...] = many[1:]
+        for name, array in zip(_QUERIES[1:], arrays, strict=True):
+            many.record[name] = array.ctypes.data
+        return many
+
+
+class Many(NamedTuple):
+    """Queries that are answered in one call, and room for their answers: see RECORD."""
+
+    record: npt.NDArray[np.void]
+    queried: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    documents: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    counts: npt.NDArray[np.int64]
+    totals: npt.NDArray[np.int64]
+
+    def answers(self, asked: Asked) -> list[Top | None]:
+        """What was found for each query; None for more than MAX_TERMS terms."""
+        found = zip(self.counts.tolist(), self.totals.tolist(), strict=True)
+        return [
+            Top(
+                self.documents[number, :count].copy(),
+                self.scores[number, :count].copy(),
+                max(total, count) if asked.totals else 0,
+            )
+            if count >= 0
+            else None
+            for number, (count, total) in enumerate(found)
+        ]
 
 
 @compiled

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 
-from klsa_search.compiled import compiled, intrinsic
+from klsa_search.compiled import compiled, internal, intrinsic
 
 LANES = 64  # numbers that one comparison looks at
 HALVINGS = 32  # bits of what is halved
@@ -96,7 +96,7 @@ def set_bits(context: Any, mask: Any) -> Any:
     return types.int64(types.uint64), code
 
 
-@compiled
+@internal
 def count_above(address: int, length: int, bar: int, stride: int = LANES) -> int:
     """How many of the int32 at the address are above the bar; length is a multiple of 64.
 
@@ -127,7 +127,7 @@ def bar_of(address: int, length: int, low: int, high: int, wanted: int) -> int:
     return _halved(address, length, low, high, wanted, LANES)
 
 
-@compiled
+@internal
 def _halved(address: int, length: int, low: int, high: int, wanted: int, stride: int) -> int:
     for _ in range(HALVINGS):
         middle = (low + high) >> 1
@@ -141,7 +141,7 @@ def _halved(address: int, length: int, low: int, high: int, wanted: int, stride:
     return low
 
 
-@compiled
+@internal
 def add_postings(
     accumulator: npt.NDArray[np.int32], entries: npt.NDArray[np.uint32], weight: int
 ) -> None:
@@ -154,7 +154,7 @@ def add_postings(
         )
 
 
-@compiled
+@internal
 def find(entries: npt.NDArray[np.uint32], low: int, high: int, key: int) -> int:
     """Place of the last entry of the ascending entries[low:high] that is <= key, or low."""
     count = high - low

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
+from klsa_search.compiled import compiled, internal
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.candidates import compared, cosine, covered, covered_alone
 from klsa_search.search.engine.room import Held, Room
@@ -28,7 +28,7 @@ class Extent(NamedTuple):
     size: int  # of all
 
 
-@compiled
+@internal
 def score_all(held: Held, room: Room, mix: Mix, extent: Extent, factors: Any) -> None:
     """Give every candidate its first score, and the seeds their last."""
     e, t, a, x = factors
@@ -48,7 +48,7 @@ def score_all(held: Held, room: Room, mix: Mix, extent: Extent, factors: Any) ->
             scores[slot] += a * cut(np.float32(steps), mix)
 
 
-@compiled
+@internal
 def cover(held: Held, room: Room, mix: Mix, extent: Extent, depth: int, factors: Any) -> None:
     """Compute T of the first candidates from what is near them; that of the seeds is."""
     if mix.coverage == 0:
@@ -70,7 +70,7 @@ def cover(held: Held, room: Room, mix: Mix, extent: Extent, depth: int, factors:
             room.scores[slot] += t * (exact - alone)
 
 
-@compiled
+@internal
 def compare(
     held: Held, room: Room, mix: Mix, extent: Extent, depth: int, factors: Any, centre: Any
 ) -> int:
@@ -133,7 +133,7 @@ def choose(room: Room, size: int, wanted: int) -> int:
     return count
 
 
-@compiled
+@internal
 def answer(
     room: Room,
     size: int,

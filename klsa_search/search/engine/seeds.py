@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from klsa_search.compiled import compiled, inlined
+from klsa_search.compiled import inlined, internal
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.blocks import allowed
@@ -49,7 +49,7 @@ class Depths(NamedTuple):
     everything: bool  # whether every document, within a mask if there is one, is a candidate
 
 
-@compiled
+@internal
 def weigh_seeds(held: Held, room: Room, mix: Mix, lanes: int, seeds: int, top: np.float32) -> None:
     """Weigh the seeds: k_q, sharpened, times the power of their coverage, which is kept."""
     weights, covered_ = room.weights, room.covered
@@ -70,7 +70,7 @@ def weigh_seeds(held: Held, room: Room, mix: Mix, lanes: int, seeds: int, top: n
         weights[i] *= power(covered_[i + 1] / largest, mix.coverage_power)
 
 
-@compiled
+@internal
 def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
     """Add up the rows of the seeds; returns the last slot. A negligible weight becomes 0.
 
@@ -100,7 +100,7 @@ def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
     return size
 
 
-@compiled
+@internal
 def add_others(record: Record, room: Room, size: int) -> int:
     """Make every document a candidate that may be answered and is none; returns the last slot."""
     words = (record.documents + LANES - 1) // LANES
@@ -121,7 +121,7 @@ def add_others(record: Record, room: Room, size: int) -> int:
     return size
 
 
-@compiled
+@internal
 def leave_out(record: Record, room: Room, size: int) -> None:
     """Give the candidates outside the record's mask a score that nothing raises."""
     for slot in range(1, size + 1):
@@ -129,7 +129,7 @@ def leave_out(record: Record, room: Room, size: int) -> None:
             room.scores[slot] = -np.inf
 
 
-@compiled
+@internal
 def add_seed_features(
     held: Held, room: Room, mix: Mix, seeds: int
 ) -> tuple[np.float32, np.float32, np.float32, float]:
@@ -155,7 +155,7 @@ def add_seed_features(
     return scale, mean, np.float32(mix.mean_square), step
 
 
-@compiled
+@internal
 def factors_of(
     held: Held,
     room: Room,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled, inlined
+from klsa_search.compiled import inlined, internal
 from klsa_search.kernel.postings import DEPTHS
 from klsa_search.search.engine.memory import int64_at, uint16_at
 from klsa_search.search.engine.record import MAX_TERMS, Record
@@ -15,11 +15,13 @@ SHARE = 4  # optional terms may hold a 4th of the threshold
 OPTIONAL_K = 100  # k above which nothing is optional: the threshold is too low to pay
 
 
-@compiled
-def ask(record: Record, terms: npt.NDArray[np.int64], first: int, after: int) -> bool:
-    """Put a query of some terms into the record; whether it has room for them."""
+@internal
+def ask(record: Record, query: int, ends: npt.NDArray[np.int64]) -> bool:
+    """Put one of the record's queries into it; whether it has room for all terms."""
+    first, after = ends[query - 1] if query > 0 else 0, ends[query]
     if after - first > MAX_TERMS:
         return False
+    terms = int64_at(record.queried, after)
     record.count = after - first
     for i in range(after - first):
         record.asked[i] = terms[first + i]
@@ -32,7 +34,7 @@ def worth(weight: int, saturation: int) -> int:
     return 1 + ((weight * saturation) >> 16)
 
 
-@compiled
+@internal
 def distinct_terms(record: Record) -> int:
     """Enter the query's distinct known terms, weakest first; returns how many."""
     starts = int64_at(record.starts, record.terms + 1)
@@ -74,14 +76,14 @@ def distinct_terms(record: Record) -> int:
     return terms
 
 
-@compiled
+@internal
 def _copy_term(record: Record, source: int, target: int) -> None:
     record.term[target] = record.term[source]
     record.times[target] = record.times[source]
     record.largest[target] = record.largest[source]
 
 
-@compiled
+@internal
 def known_to_be_reached(record: Record, terms: int, k: int) -> int:
     """A score that falls short of what k documents certainly reach, by one step at least."""
     column = 0
@@ -97,7 +99,7 @@ def known_to_be_reached(record: Record, terms: int, k: int) -> int:
     return threshold
 
 
-@compiled
+@internal
 def enter_block(record: Record, terms: int, block: int) -> int:
     """Find each term's postings in a block and their bound; returns the sum of the bounds."""
     runs = uint16_at(record.runs, 3 * record.last_run[terms - 1])
@@ -120,7 +122,7 @@ def enter_block(record: Record, terms: int, block: int) -> int:
     return whole
 
 
-@compiled
+@internal
 def optional_terms(record: Record, terms: int, threshold: int, k: int) -> tuple[int, int, int]:
     """How many of the first terms are optional, the sum of their bounds, and their postings."""
     if k > OPTIONAL_K:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
+from klsa_search.compiled import compiled, internal
 from klsa_search.search.engine.blocks import (
     add_terms,
     clear,
@@ -55,60 +55,33 @@ SAMPLE = 16  # documents a guess is based on at least
 
 @compiled
 def search(records: npt.NDArray[np.void]) -> int:
-    """Answer the record's query into its documents and scores, best first; returns how many."""
+    """Answer the record's queries, each into a row, best first; returns how many for the last."""
     record = records[0]
-    return _answer(record)
-
-
-@compiled
-def _answer(record: Record) -> int:
-    count = best_keys(record, record.k)
-    if count == 0:
-        return 0
-    keys = int64_at(record.keys, count)
-    sort_descending(keys, count, int64_at(record.spare, count))
-    documents = int32_at(record.found, count)
-    scores = float32_at(record.scores, count)
-    for i in range(count):
-        documents[i] = LOW - (keys[i] & LOW)
-        scores[i] = (keys[i] >> 32) * record.step
+    ends, counts = int64_at(record.ends, record.queries), int64_at(record.counts, record.queries)
+    totals = int64_at(record.totals, record.queries)
+    count = 0
+    for query in range(record.queries):
+        if not ask(record, query, ends):
+            counts[query] = -1
+            continue
+        count = best_keys(record, record.k)
+        counts[query], totals[query] = count, record.total
+        if count == 0:
+            continue
+        keys = int64_at(record.keys, count)
+        sort_descending(keys, count, int64_at(record.spare, count))
+        row = 4 * record.k * query
+        documents, scores = (
+            int32_at(record.found + row, count),
+            float32_at(record.scores + row, count),
+        )
+        for i in range(count):
+            documents[i] = LOW - (keys[i] & LOW)
+            scores[i] = (keys[i] >> 32) * record.step
     return count
 
 
-@compiled
-def search_many(
-    records: npt.NDArray[np.void],
-    terms: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    documents: npt.NDArray[np.int32],
-    scores: npt.NDArray[np.float32],
-    counts: npt.NDArray[np.int64],
-    totals: npt.NDArray[np.int64],
-) -> None:
-    """Answer query after query, each into a row of `documents`, `scores`, `counts` and `totals`.
-
-    terms      term numbers of all queries one after the other
-    ends       (Q,) where each query's terms end; one of more than MAX_TERMS gets the count -1
-    totals     (Q,) documents that hold a term of the query, where the record asks for them
-    documents  (Q, k), filled from the left; so are the scores
-    """
-    record = records[0]
-    k = documents.shape[1]
-    record.k = k
-    best, values = int32_at(record.found, k), float32_at(record.scores, k)
-    first = 0
-    for query in range(len(ends)):
-        found = -1
-        if ask(record, terms, first, ends[query]):
-            found = _answer(record)
-            for i in range(found):
-                documents[query, i] = best[i]
-                scores[query, i] = values[i]
-        counts[query], totals[query] = found, record.total
-        first = ends[query]
-
-
-@compiled
+@internal
 def best_keys(record: Record, k: int) -> int:
     """Gather the keys of the k best documents in the record's buffer, unsorted; return how many."""
     terms, record.total = distinct_terms(record), 0
@@ -123,7 +96,7 @@ def best_keys(record: Record, k: int) -> int:
     return held
 
 
-@compiled
+@internal
 def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]:
     """Gather the keys of the k best and some more; returns how many, and whether on a guess.
 
@@ -140,7 +113,7 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
         first = block * width
         bound = enter_block(record, terms, block)
         if bound <= threshold:
-            if record.totals != 0 and bound > 0:
+            if record.counted != 0 and bound > 0:
                 record.total += count_new(record, terms, accumulator, entries, first)
                 clear(record, terms, accumulator, entries)
             continue
@@ -160,7 +133,7 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
                 optional, slack = 0, 0
                 if record.mask != 0:
                     restrict(record, first, span)
-        if record.totals != 0 and not few:
+        if record.counted != 0 and not few:
             record.total += count_above(record.accumulator, span, 0)
             record.total += count_new(record, optional, accumulator, entries, first)
         if hopeless:
@@ -180,7 +153,7 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
     return held, guessed
 
 
-@compiled
+@internal
 def _reached_by_share(
     record: Record, span: int, threshold: int, bound: int, k: int, margin: int
 ) -> int:

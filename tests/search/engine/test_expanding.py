@@ -15,13 +15,13 @@ from klsa_search.expansion.coverage import BEST
 from klsa_search.kernel import Postings, QueryKernel
 from klsa_search.kernel.postings import UNIT
 from klsa_search.search.engine import ExpandingEngine
-from klsa_search.search.engine.expanded import search_expanded, search_expanded_many
+from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.impacts import SCANNED, place_of
 from klsa_search.search.engine.room import Held, Room, directory, held_in, room_in
 from klsa_search.search.engine.saturation import TOGETHER, saturated
 from klsa_search.search.engine.scan import LANES, bar_of
 from klsa_search.search.engine.scores import choose
-from klsa_search.search.engine.topk import search, search_many
+from klsa_search.search.engine.topk import search
 from klsa_search.search.rankers.klsa import mix_of
 from tests.worlds import as_if_large, random_documents
 
@@ -140,7 +140,7 @@ def test_the_highest_are_chosen_and_equals_together(index, size, wanted, levels,
 
 def test_after_warming_up_no_query_compiles(index):
     index.warm_up()
-    compilers = (search, search_many, search_expanded, search_expanded_many)
+    compilers = (search, search_expanded)
     before = [compiler.signatures for compiler in compilers]
     assert all(before)
     for ranker in ("bm25", "klsa"):
