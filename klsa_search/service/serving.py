@@ -12,6 +12,7 @@ from klsa_search.search import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.answers import Answer
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.size import refuse_too_large
 
 
 class _Whole(PathConvertor):
@@ -31,11 +32,16 @@ class Desk:
         self._admission = admission
 
     async def ask(self, name: str | None, question: Callable[[Index], Answer]) -> Response:
-        """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`."""
+        """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`.
+
+        QueryError where the answer would be too large.
+        """
 
         def work() -> str:
             with self.catalog.use(name) as index:
-                return question(index).model_dump_json()
+                answer = question(index)
+                refuse_too_large(answer)
+                return answer.model_dump_json()
 
         return Response(await self._admission.run(work), media_type="application/json")
 
