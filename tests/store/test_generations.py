@@ -29,7 +29,7 @@ def test_a_failed_build_leaves_the_old_one_and_no_rubbish(tmp_path):
     path = tmp_path / "a"
     write(path, "one")
     with pytest.raises(RuntimeError), new_generation(path) as generation:
-        (generation / "content").write_text("half")
+        (generation / "vocabulary.txt").write_text("half")
         raise RuntimeError
     assert content(path) == "one"
     assert folders(path) == ["000001"]
@@ -40,7 +40,7 @@ import sys
 from pathlib import Path
 from klsa_search.store.generations import new_generation, describe_files, seal
 with new_generation(Path(sys.argv[1])) as generation:
-    (generation / "content").write_text("half")
+    (generation / "vocabulary.txt").write_text("half")
     print("ready", flush=True)
     sys.stdin.read()
 """
@@ -156,7 +156,7 @@ def test_everything_is_durable_before_current_is_replaced(tmp_path, monkeypatch)
     assert set(before) >= {
         "a/KLSA-INDEX",
         "a/000001/KLSA-INDEX",
-        "a/000001/content",
+        "a/000001/vocabulary.txt",
         "a/000001/manifest.json",
         "a/000001",
     }
@@ -168,7 +168,7 @@ def test_an_interrupt_after_the_switch_leaves_the_new_index_whole(tmp_path):
     path = tmp_path / "a"
     write(path, "one")
     with pytest.raises(KeyboardInterrupt), new_generation(path) as generation:
-        (generation / "content").write_text("two")
+        (generation / "vocabulary.txt").write_text("two")
         seal(generation, manifest_of(generation))
         raise KeyboardInterrupt
     assert content(path) == "two"
