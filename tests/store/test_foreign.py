@@ -175,15 +175,21 @@ def test_a_lock_that_is_a_link_is_refused_and_what_it_names_stays(tmp_path):
     assert (content(path), victim.read_text()) == ("two", "mine")
 
 
-def test_a_current_that_is_a_folder_is_refused_before_the_work(tmp_path):
+@pytest.mark.parametrize(
+    "name", ["CURRENT", "KLSA-INDEX", ".CURRENT.klsa-new", ".CURRENT.klsa-deleted"]
+)
+def test_a_folder_under_a_name_of_ours_is_refused_before_anything_is_changed(tmp_path, name):
     path = tmp_path / "a"
     write(path, "one")
-    (path / "CURRENT").unlink()
-    mine = keep(path / "CURRENT", "x")
-    with pytest.raises(StoreError, match="CURRENT is a folder and not ours: move it away"):
-        write(path, "two")
-    assert files_below(path / "CURRENT") == mine
-    assert folders(path) == ["000001", "CURRENT"]
+    (path / name).unlink(missing_ok=True)
+    (path / name).mkdir()
+    mine = keep(path, f"{name}/x")
+    for change in (lambda: write(path, "two"), lambda: delete_index(path)):
+        with pytest.raises(StoreError, match=f"{name} is a folder and not ours: move it away"):
+            change()
+        assert files_below(path) == mine
+    if name != "CURRENT":
+        assert content(path) == "one"
 
 
 def test_of_a_linked_index_the_link_is_deleted(tmp_path):
