@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -20,6 +21,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.server import ServerState
 
+from klsa_search.service.descriptors import FEWEST
 from klsa_search.service.failures import failure_answer
 
 IDLE = 60
@@ -80,7 +82,8 @@ class Connections:
         self._most = most
         self._bounds = bounds or Bounds()
         self._open: set[Connection] = set()
-        self._room = most(0)
+        self._room = FEWEST
+        self._measure()
 
     def protocol(
         self,
@@ -103,7 +106,7 @@ class Connections:
 
     def look(self) -> None:
         """End what has dawdled for too long, and what has become too much."""
-        self._room = self._most(len(self._open))
+        self._measure()
         self._make_room()
         for connection in list(self._open):
             waits, seconds = connection.note(), connection.loop.time() - connection.since
@@ -124,6 +127,11 @@ class Connections:
         for connection in list(self._open):
             if connection.note() is Waiting.READER:
                 self._end(connection, _LEAVING)
+
+    def _measure(self) -> None:
+        """Find out how many there may be; where no descriptor is left to ask with, as before."""
+        with suppress(OSError):
+            self._room = self._most(len(self._open))
 
     def _make_room(self) -> None:
         while len(self._open) > self._room:
