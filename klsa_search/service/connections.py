@@ -10,6 +10,7 @@ second, what it waits for; and where there are too many, who waits longest for h
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -66,9 +67,6 @@ class _Refusal:
 _LATE = _Refusal(408, "request_timeout", "the rest of the request did not come in time: send it")
 _FULL = _Refusal(503, "busy", "too many connections are open: close some, and try again")
 _LEAVING = _Refusal(503, "busy", "the service is being stopped: try again later")
-_NO_HTTP = _Refusal(
-    400, "bad_request", f"this is no HTTP/1.1, or its head has more than {MAX_HEAD} bytes: mend it"
-)
 
 
 class Connections:
@@ -205,7 +203,12 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP in the shape of all failures; uvicorn's is plain text."""
-        self._refuse(_NO_HTTP)
+        fault = sys.exception()  # whatever was found wrong; it may hold what was sent
+        reason = str(fault)[:100] if fault else msg
+        if getattr(fault, "error_status_hint", 0) == 431:
+            reason = f"its head has more than {MAX_HEAD} bytes"
+        message = f"the request is no HTTP/1.1 ({reason}): mend it"
+        self._refuse(_Refusal(400, "bad_request", message))
 
     def _what(self) -> Waiting:
         if self.unsent():

@@ -83,6 +83,45 @@ def test_what_is_no_http_is_refused_in_the_one_shape(served, garbage):
         refused(client, 400, "bad_request")
 
 
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ("GET / HTTP/1.1\r\n\r\n", "Host"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "Host"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nno header\r\n\r\n", "header"),
+        ("GET /?q=" + "x" * 200_000, "its head has more than 131072 bytes"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_named(served, request_, said):
+    with served.client() as client:
+        client.send(request_)
+        status, _, content = client.answer()
+        assert status == 400
+        assert said in content["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://localhost/health", 200),
+        ("HTTP://localhost:8000/documents/a%2Fb%20c%3F%25", 200),
+        ("http://[::1]/search?q=wing", 200),
+        ("https://localhost", 200),
+        ("http://localhost?x=1", 200),
+        ("http://localhost/documents/http://localhost/", 404),
+        ("http://evil.example/health", 421),
+        ("http:///health", 421),
+    ],
+)
+def test_a_target_may_be_a_whole_address(catalog_of, tiny_home, target, status):
+    with serving(catalog_of(tiny_home), hosts=()) as served, served.client() as client:
+        client.ask(target)
+        found, _, content = client.answer()
+        assert found == status
+        if status == 404:
+            assert content["error"]["code"] == "document_not_found"
+
+
 class Descriptors:
     """How many connections there may be, as long as anybody can tell."""
 
