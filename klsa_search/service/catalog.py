@@ -50,7 +50,8 @@ class _Entry:
     """What the home holds under one name: an open generation, a reason why not, or both.
 
     Both: the newest generation, of the mark `tried`, cannot be opened, and its forerunner goes on
-    serving. It is tried again from the time `again` on.
+    serving; or it is the one that is open, and proved damaged. It is tried again from the time
+    `again` on.
     """
 
     opened: _Opened | None = None
@@ -227,7 +228,7 @@ class Catalog:
         opened, mark, begun = before.opened, None, monotonic()
         try:
             mark = mark_of(path)
-            if opened is not None and opened.mark == mark:
+            if opened is not None and opened.mark == mark and opened.sums.failure is None:
                 return _Entry(opened)
             if before.tried == mark and begun < before.again:
                 return before

@@ -6,6 +6,7 @@ import pytest
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, QueryError, StoreError
 from klsa_search.service import Catalog
+from klsa_search.service.opening import mark_of
 from klsa_search.store import delete_index, indexes_in, note_checked, read_manifest
 from tests.waiting import wait_until
 
@@ -223,3 +224,29 @@ def test_one_index_that_cannot_be_closed_keeps_no_other_from_it(home, monkeypatc
         catalog.close()
     with pytest.raises(Exception, match="closed"):
         second.document("1")
+
+
+def test_an_index_that_was_damaged_is_served_again_once_it_is_whole(tmp_path):
+    build_tiny(tmp_path)
+    path = tmp_path / "tiny" / "000001" / "lengths.npy"
+    whole = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([whole[-1] ^ 1]))
+    note_checked(path.parent, read_manifest(path.parent))  # as if it had been whole at first
+    with Catalog(tmp_path, interval=0.01) as catalog:
+        wait_until(lambda: catalog.statuses()[0].sums == "damaged")
+        with path.open("r+b") as file:
+            file.write(whole)
+        wait_until(lambda: catalog.statuses()[0].sums == "whole")
+        assert found(catalog) == ("000001", 2)
+
+
+def test_the_mark_of_an_index_changes_with_each_current(tmp_path):
+    build_tiny(tmp_path)
+    path = tmp_path / "tiny"
+    before = mark_of(path)
+    assert mark_of(path) == before
+    (path / "fresh").write_bytes((path / "CURRENT").read_bytes())
+    (path / "fresh").replace(path / "CURRENT")
+    assert mark_of(path) != before
