@@ -102,8 +102,8 @@ def build(
 
     SOURCE is a file or a folder, the name of a collection (cran, cisi, cacm, med), or python-docs.
     An index of that name is replaced when the new one is whole; until then it goes on serving, and
-    afterwards klsa-index rollback has it back. Where it holds documents of another source, a
-    terminal is asked first, and anything else needs --replace.
+    afterwards klsa-index rollback has it back. Where it holds documents of another source, or what
+    this version cannot read, a terminal is asked first, and anything else needs --replace.
     """
     settings = chosen_settings(config, options)
     from klsa_search.collection import open_collection
@@ -150,15 +150,19 @@ def build(
 def _may_replace(path: Path, collection: Collection) -> bool:
     """Ask whether documents of another source may go; Abort if not, False if there are none."""
     from klsa_search.indexing import other_source
-    from klsa_search.indexing.replacing import address
+    from klsa_search.indexing.replacing import address, is_unreadable
 
     before = other_source(path, collection)
-    if before is None:
+    if before is not None:
+        holds = (
+            f"{before.counts.documents:,} documents of "
+            f"{before.source_path or before.source}, built {before.build.created}"
+        )
+    elif is_unreadable(path):
+        holds = "an index that this version cannot read"
+    else:
         return False
-    click.echo(
-        f"{path} holds {before.counts.documents:,} documents of "
-        f"{before.source_path or before.source}, built {before.build.created}",
-        err=True,
-    )
+    click.echo(f"{path} holds {holds}", err=True)
     coming = address(collection) or collection.name
-    return click.confirm(f"Replace them by those of {coming}?", abort=True, err=True)
+    what = "it" if before is None else "them"
+    return click.confirm(f"Replace {what} by those of {coming}?", abort=True, err=True)

@@ -24,6 +24,7 @@ def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Itera
     above it.
     """
     if not path.is_dir():
+        path.stat()  # a folder that was removed is no file
         yield path
         return
     walked = {_identity(path)}

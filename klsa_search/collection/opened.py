@@ -7,6 +7,7 @@ from pathlib import Path
 
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Query, Unread
+from klsa_search.errors import CollectionError
 
 
 class OpenedCollection:
@@ -54,7 +55,18 @@ class OpenedCollection:
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
         self._intake = Intake(self._on_error)
-        return self._intake.admit(self._documents(self._intake))
+        admitted = self._intake.admit(self._documents(self._intake))
+        return admitted if self.root is None else self._there(admitted)
+
+    def _there(self, documents: Iterator[Document]) -> Iterator[Document]:
+        """Pass on documents; CollectionError where a file or folder is removed meanwhile."""
+        try:
+            yield from documents
+        except FileNotFoundError as error:
+            raise CollectionError(
+                f"{error.filename or self.root} was there and is not any more: see what removed "
+                "it, then read again"
+            ) from error
 
     def files(self) -> Iterator[Path]:
         """Yield the files of the documents, in the order they are read."""

@@ -21,7 +21,12 @@ from klsa_search.indexing.check import (
     refuse_overlap,
 )
 from klsa_search.indexing.reading import read
-from klsa_search.indexing.replacing import address, refuse_other_source, refuse_to_empty
+from klsa_search.indexing.replacing import (
+    address,
+    refuse_other_source,
+    refuse_to_empty,
+    refuse_to_shrink,
+)
 from klsa_search.indexing.weighing import weigh
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
@@ -71,7 +76,9 @@ def build(
     memory    that the build may use, as "4GiB" or in bytes; three quarters of the machine's, or of
               its control group's, by default. It changes no bit of the index
     replace   let documents of another source be replaced, which is refused otherwise: a source of
-              another name, or of the same name in another place
+              another name, or of the same name in another place; or, where a source has no place,
+              as documents to iterate over have none, less than half as many documents; or what
+              this version cannot read
 
     A build that needs more memory than that is refused before the work: a large source after a
     look at its first documents, any other once it is counted.
@@ -103,6 +110,8 @@ def build(
         refuse_large_source(collection, chosen, budget)
         counts, digest = read(collection, generation, chosen, report, memory=budget)
         refuse_to_empty(path, counts.matrix.shape[0], collection)
+        if not replace:
+            refuse_to_shrink(path, counts.matrix.shape[0], collection)
         refuse_beyond_budget(counts, generation, chosen, budget)
         spectra = weigh(counts, generation, chosen, report)
         report(FILES, 0, None)

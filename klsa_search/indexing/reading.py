@@ -24,6 +24,7 @@ from klsa_search.processors import in_order, processors
 from klsa_search.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.store import DocumentWriter
 from klsa_search.store.forward import write_forward
+from klsa_search.store.names import SCRATCH
 
 _BATCH = 2000  # documents at a time, and fewer where they are long
 _CHARACTERS = 2**20
@@ -50,7 +51,7 @@ def read(
     This process reads and stores what others analyse. CollectionError, StoreError; KlsaError if a
     process dies.
     """
-    scratch = generation / "scratch"
+    scratch = generation / SCRATCH
     scratch.mkdir()
     builder = CountsBuilder(Spools(scratch, spool_room(memory)))
     digest = hashlib.sha256()

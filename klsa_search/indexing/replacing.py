@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from klsa_search.collection import Collection
@@ -9,21 +10,27 @@ from klsa_search.collection.model import Placed
 from klsa_search.errors import CollectionError, StoreError
 from klsa_search.store import Manifest, current_generation, read_manifest, sealed_generations
 
+_ALLOW = "allow it (--replace, in Python replace=True)"
 
-def held(path: Path) -> Manifest | None:
-    """Say what an index holds, of the former format too; None for nothing, and what cannot be read.
 
-    Where CURRENT or what it names is damaged, the newest generation that is whole counts.
+def held(path: Path) -> list[Manifest]:
+    """Say what an index may hold, of the former format too: what CURRENT names.
+
+    Where that, or CURRENT, cannot be read: every generation that can, the newest first.
     """
     try:
-        return read_manifest(current_generation(path), former=True)
+        return [read_manifest(current_generation(path), former=True)]
     except StoreError:
+        readable = []
         for generation in reversed(sealed_generations(path)):
-            try:
-                return read_manifest(generation, former=True)
-            except StoreError:
-                continue
-    return None
+            with suppress(StoreError):
+                readable.append(read_manifest(generation, former=True))
+        return readable
+
+
+def is_unreadable(path: Path) -> bool:
+    """Say whether an index has generations, and none that tells what it holds."""
+    return not held(path) and bool(sealed_generations(path))
 
 
 def other_source(path: Path, collection: Collection) -> Manifest | None:
@@ -34,23 +41,40 @@ def other_source(path: Path, collection: Collection) -> Manifest | None:
     >>> other_source(Path("index/reports"), open_collection("reports.jsonl")) is None
     True
     """
-    before = held(path)
-    if before is None or not before.counts.documents:
-        return None
     place = address(collection)
-    moved = None not in (before.source_path, place) and before.source_path != place
-    return before if moved or before.source != collection.name else None
+    for before in held(path):
+        moved = None not in (before.source_path, place) and before.source_path != place
+        if before.counts.documents and (moved or before.source != collection.name):
+            return before
+    return None
 
 
 def refuse_other_source(path: Path, collection: Collection) -> None:
-    """StoreError where documents of another source would be replaced."""
-    before = other_source(path, collection)
+    """StoreError where documents of another source, or such that nobody knows, would go."""
+    before, coming = other_source(path, collection), address(collection) or collection.name
     if before is not None:
-        coming = address(collection) or collection.name
         raise StoreError(
             f"{path} holds {before.counts.documents:,} documents of another source, "
             f"{before.source_path or before.source}, and those of {coming} would take their "
-            "place: choose another name, or allow it (--replace, in Python replace=True)"
+            f"place: choose another name, or {_ALLOW}"
+        )
+    if is_unreadable(path):
+        raise StoreError(
+            f"{path} holds an index that this version cannot read, and {coming} would take its "
+            f"place: choose another name, or {_ALLOW}"
+        )
+
+
+def refuse_to_shrink(path: Path, documents: int, collection: Collection) -> None:
+    """StoreError where a source without a place would leave less than half of the documents.
+
+    All records that are handed over in Python have one name, so it does not tell them apart.
+    """
+    most = max((before.counts.documents for before in held(path)), default=0)
+    if address(collection) is None and 2 * documents < most:
+        raise StoreError(
+            f"{path} holds {most:,} documents, and only {documents:,} would take their place: "
+            f"choose another name if they are others, or {_ALLOW}"
         )
 
 
@@ -61,10 +85,11 @@ def address(collection: Collection) -> str | None:
 
 def refuse_to_empty(path: Path, documents: int, collection: Collection) -> None:
     """Keep a collection that turns out empty from replacing an index that holds documents."""
-    before = None if documents else held(path)
-    if before is not None and before.counts.documents:
+    before = [] if documents else held(path)
+    most = max((each.counts.documents for each in before), default=0)
+    if most:
         raise CollectionError(
             f"{collection.name} holds no document, and index {path.name} holds "
-            f"{before.counts.documents}: it stays as it is; look at the source, or delete the "
+            f"{most}: it stays as it is; look at the source, or delete the "
             "index first"
         )

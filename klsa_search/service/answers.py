@@ -7,8 +7,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from klsa_search.search import Index, Results
+from klsa_search.search import Hit, Index, Results
 from klsa_search.service.catalog import Status
+from klsa_search.service.size import MAX_ANSWER, too_large
 from klsa_search.store.manifest import Counts, SpectrumEntry
 
 
@@ -46,7 +47,7 @@ def search_answer(results: Results, index: Index, time_ms: float) -> bytes:
     """Tell the results of one search in one index: the JSON of a `SearchAnswer`.
 
     Written straight from what the search gave, which needs no check: to make the model first, and
-    then its JSON, takes four times as long.
+    then its JSON, takes four times as long. QueryError where it would be too large.
     """
     answer = {
         "query": results.query,
@@ -56,19 +57,26 @@ def search_answer(results: Results, index: Index, time_ms: float) -> bytes:
         "parameters": results.parameters,
         "total": results.total,
         "time_ms": round(time_ms, 3),
-        "hits": [
-            {
-                "rank": hit.rank,
-                "id": hit.id,
-                "score": hit.score,
-                "title": hit.title,
-                "snippet": hit.snippet,
-                "metadata": hit.metadata,
-            }
-            for hit in results
-        ],
     }
-    return to_json(answer, inf_nan_mode="null")
+    head = to_json(answer, inf_nan_mode="null")
+    left, hits = MAX_ANSWER - len(head), []
+    for hit in results:
+        hits.append(to_json(_told(hit), inf_nan_mode="null"))
+        left -= len(hits[-1]) + 1
+        if left < 0:
+            raise too_large()
+    return head[:-1] + b',"hits":[' + b",".join(hits) + b"]}"
+
+
+def _told(hit: Hit) -> dict[str, Any]:
+    return {
+        "rank": hit.rank,
+        "id": hit.id,
+        "score": hit.score,
+        "title": hit.title,
+        "snippet": hit.snippet,
+        "metadata": hit.metadata,
+    }
 
 
 class SimilarAnswer(Answer):

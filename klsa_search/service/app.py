@@ -18,6 +18,7 @@ from klsa_search.service.hosts import ANY, AllowedHosts
 from klsa_search.service.request_id import RequestId
 from klsa_search.service.routes import router
 from klsa_search.service.serving import Desk
+from klsa_search.service.target import AbsoluteTarget
 
 NAME = "klsa-search"
 
@@ -54,6 +55,7 @@ def create_app(
     if allowed_hosts is not None and ANY not in allowed_hosts:
         app.add_middleware(AllowedHosts, names=allowed_hosts)
     app.add_middleware(RequestId)
+    app.add_middleware(AbsoluteTarget)
     app.include_router(router)
     app.include_router(mining.router)
     failures.install(app, [*router.routes, *mining.router.routes])

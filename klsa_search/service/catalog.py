@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -50,7 +50,8 @@ class _Entry:
     """What the home holds under one name: an open generation, a reason why not, or both.
 
     Both: the newest generation, of the mark `tried`, cannot be opened, and its forerunner goes on
-    serving. It is tried again from the time `again` on.
+    serving; or it is the one that is open, and proved damaged. It is tried again from the time
+    `again` on.
     """
 
     opened: _Opened | None = None
@@ -154,8 +155,9 @@ class Catalog:
     def close(self) -> None:
         """Serve nothing any more; each index is closed when its last user leaves."""
         self._closed.set()
-        for name in list(self._entries):
-            self._put(name, None)
+        with ExitStack() as closing:
+            for name in list(self._entries):
+                closing.callback(self._put, name, None)
 
     def _chosen(self, name: str | None) -> _Opened:
         names = sorted(self._entries)
@@ -189,8 +191,14 @@ class Catalog:
             opened.close()
 
     def _watch(self) -> None:
+        told = ""
         while not self._closed.wait(self._interval):
-            self._look()
+            try:
+                self._look()
+            except Exception as fault:  # noqa: BLE001 - or a slip ends it in silence
+                if repr(fault) != told:
+                    _log.exception("%s could not be looked at; it is tried again", self.home)
+                told = repr(fault)
 
     def _look_first(self) -> None:
         if self._interval <= 0:
@@ -220,7 +228,7 @@ class Catalog:
         opened, mark, begun = before.opened, None, monotonic()
         try:
             mark = mark_of(path)
-            if opened is not None and opened.mark == mark:
+            if opened is not None and opened.mark == mark and opened.sums.failure is None:
                 return _Entry(opened)
             if before.tried == mark and begun < before.again:
                 return before
@@ -247,5 +255,6 @@ class Catalog:
             for each in gone:
                 each.retired = True
             idle = [each for each in gone if each.users == 0]
-        for each in idle:
-            each.close()
+        with ExitStack() as closing:  # one that fails keeps no other from it
+            for each in idle:
+                closing.callback(each.close)

@@ -10,7 +10,9 @@ second, what it waits for; and where there are too many, who waits longest for h
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -20,6 +22,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.server import ServerState
 
+from klsa_search.service.descriptors import FEWEST
 from klsa_search.service.failures import failure_answer
 
 IDLE = 60
@@ -64,9 +67,6 @@ class _Refusal:
 _LATE = _Refusal(408, "request_timeout", "the rest of the request did not come in time: send it")
 _FULL = _Refusal(503, "busy", "too many connections are open: close some, and try again")
 _LEAVING = _Refusal(503, "busy", "the service is being stopped: try again later")
-_NO_HTTP = _Refusal(
-    400, "bad_request", f"this is no HTTP/1.1, or its head has more than {MAX_HEAD} bytes: mend it"
-)
 
 
 class Connections:
@@ -80,7 +80,8 @@ class Connections:
         self._most = most
         self._bounds = bounds or Bounds()
         self._open: set[Connection] = set()
-        self._room = most(0)
+        self._room = FEWEST
+        self._measure()
 
     def protocol(
         self,
@@ -103,7 +104,7 @@ class Connections:
 
     def look(self) -> None:
         """End what has dawdled for too long, and what has become too much."""
-        self._room = self._most(len(self._open))
+        self._measure()
         self._make_room()
         for connection in list(self._open):
             waits, seconds = connection.note(), connection.loop.time() - connection.since
@@ -124,6 +125,11 @@ class Connections:
         for connection in list(self._open):
             if connection.note() is Waiting.READER:
                 self._end(connection, _LEAVING)
+
+    def _measure(self) -> None:
+        """Find out how many there may be; where no descriptor is left to ask with, as before."""
+        with suppress(OSError):
+            self._room = self._most(len(self._open))
 
     def _make_room(self) -> None:
         while len(self._open) > self._room:
@@ -197,7 +203,12 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP in the shape of all failures; uvicorn's is plain text."""
-        self._refuse(_NO_HTTP)
+        fault = sys.exception()  # whatever was found wrong; it may hold what was sent
+        reason = str(fault)[:100] if fault else msg
+        if getattr(fault, "error_status_hint", 0) == 431:
+            reason = f"its head has more than {MAX_HEAD} bytes"
+        message = f"the request is no HTTP/1.1 ({reason}): mend it"
+        self._refuse(_Refusal(400, "bad_request", message))
 
     def _what(self) -> Waiting:
         if self.unsent():

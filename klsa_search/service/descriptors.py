@@ -31,7 +31,8 @@ def most_connections(open_now: int) -> int:
     """Return how many connections there may be, given how many there are.
 
     What is in use for other things, mostly indexes, is kept free once more, for they may all be
-    replaced at the same time.
+    replaced at the same time. OSError where no descriptor is left to count with, and on systems
+    that do not list them.
     """
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:

@@ -73,7 +73,7 @@ def _is_nobodys(name: str) -> bool:
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
-        ipaddress.ip_address(name.partition("%")[0])
+        ipaddress.ip_address(name)  # which knows zones, and those of version 6 alone
     except ValueError:
         return False
     return True

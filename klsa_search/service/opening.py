@@ -13,6 +13,7 @@ from numba.core.errors import NumbaError
 from klsa_search.errors import KlsaError
 from klsa_search.search import Index, open_index
 from klsa_search.store import current_generation
+from klsa_search.store.names import CURRENT
 
 FAULTS = (
     KlsaError,  # what the rooms below say of an index themselves
@@ -54,10 +55,14 @@ def open_warm(path: Path) -> Index:
 
 
 def mark_of(path: Path) -> tuple[object, ...]:
-    """Return what changes whenever CURRENT is replaced, even by one of the same content."""
+    """Return what changes whenever CURRENT is replaced, even by one of the same content.
+
+    Also where the folder that it names is put in the place of another.
+    """
     generation = current_generation(path)
-    stat = generation.stat()
-    return generation.name, stat.st_ino, stat.st_mtime_ns
+    current, folder = (path / CURRENT).stat(), generation.stat()
+    times = current.st_mtime_ns, folder.st_mtime_ns
+    return generation.name, current.st_ino, folder.st_ino, times
 
 
 def explain(path: Path, fault: BaseException) -> str:

@@ -12,7 +12,8 @@ from klsa_search.config import RankerName, SpectralName
 
 KernelName = Literal["latent", "document"] | SpectralName
 
-# No request may take more than about a second of an index like Reuters-21578.
+# No request may take more than about a second of an index like Reuters-21578, and whatever it asks
+# for, `size.MAX_ANSWER` holds.
 MAX_HITS = 1_000
 MAX_RELATED = 100  # to show how a term is written, five documents are read
 MAX_QUERY = 10_000
@@ -20,9 +21,11 @@ MAX_SEEDS = 1_000_000
 MAX_DIMENSIONS = 100_000
 MAX_NAME = 100
 MAX_LABELLED = 10_000
-MAX_LABELS = 100  # every answer has a score of each
+MAX_LABELS = 100
+MAX_LABEL = 100  # characters, which each score has with it
 MAX_CLASSIFIED = 10_000
 MAX_TEXTS = 1_000
+MAX_SCORES = 100_000  # one of each label for each document or text
 
 
 def _encodable(text: str) -> str:
@@ -35,6 +38,7 @@ def _encodable(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_encodable)]
+Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(_encodable)]
 IndexName = Annotated[
     Text, Field(max_length=MAX_NAME, description="may be left out when one index is served")
 ]
@@ -147,9 +151,10 @@ class ClassifyBody(Asked):
 
     model_config = ConfigDict(strict=True)
 
-    labels: dict[Text, Text] = Field(
+    labels: dict[Text, Label] = Field(
         max_length=MAX_LABELLED,
-        description="labels of some documents by id; 2 to 100 different ones",
+        description="labels of some documents by id; 2 to 100 different ones, of at most 100 "
+        "characters; times what is to be labelled at most 100,000",
     )
     ids: list[Text] | None = Field(
         None, max_length=MAX_CLASSIFIED, description="documents to label, answered in this order"
@@ -183,5 +188,24 @@ class ClassifyBody(Asked):
                 "two_questions",
                 "texts: ids are given as well; ask for one of them at a time",
                 {"field": "texts"},
+            )
+        field, asked = "k", self.k
+        if self.ids is not None:
+            field, asked = "ids", len(self.ids)
+        elif self.texts is not None:
+            field, asked = "texts", len(self.texts)
+        kinds = len(set(self.labels.values()))
+        if asked * kinds > MAX_SCORES:
+            raise PydanticCustomError(
+                "too_many_scores",
+                "{field}: {asked} times {kinds} different labels is more than {most} scores; "
+                "ask for at most {fewer}",
+                {
+                    "asked": asked,
+                    "kinds": kinds,
+                    "most": MAX_SCORES,
+                    "fewer": MAX_SCORES // kinds,
+                    "field": field,
+                },
             )
         return self

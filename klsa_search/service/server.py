@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import sys
@@ -26,6 +27,8 @@ _BACKLOG = 2048
 
 _BATCH = 16
 """Connections accepted at a time, so that room is made for them before the next."""
+
+_log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
@@ -86,7 +89,10 @@ class Server(uvicorn.Server):
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(1)
-            self._connections.look()
+            try:
+                self._connections.look()
+            except Exception:  # noqa: BLE001 - else a slip here ends the watch, and nobody knows
+                _log.exception("connections could not be looked after; it is tried again")
 
     def _give_up(self) -> None:
         self._admission.abandon()

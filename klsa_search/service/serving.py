@@ -12,6 +12,7 @@ from klsa_search.search import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.answers import Answer
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.size import refuse_too_large
 
 
 class _Whole(PathConvertor):
@@ -31,12 +32,18 @@ class Desk:
         self._admission = admission
 
     async def ask(self, name: str | None, question: Callable[[Index], Answer | bytes]) -> Response:
-        """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`."""
+        """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`.
+
+        QueryError where the answer would be too large.
+        """
 
         def work() -> str | bytes:
             with self.catalog.use(name) as index:
                 answer = question(index)
-                return answer if isinstance(answer, bytes) else answer.model_dump_json()
+                if isinstance(answer, bytes):
+                    return answer
+                refuse_too_large(answer)
+                return answer.model_dump_json()
 
         return Response(await self._admission.run(work), media_type="application/json")
 

@@ -102,6 +102,6 @@ def _remember(generation: Path, mark: str) -> None:
 
 def _forget_gone() -> None:
     for file in _folder().iterdir():
-        with suppress(FileNotFoundError):  # forgotten by another process
+        with suppress(OSError):  # forgotten by another process, or nothing that we wrote
             if file.suffix != ".new" and not os.path.isdir(file.read_bytes().partition(b"\n")[2]):
                 file.unlink()

@@ -8,6 +8,7 @@
 A build that dies leaves a marked folder without a manifest, or one that CURRENT never named; the
 next one removes it. The generation that a build replaces stays, for readers that still hold it and
 for who wants to go back; the one before that is removed once the new one is sealed, never earlier.
+Where the one in use is damaged, the newest that is whole stays; where CURRENT is, all that are.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
 from klsa_search.store.current import Current, next_step, read_current, write_current
 from klsa_search.store.files import is_real, read_regular, sync, write_fresh
-from klsa_search.store.manifest import FileEntry, Manifest, sha256_of
+from klsa_search.store.manifest import FileEntry, Manifest, read_manifest, sha256_of
 from klsa_search.store.marking import (
     generations,
     is_sealed,
@@ -36,7 +37,7 @@ from klsa_search.store.marking import (
     remove_generation,
     sweep,
 )
-from klsa_search.store.names import CURRENT, DELETED, LOCK, MANIFEST, MARKER
+from klsa_search.store.names import CURRENT, DELETED, LOCK, MANIFEST, MARKER, NEW_CURRENT
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -62,9 +63,15 @@ def new_generation(path: Path) -> Iterator[Path]:
                 if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
                     # A write that fails does not say where; whatever it was, it was in here.
                     failure.filename = failure.filename or str(generation)
+                gone = isinstance(failure, FileNotFoundError) and not generation.is_dir()
                 if named(path) != generation.name:
                     with suppress(OSError):  # what stays is dead, and the next build removes it
                         remove_generation(generation)
+                if gone:
+                    raise StoreError(
+                        f"{generation} was removed while it was being built: see what did that, "
+                        "then build again"
+                    ) from failure
                 raise
     except BaseException:
         for folder in made:
@@ -89,10 +96,11 @@ def alone(path: Path) -> Iterator[None]:
             f"{path / LOCK} is a link or a folder and not ours: move it away, then try again"
         ) from error
     try:
-        if is_real(path / CURRENT, stat.S_IFDIR):
-            raise StoreError(
-                f"{path / CURRENT} is a folder and not ours: move it away, then try again"
-            )
+        for name in (CURRENT, NEW_CURRENT, DELETED, MARKER):
+            if is_real(path / name, stat.S_IFDIR):
+                raise StoreError(
+                    f"{path / name} is a folder and not ours: move it away, then try again"
+                )
         yield
     finally:
         lock.release()
@@ -110,12 +118,13 @@ def seal(generation: Path, manifest: Manifest) -> None:
     for file in sorted(generation.iterdir()):
         sync(file)
     sync(generation)
-    sums = manifest_sums(path, _forerunner(generation))
+    forerunners = _forerunners(generation)
+    sums = manifest_sums(path, forerunners)
     sums[generation.name] = hashlib.sha256(text.encode()).hexdigest()
     write_current(path, Current(generation.name, sums))
     sync(path.parent)
     try:
-        sweep(path, keep=sums)
+        sweep(path, keep=[each.name for each in (*forerunners, generation)])
     except OSError as error:
         raise StoreError(
             f"{path} has its new generation {generation.name}, but an old one cannot be removed "
@@ -178,8 +187,8 @@ def _marked(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if bare and not generations(path):
-            (path / MARKER).unlink()
-            (path / LOCK).unlink()
+            for name in (MARKER, LOCK):
+                (path / name).unlink(missing_ok=True)
         raise
 
 
@@ -195,8 +204,31 @@ def _sweep_dead(path: Path) -> None:
         (path / DELETED).unlink()
 
 
-def _forerunner(generation: Path) -> list[Path]:
-    """Find what a new generation replaces: what CURRENT names, else the newest that is sealed."""
-    others = [other for other in sealed_generations(generation.parent) if other != generation]
-    current = named(generation.parent)
-    return [other for other in others if other.name == current] or others[-1:]
+def _forerunners(generation: Path) -> list[Path]:
+    """Find what a new generation leaves beside it: what CURRENT names, if that is whole.
+
+    Else the newest that is; all of them where CURRENT does not say which was in use. What nobody
+    can judge stays too, and everything where nothing is whole.
+    """
+    path = generation.parent
+    found = {each: _is_whole(each) for each in sealed_generations(path) if each != generation}
+    in_use = [each for each in found if each.name == named(path)]
+    if in_use and found[in_use[0]]:
+        return in_use
+    whole = [each for each in found if found[each]]
+    doubtful = [each for each in found if found[each] is None]
+    return [*doubtful, *(whole[-1:] if in_use else whole)] or list(found)
+
+
+def _is_whole(generation: Path) -> bool | None:
+    """Say whether its manifest is what was written and its files are of that size.
+
+    None where that cannot be told: another format version, or files that nobody lets us read.
+    """
+    try:
+        check_sizes(generation, read_manifest(generation, former=True))
+    except (FormatUnsupported, OSError):
+        return None
+    except IndexDamaged as damage:
+        return None if isinstance(damage.__cause__, PermissionError) else False
+    return True

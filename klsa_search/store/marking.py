@@ -27,6 +27,8 @@ from klsa_search.store.names import (
     MARKER,
     NEW,
     NEW_CURRENT,
+    SCRATCH,
+    WRITTEN,
 )
 
 _INDEX: Final = "klsa-search index"
@@ -118,17 +120,22 @@ def sweep(path: Path, keep: Collection[str]) -> None:
 
 
 def remove_generation(generation: Path) -> None:
-    """Remove a generation of ours, out of sight in one step; a file of the user's in it stays."""
+    """Remove a generation of ours, out of sight in one step; a file of the user's in it stays.
+
+    Its manifest tells what is ours; where that cannot be read, the names that builds give do.
+    """
     files = files_of(generation / MANIFEST)
-    ours = None if files is None else {*files, MANIFEST, MARKER}
-    if ours is None or all(entry.name in ours for entry in generation.iterdir()):
+    last = MARKER if files is None else MANIFEST  # until it goes it says that the rest is to go
+    ours = {entry for entry in generation.iterdir() if _is_ours(entry, files)}
+    if ours == set(generation.iterdir()):
         gone = generation.with_name(f".{generation.name}.{GONE}")
         generation.rename(gone)
         shutil.rmtree(gone)
         return
-    # The manifest goes last: until then it says that the rest is to go.
-    for entry in sorted(generation.iterdir(), key=lambda entry: (entry.name == MANIFEST, entry)):
-        if entry.name in ours and not is_real(entry, stat.S_IFDIR):
+    for entry in sorted(ours, key=lambda entry: (entry.name == last, entry)):
+        if is_real(entry, stat.S_IFDIR):
+            shutil.rmtree(entry)
+        else:
             entry.unlink()
 
 
@@ -143,6 +150,14 @@ def remove_empty(folder: Path) -> bool:
             raise
         return False
     return True
+
+
+def _is_ours(entry: Path, files: Collection[str] | None) -> bool:
+    """Say whether an entry of a generation is; `files` are those of its manifest, if it has one."""
+    if is_real(entry, stat.S_IFDIR):
+        return files is None and entry.name == SCRATCH
+    known = WRITTEN.fullmatch(entry.name) if files is None else entry.name in files
+    return bool(known) or entry.name in (MANIFEST, MARKER)
 
 
 def _folders_of_digits(path: Path) -> list[Path]:

@@ -19,6 +19,10 @@ DELETED = ".CURRENT.klsa-deleted"
 NEW, GONE = "klsa-new", "klsa-gone"
 HALF_DONE = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
+SCRATCH = "scratch"
+WRITTEN = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
+"""Files of a generation beside its manifest and its mark, in any format so far."""
+
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 

@@ -1,6 +1,7 @@
 import io
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -226,6 +227,23 @@ def test_another_source_is_asked_about_on_a_terminal(
     assert done.err.startswith(f"index/cars holds 4 documents of {cars}, built 2")
     assert f"Replace them by those of {ten}?" in done.err + "".join(asked)
     assert shell("klsa-index", "info", "cars", "--json").json["counts"]["documents"] == left
+
+
+def test_what_cannot_be_read_is_asked_about_too(shell, cars, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    build = ["klsa-index", "build", "--name", "cars", cars]
+    assert shell(*build).code == 0
+    for manifest in Path("index/cars").glob("0*/manifest.json"):
+        manifest.write_text("")
+    assert "--replace" in shell(*build).err
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "y")
+    done = shell(*build)
+    assert done.code == 0
+    assert "index/cars holds an index that this version cannot read" in done.err
 
 
 @pytest.mark.parametrize("content", ["", '{"id": \n'])

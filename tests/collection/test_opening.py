@@ -1,6 +1,7 @@
 """The front door: what is no source, where names are looked for, names that are not UTF-8."""
 
 import os
+import shutil
 
 import pytest
 
@@ -55,3 +56,16 @@ def test_a_folder_whose_name_is_not_utf_8(tmp_path):
     source = open_collection(os.fsdecode(folder))
     assert source.name == "caf\ufffd"
     assert [document.id for document in source.documents()] == ["a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "fact"),
+    [("notes", "was there and is not any more"), ("notes/one.jsonl", "cannot be read")],
+)
+def test_a_source_that_is_removed_before_it_is_read_is_named(tmp_path, name, fact):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "one.jsonl").write_text('{"id": "1", "text": "one"}\n')
+    collection = open_collection(tmp_path / name)
+    shutil.rmtree(tmp_path / "notes")
+    with pytest.raises(CollectionError, match=f"{name}.*{fact}"):
+        list(collection.documents())

@@ -7,6 +7,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import CollectionError, IndexDamaged, StoreError
 from klsa_search.indexing import build_like, rebuild
+from klsa_search.store import rollback
 from tests.store.worlds import as_first_release
 
 CARS = [{"id": str(number), "text": "engines stall"} for number in range(4)]
@@ -139,3 +140,55 @@ def test_a_collection_by_name_is_the_same_wherever_it_lies(tmp_path):
         (folder / "MED.REL").write_text("1 0 1 1\n")
         index = build("med", name="it", home=tmp_path / "index", data=tmp_path / place)
         assert index.manifest.source_path is None
+
+
+def as_format(path, version):
+    for manifest in path.glob("0*/manifest.json"):
+        text = manifest.read_text()
+        manifest.write_text(text.replace('"format_version": 4', f'"format_version": {version}'))
+
+
+@pytest.mark.parametrize("fault", ["format", "manifest"])
+def test_what_cannot_be_read_needs_a_yes(tmp_path, tickets, fault):
+    path = tmp_path / "index" / "it"
+    if fault == "format":
+        as_format(path, 2)
+    else:
+        (path / "000001" / "manifest.json").write_text("")
+    for source in (CARS, tickets):
+        with pytest.raises(StoreError, match=r"that this version cannot read.*replace=True"):
+            build(source, name="it", home=tmp_path / "index")
+    assert (path / "000001" / "documents.db").is_file()
+    build(CARS, name="it", home=tmp_path / "index", replace=True).close()
+    assert served(tmp_path) == 4
+
+
+def test_behind_a_damaged_current_any_generation_may_have_been_in_use(tmp_path, tickets):
+    home = tmp_path / "index"
+    build(CARS, name="it", home=home, replace=True).close()
+    rollback(home / "it")
+    (home / "it" / "CURRENT").write_text("")
+    with pytest.raises(StoreError, match="it holds 40 documents of another source"):
+        build(CARS, name="it", home=home)
+    build(CARS, name="it", home=home, replace=True).close()
+    assert len(rollback(home / "it", "000001").manifest.files) > 0
+    assert served(tmp_path) == 40
+
+
+def records(number):
+    return [{"id": str(n), "text": "engines stall"} for n in range(number)]
+
+
+def test_records_in_python_may_become_half_as_many_and_no_fewer(tmp_path):
+    for number in (50, 50, 25, 60):
+        build(iter(records(number)), name="it", home=tmp_path / "index").close()
+    with pytest.raises(StoreError, match=r"holds 60 documents, and only 29 .*replace=True"):
+        build(records(29), name="it", home=tmp_path / "index")
+    assert served(tmp_path) == 60
+    build(records(3), name="it", home=tmp_path / "index", replace=True).close()
+    assert served(tmp_path) == 3
+
+
+def test_a_file_may_become_as_short_as_it_likes(tmp_path, tickets):
+    build(written(tickets, 1), name="it", home=tmp_path / "index").close()
+    assert served(tmp_path) == 1

@@ -19,7 +19,7 @@ DOCUMENTS = [
 
 
 def build_tiny(home, name="tiny", documents=DOCUMENTS):
-    build(documents, name=name, home=home, dimensions=3).close()
+    build(documents, name=name, home=home, dimensions=3, replace=True).close()
 
 
 def failure_of(response, status):

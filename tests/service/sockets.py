@@ -41,13 +41,12 @@ class Served:
 
 
 @contextmanager
-def serving(catalog, *, most=1000, bounds=None, leaving=LONG, **admission):
+def serving(catalog, *, most=1000, bounds=None, leaving=LONG, hosts=None, **admission):
     """Serve a catalog until the block ends."""
     desk = Admission(**admission)
-    connections = Connections(lambda _: most, bounds)
-    server = Server(
-        create_app(catalog, admission=desk), desk, connections=connections, leaving=leaving
-    )
+    connections = Connections(most if callable(most) else lambda _: most, bounds)
+    app = create_app(catalog, admission=desk, allowed_hosts=hosts)
+    server = Server(app, desk, connections=connections, leaving=leaving)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         served = Served(server, desk, listener)
         served.thread.start()

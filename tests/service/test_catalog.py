@@ -6,7 +6,8 @@ import pytest
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, QueryError, StoreError
 from klsa_search.service import Catalog
-from klsa_search.store import delete_index, note_checked, read_manifest
+from klsa_search.service.opening import mark_of
+from klsa_search.store import delete_index, indexes_in, note_checked, read_manifest
 from tests.waiting import wait_until
 
 from .conftest import DOCUMENTS, build_tiny
@@ -186,3 +187,66 @@ def test_damage_that_comes_while_an_index_is_served_is_found_and_told(tmp_path):
             pass
         with pytest.raises(IndexDamaged, match=r"lengths\.npy"), catalog.use("tiny"):
             pass
+
+
+def test_a_slip_does_not_end_the_watch(tmp_path, monkeypatch, caplog):
+    build_tiny(tmp_path)
+    with Catalog(tmp_path, interval=0.01) as catalog:
+        slips, slipped = [KeyError("a slip")] * 3, threading.Event()
+
+        class Slip(Exception):
+            pass
+
+        def slipping(home):
+            if slips:
+                slips.pop()
+                raise Slip
+            slipped.set()
+            return indexes_in(home)
+
+        monkeypatch.setattr("klsa_search.service.catalog.indexes_in", slipping)
+        assert slipped.wait(60)
+        build_tiny(tmp_path, documents=DOCUMENTS[:1])
+        wait_until(lambda: found(catalog)[0] == "000002")
+    assert caplog.text.count("could not be looked at") == 1
+
+
+def test_one_index_that_cannot_be_closed_keeps_no_other_from_it(home, monkeypatch):
+    catalog = Catalog(home, interval=0)
+    with catalog.use("first") as first, catalog.use("second") as second:
+        pass
+
+    def failing():
+        raise RuntimeError
+
+    monkeypatch.setattr(first, "close", failing)
+    with pytest.raises(RuntimeError):
+        catalog.close()
+    with pytest.raises(Exception, match="closed"):
+        second.document("1")
+
+
+def test_an_index_that_was_damaged_is_served_again_once_it_is_whole(tmp_path):
+    build_tiny(tmp_path)
+    path = tmp_path / "tiny" / "000001" / "lengths.npy"
+    whole = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([whole[-1] ^ 1]))
+    note_checked(path.parent, read_manifest(path.parent))  # as if it had been whole at first
+    with Catalog(tmp_path, interval=0.01) as catalog:
+        wait_until(lambda: catalog.statuses()[0].sums == "damaged")
+        with path.open("r+b") as file:
+            file.write(whole)
+        wait_until(lambda: catalog.statuses()[0].sums == "whole")
+        assert found(catalog) == ("000001", 2)
+
+
+def test_the_mark_of_an_index_changes_with_each_current(tmp_path):
+    build_tiny(tmp_path)
+    path = tmp_path / "tiny"
+    before = mark_of(path)
+    assert mark_of(path) == before
+    (path / "fresh").write_bytes((path / "CURRENT").read_bytes())
+    (path / "fresh").replace(path / "CURRENT")
+    assert mark_of(path) != before

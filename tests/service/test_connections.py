@@ -1,8 +1,11 @@
 """Clients that dawdle, over real sockets."""
 
+import errno
+
 import pytest
 
-from klsa_search.service.connections import Bounds
+from klsa_search.service.connections import Bounds, Connections
+from klsa_search.service.descriptors import FEWEST
 
 from .conftest import build_tiny
 from .sockets import Client, serving
@@ -78,6 +81,89 @@ def test_what_is_no_http_is_refused_in_the_one_shape(served, garbage):
     with served.client() as client:
         client.send(garbage)
         refused(client, 400, "bad_request")
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ("GET / HTTP/1.1\r\n\r\n", "Host"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "Host"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nno header\r\n\r\n", "header"),
+        ("GET /?q=" + "x" * 200_000, "its head has more than 131072 bytes"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_named(served, request_, said):
+    with served.client() as client:
+        client.send(request_)
+        status, _, content = client.answer()
+        assert status == 400
+        assert said in content["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://localhost/health", 200),
+        ("HTTP://localhost:8000/documents/a%2Fb%20c%3F%25", 200),
+        ("http://[::1]/search?q=wing", 200),
+        ("https://localhost", 200),
+        ("http://localhost?x=1", 200),
+        ("http://localhost/documents/http://localhost/", 404),
+        ("http://evil.example/health", 421),
+        ("http:///health", 421),
+    ],
+)
+def test_a_target_may_be_a_whole_address(catalog_of, tiny_home, target, status):
+    with serving(catalog_of(tiny_home), hosts=()) as served, served.client() as client:
+        client.ask(target)
+        found, _, content = client.answer()
+        assert found == status
+        if status == 404:
+            assert content["error"]["code"] == "document_not_found"
+
+
+class Descriptors:
+    """How many connections there may be, as long as anybody can tell."""
+
+    def __init__(self, most):
+        self.most = most
+
+    def __call__(self, _):
+        if self.most is None:
+            raise OSError(errno.EMFILE, "too many open files")
+        return self.most
+
+
+def test_without_a_descriptor_to_count_them_connections_are_looked_after(catalog_of, tiny_home):
+    most = Descriptors(1000)
+    with serving(catalog_of(tiny_home), most=most, bounds=IMPATIENT) as served:
+        most.most = None
+        for _ in range(2):
+            with served.client() as client:
+                client.send("GET /health HT")
+                refused(client, 408, "request_timeout")
+
+
+def test_where_descriptors_are_not_listed_there_is_room_for_the_fewest():
+    connections = Connections(Descriptors(None))
+    connections.look()
+    assert connections._room == FEWEST
+
+
+def test_a_slip_does_not_end_the_watch(catalog_of, tiny_home, monkeypatch, caplog):
+    slips = [ZeroDivisionError("a slip")] * 2
+    look = Connections.look
+
+    def slipping(self):
+        if slips:
+            raise slips.pop()
+        look(self)
+
+    monkeypatch.setattr(Connections, "look", slipping)
+    with serving(catalog_of(tiny_home), bounds=IMPATIENT) as served, served.client() as client:
+        client.send("GET /health HT")
+        refused(client, 408, "request_timeout")
+    assert "could not be looked after" in caplog.text
 
 
 def test_head_without_an_end_is_refused(served):

@@ -137,6 +137,15 @@ def test_without_a_place_to_remember_sums_are_compared_each_time(tmp_path, compa
     assert compared == ["000001", "000001"]
 
 
+def test_what_else_lies_where_sums_are_remembered_is_passed_over(tmp_path, compared, memory):
+    (memory / "folder").mkdir(parents=True)
+    (memory / "link").symlink_to(memory / "nothing")
+    one = generation(tmp_path / "000001", a="a")
+    check_once(*one)
+    check_once(*one)
+    assert compared == ["000001"]
+
+
 def test_generations_that_are_gone_are_forgotten(tmp_path, memory):
     one = generation(tmp_path / "000001", a="a")
     check_once(*one)

@@ -113,6 +113,24 @@ def test_a_file_of_the_user_in_a_generation_stays_where_it_is(tmp_path):
     assert "notes.txt" in files_below(path / "000001")
 
 
+@pytest.mark.parametrize("damage", ["", "{", None])
+def test_a_file_of_the_user_stays_where_the_manifest_cannot_be_read(tmp_path, damage):
+    path = tmp_path / "a"
+    write(path, "one")
+    names = ["notes.txt", "Mine.npy", "vocabulary.txt.bak", "figures/one.txt"]
+    keep(path / "000001", *names)
+    manifest = path / "000001" / "manifest.json"
+    manifest.write_text(damage) if damage is not None else manifest.unlink()
+    (path / "000001" / "scratch").mkdir()
+    (path / "000001" / "scratch" / "spool-1").write_text("half")
+    for text in ("two", "three", "four"):
+        write(path, text)
+    assert set(files_below(path / "000001")) == set(names)
+    assert not (path / "000001" / "scratch").exists()
+    delete_index(path)
+    assert set(files_below(path)) == {f"000001/{name}" for name in names}
+
+
 def test_a_name_that_looks_half_done_is_not_ours_unless_it_is_exactly_ours(tmp_path):
     path = tmp_path / "a"
     write(path, "one")
@@ -157,15 +175,21 @@ def test_a_lock_that_is_a_link_is_refused_and_what_it_names_stays(tmp_path):
     assert (content(path), victim.read_text()) == ("two", "mine")
 
 
-def test_a_current_that_is_a_folder_is_refused_before_the_work(tmp_path):
+@pytest.mark.parametrize(
+    "name", ["CURRENT", "KLSA-INDEX", ".CURRENT.klsa-new", ".CURRENT.klsa-deleted"]
+)
+def test_a_folder_under_a_name_of_ours_is_refused_before_anything_is_changed(tmp_path, name):
     path = tmp_path / "a"
     write(path, "one")
-    (path / "CURRENT").unlink()
-    mine = keep(path / "CURRENT", "x")
-    with pytest.raises(StoreError, match="CURRENT is a folder and not ours: move it away"):
-        write(path, "two")
-    assert files_below(path / "CURRENT") == mine
-    assert folders(path) == ["000001", "CURRENT"]
+    (path / name).unlink(missing_ok=True)
+    (path / name).mkdir()
+    mine = keep(path, f"{name}/x")
+    for change in (lambda: write(path, "two"), lambda: delete_index(path)):
+        with pytest.raises(StoreError, match=f"{name} is a folder and not ours: move it away"):
+            change()
+        assert files_below(path) == mine
+    if name != "CURRENT":
+        assert content(path) == "one"
 
 
 def test_of_a_linked_index_the_link_is_deleted(tmp_path):

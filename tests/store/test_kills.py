@@ -140,7 +140,7 @@ def test_a_first_build_killed_at_any_step(monkeypatch, tmp_path):
 def test_a_failing_build_killed_at_any_step_of_its_cleaning_up(monkeypatch, prepared):
     def failing(path):
         with pytest.raises(RuntimeError), new_generation(path) as generation:
-            (generation / "content").write_text("half")
+            (generation / "vocabulary.txt").write_text("half")
             raise RuntimeError
 
     for path, mine, _ in each_step(monkeypatch, prepared, failing, ("two",)):

@@ -130,8 +130,8 @@ def test_going_back_needs_a_whole_generation(tmp_path):
     with pytest.raises(IndexDamaged, match=r"000001/manifest.json has changed"):
         rollback(path)
     manifest.write_text(whole)
-    (path / "000001" / "content").write_text("longer")
-    with pytest.raises(IndexDamaged, match="content has 6 bytes, not 3"):
+    (path / "000001" / "vocabulary.txt").write_text("longer")
+    with pytest.raises(IndexDamaged, match=r"vocabulary\.txt has 6 bytes, not 3"):
         rollback(path)
     for name in ("000007", "..", "1", ""):
         with pytest.raises(StoreError, match=r"has no generation .*what it has is 000001, 000002"):

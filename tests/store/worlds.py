@@ -25,12 +25,12 @@ def manifest_of(generation, documents=0):
 
 def write(path, content):
     with new_generation(path) as generation:
-        (generation / "content").write_text(content)
+        (generation / "vocabulary.txt").write_text(content)
         seal(generation, manifest_of(generation))
 
 
 def content(path):
-    return (current_generation(path) / "content").read_text()
+    return (current_generation(path) / "vocabulary.txt").read_text()
 
 
 def folders(path):

@@ -1,0 +1,165 @@
+"""No answer is larger than it may be, whatever is asked for."""
+
+import re
+
+import pytest
+from pydantic import BaseModel, TypeAdapter
+
+from klsa_search.errors import QueryError
+from klsa_search.service.mining import router as mining
+from klsa_search.service.requests import (
+    MAX_CLASSIFIED,
+    MAX_HITS,
+    MAX_LABEL,
+    MAX_LABELS,
+    MAX_QUERY,
+    MAX_RELATED,
+    MAX_SCORES,
+    MAX_TEXTS,
+)
+from klsa_search.service.routes import router
+from klsa_search.service.size import MAX_ANSWER, refuse_too_large
+
+from .conftest import build_tiny, failure_of
+
+COUNT = MAX_HITS + 50
+WIDE = "\x01" * MAX_LABEL  # six bytes each in JSON
+KINDS = [f"{n:03}{WIDE[3:]}" for n in range(MAX_LABELS)]
+MOST = MAX_SCORES // MAX_LABELS
+
+
+def ids(count):
+    return [str(n % COUNT) for n in range(count)]
+
+
+LABELS = {str(n): KINDS[n % MAX_LABELS] for n in range(COUNT)}
+TWO = {str(n): KINDS[n % 2] for n in range(COUNT)}
+CLASSIFY = "/indexes/heavy/classify"
+QUESTIONS = {
+    ("GET", "/"): [("/", None)],
+    ("GET", "/health"): [("/health", None)],
+    ("GET", "/indexes"): [("/indexes", None)],
+    ("GET", "/indexes/{name}"): [("/indexes/heavy", None)],
+    ("GET", "/search"): [
+        (f"/search?q=wing&k={MAX_HITS}&index={name}&exact={exact}", None)
+        for name in ("heavy", "wide")
+        for exact in (True, False)
+    ],
+    ("POST", "/search"): [
+        ("/search", {"q": "wing " * (MAX_QUERY // 5), "k": MAX_HITS, "index": name})
+        for name in ("heavy", "wide")
+    ],
+    ("GET", "/documents/{id:whole}"): [
+        ("/documents/0?index=heavy", None),
+        ("/documents/0?index=large", None),
+        ("/documents/1?index=large", None),
+    ],
+    ("GET", "/indexes/{name}/documents/{id:whole}/similar"): [
+        (f"/indexes/{name}/documents/0/similar?k={MAX_HITS}&kernel={kernel}", None)
+        for name in ("heavy", "wide")
+        for kernel in ("latent", "document")
+    ],
+    ("GET", "/indexes/{name}/terms/{term:whole}/related"): [
+        (f"/indexes/heavy/terms/wing/related?k={MAX_RELATED}", None)
+    ],
+    ("POST", "/indexes/{name}/classify"): [
+        (CLASSIFY, {"labels": LABELS, "ids": ids(MOST)}),
+        (CLASSIFY, {"labels": LABELS, "texts": ["wing"] * min(MOST, MAX_TEXTS)}),
+        (CLASSIFY, {"labels": LABELS, "k": MOST}),
+        (CLASSIFY, {"labels": TWO, "ids": ids(MAX_CLASSIFIED)}),
+        (CLASSIFY, {"labels": LABELS, "ids": ids(MAX_CLASSIFIED)}),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def heavy_home(tmp_path_factory):
+    """Documents of long titles and metadata: `heavy` ones fit in an answer, `wide` ones do not."""
+    home = tmp_path_factory.mktemp("heavy")
+    for name, size in (("heavy", 9_000), ("wide", 40_000)):
+        documents = [
+            {
+                "id": str(n),
+                "title": "é" * (size // 2),
+                "text": f"wing of an aircraft {n % 7} {n % 11} {n % 13}",
+                "notes": ["x" * size, {"more": "\t" * (size // 2)}],
+            }
+            for n in range(COUNT)
+        ]
+        build_tiny(home, name, documents)
+    large = [{"id": str(n), "text": "wing", "notes": "x" * size}
+             for n, size in enumerate((25_000_000, 35_000_000))]  # fmt: skip
+    build_tiny(home, "large", large)
+    return home
+
+
+def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
+    client = client_of(heavy_home)
+    routes = {(method, route.path) for route in (*router.routes, *mining.routes)
+              for method in route.methods}  # fmt: skip
+    assert routes == set(QUESTIONS)
+    sizes, refused = [], 0
+    for (method, _), questions in QUESTIONS.items():
+        for path, body in questions:
+            answer = client.request(method, path, json=body)
+            assert len(answer.content) <= MAX_ANSWER
+            if answer.status_code == 200:
+                sizes.append(len(answer.content))
+            else:
+                refused += 1
+                failure_of(answer, 422)
+    assert max(sizes) > MAX_ANSWER / 2
+    assert 3 < refused < len(sizes)
+
+
+def test_what_is_too_large_is_refused_and_says_so(client_of, heavy_home):
+    client = client_of(heavy_home)
+    error = failure_of(client.get(f"/search?q=wing&k={MAX_HITS}&index=wide"), 422)
+    assert (error["code"], error["field"]) == ("bad_query", None)
+    assert "more than 33,554,432 bytes: ask for less at a time" in error["message"]
+    assert client.get("/search?q=wing&k=100&index=wide").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "said"),
+    [
+        ({"labels": {"0": "a", "1": "b" * 101}}, "labels", "at most 100 characters"),
+        ({"labels": LABELS, "ids": ids(MOST + 1)}, "ids", "1001 times 100 .* at most 1000"),
+        ({"labels": LABELS, "k": MOST + 1}, "k", "1001 times 100 different labels is more than"),
+    ],
+)
+def test_labels_and_their_scores_are_limited(client_of, heavy_home, body, field, said):
+    error = failure_of(client_of(heavy_home).post(CLASSIFY, json=body), 422)
+    assert error["field"] == field
+    assert re.search(said, error["message"])
+
+
+class Told(BaseModel):
+    value: object
+
+
+@pytest.mark.parametrize("text", ["x", "é", "雪", "🛩", "\x01", '"', "\\", "\x7f", "\n"])
+def test_the_bound_holds_for_every_kind_of_character(text):
+    width = len(TypeAdapter(str).dump_json(text)) - 2
+    most = (MAX_ANSWER - 100) // width
+    refuse_too_large(Told(value=text * most))
+    with pytest.raises(QueryError, match="more than"):
+        refuse_too_large(Told(value=text * (most + 100)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[]] * 1_000_000,
+        [-1.2345678901234567e-300] * 700_000,
+        [{"a": None}] * 300_000,
+        {str(n): [False] for n in range(200_000)},
+    ],
+)  # fmt: skip
+def test_what_passes_is_within_the_bound(value):
+    told = Told(value=value)
+    try:
+        refuse_too_large(told)
+    except QueryError:
+        return
+    assert len(told.model_dump_json()) <= MAX_ANSWER
