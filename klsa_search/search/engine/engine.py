@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from klsa_search.arrays import Positions, Scores
+from klsa_search.compiled.beside import lacks
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.record import ASKED_AT, MAX_TERMS, Scratch
@@ -45,6 +46,8 @@ class Engine:
         if len(terms) > MAX_TERMS or not k:
             return self._by_row(terms, k)
         scratch = self._scratch(k)
+        if lacks(search, scratch.record):
+            return self._by_row(terms, k)
         count = len(terms)
         struct.pack_into(f"{count + 2}q", scratch.bytes, ASKED_AT, k, count, *terms)
         found = search(scratch.record)
@@ -64,7 +67,10 @@ class Engine:
         return [answer for part in parts for answer in self._answers(part, k)]
 
     def _answers(self, queries: Sequence[Sequence[int]], k: int) -> list[Answer]:
-        many = self._scratch(k).of_many(queries, k)
+        scratch = self._scratch(k)
+        if lacks(search, scratch.record):
+            return [self._by_row(terms, k) for terms in queries]
+        many = scratch.of_many(queries, k)
         search(many.record)
         return [
             answer or self._by_row(terms, k)

@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
+from klsa_search.compiled.beside import lacks
 from klsa_search.expansion.cut import CutExpansion
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.expanded import search_expanded
+from klsa_search.search.engine.plain import Plain
 from klsa_search.search.engine.record import ASKED_AT, MAX_TERMS, Scratch
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
@@ -55,6 +57,7 @@ class ExpandingEngine:
         self._held = Held.of(kernel.idf, expansion)
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
+        self._plain = Plain(kernel, self._held, self._neighbours, dimensions, self._features)
         self._of_thread = threading.local()
 
     def best(self, terms: Sequence[int], k: int, mix: Mix) -> Answer | None:
@@ -67,6 +70,10 @@ class ExpandingEngine:
         if len(terms) > MAX_TERMS or mix.seeds > MAX_SEEDS or not k:
             return None
         scratch, arrays = self._memory(k, mix)
+        if lacks(search_expanded, scratch.record, arrays, mix, self._depths(k)):
+            answer = self._plain.best(terms, k, mix, self._depths(k))
+            if answer is not None:
+                return answer
         struct.pack_into(f"{len(terms) + 2}q", scratch.bytes, ASKED_AT, k, len(terms), *terms)
         found = search_expanded(scratch.record, arrays, mix, self._depths(k))
         return scratch.documents[:found].copy(), scratch.scores[:found].copy()
@@ -85,6 +92,8 @@ class ExpandingEngine:
 
     def _answers(self, queries: Sequence[Sequence[int]], k: int, mix: Mix) -> list[Answer | None]:
         scratch, arrays = self._memory(k, mix)
+        if lacks(search_expanded, scratch.record, arrays, mix, self._depths(k)):
+            return [self.best(terms, k, mix) for terms in queries]
         many = scratch.of_many(queries, k)
         search_expanded(many.record, arrays, mix, self._depths(k))
         return many.answers()
