@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from klsa_search.cli.beside import MODULE
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import given, home_option, json_option, settings_options
 from klsa_search.cli.output import Column, make_folders, write_json, write_table
@@ -70,6 +71,7 @@ def klsa_search(
         raise click.UsageError("--batch and --run go together: where from, and where to")
     if as_json and batch is not None:
         raise click.UsageError("--json shows one answer: a batch is written to --run")
+    from klsa_search.compiled.beside import compile_beside
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
@@ -78,6 +80,7 @@ def klsa_search(
         _run_batch(index, batch, run_file, k, threads, given(options))
     else:
         assert query is not None
+        compile_beside(MODULE, "search")
         _show(index, query, k, as_json, given(options))
 
 

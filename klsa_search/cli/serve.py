@@ -12,9 +12,11 @@ from typing import Any, NoReturn
 
 import click
 
+from klsa_search.cli.beside import MODULE
 from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import home_option
+from klsa_search.compiled.beside import compile_beside, missing
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import Admission
@@ -68,10 +70,17 @@ def serve(home: Path, host: str, port: int, allowed_hosts: tuple[str, ...]) -> N
     raise_limit()
     names = {host, *allowed_hosts, *names_of_this_machine()}
     _tell_opening(home)
+    compile_beside(MODULE, "search", "build")
     with watch_compiling(_tell_compiling), Catalog(home) as catalog:
         served = _served(catalog)
         with _listen(host, port) as listener:
             _announce(served, listener)
+            if missing()[0]:
+                click.echo(
+                    "Compiling the query engine, once on this machine, in a process beside: until "
+                    "that is done answers take longer (/health tells)",
+                    err=True,
+                )
             _run(catalog, names, listener)
 
 

@@ -28,6 +28,7 @@ from scipy import sparse
 
 from klsa_search.arrays import Positions
 from klsa_search.compiled import compiled
+from klsa_search.compiled.beside import lacks
 from klsa_search.selection import select_largest
 
 UNIT: Final = 1 << 16
@@ -142,10 +143,13 @@ class Postings:
     def steps(self, terms: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> _Starts:
         """k_q in steps: (N,). Cost: the postings of the terms, and O(N)."""
         row = np.zeros(self.size, np.int64)
-        _add_postings(
-            self.starts, self.entries, self.run_starts, self.runs, self.block_bits,
-            terms, weights, row,
-        )  # fmt: skip
+        arrays = self.starts, self.entries, self.run_starts, self.runs, self.block_bits
+        if lacks(_add_postings, *arrays, terms, weights, row):
+            for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
+                documents, saturations = self.of_term(term)
+                row[documents] += 1 + ((weight * saturations.astype(np.int64)) >> 16)
+        else:
+            _add_postings(*arrays, terms, weights, row)
         return row
 
 

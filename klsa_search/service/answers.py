@@ -203,6 +203,11 @@ class Health(Answer):
         description="of the files of each open index, compared once more since it was opened: "
         "checking, whole, damaged (then it is not served) or stopped"
     )
+    compiling: list[str] = Field(
+        description="parts of the query engine that are being compiled; until then the same "
+        "answers take longer"
+    )
+    not_compiling: str | None = Field(description="why they will not be compiled, if so")
 
 
 class Links(Answer):

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
+from klsa_search.compiled.beside import missing
 from klsa_search.errors import IndexNotFound
 from klsa_search.search import Index
 from klsa_search.service.answers import (
@@ -130,7 +131,15 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
     ok = any(summary.generation is not None for summary in summaries)
     response.status_code = 200 if ok else 503
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
-    return Health(ok=ok, version=request.app.version, indexes=summaries, sums=sums)
+    compiling, not_compiling = missing()
+    return Health(
+        ok=ok,
+        version=request.app.version,
+        indexes=summaries,
+        sums=sums,
+        compiling=compiling,
+        not_compiling=not_compiling,
+    )
 
 
 def _summaries(catalog: Catalog) -> list[IndexSummary]:

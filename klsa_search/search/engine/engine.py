@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from klsa_search.compiled.beside import lacks
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.mask import Mask
@@ -49,9 +50,9 @@ class Engine:
         Memory   beside the answers 8 MB, or 8 bytes a result of one query if that is more
         """
         asked = Asked(min(k, self._kernel.size), mask, totals)
-        if not asked.k:
-            return [self._by_row(terms, asked) for terms in queries]
         scratch = self._scratch(asked.k)
+        if not asked.k or lacks(search, scratch.record):
+            return [self._by_row(terms, asked) for terms in queries]
         if len(queries) == 1 and len(queries[0]) <= MAX_TERMS:
             scratch.ask(queries[0], asked)
             return [scratch.answer(search(scratch.record), asked)]

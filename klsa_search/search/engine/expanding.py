@@ -9,10 +9,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.compiled.beside import lacks
 from klsa_search.expansion.cut import CutExpansion
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.mask import FEW, Mask
+from klsa_search.search.engine.plain import Plain
 from klsa_search.search.engine.record import MAX_TERMS, Asked, Scratch, Top
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
@@ -52,6 +54,7 @@ class ExpandingEngine:
         self._held = Held.of(kernel.idf, expansion)
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
+        self._plain = Plain(kernel, self._held, self._neighbours, dimensions, self._features)
         self._of_thread = threading.local()
 
     def top(
@@ -74,6 +77,8 @@ class ExpandingEngine:
             return [None] * len(queries)
         depths = self._depths(asked, mix)
         scratch, arrays = self._memory(asked, mix, depths)
+        if lacks(search_expanded, scratch.record, arrays, mix, depths):
+            return [self._uncompiled(terms, asked, mix, depths) for terms in queries]
         if len(queries) == 1 and len(queries[0]) <= MAX_TERMS:
             scratch.ask(queries[0], asked)
             found = search_expanded(scratch.record, arrays, mix, depths)
@@ -85,6 +90,19 @@ class ExpandingEngine:
             search_expanded(many.record, arrays, mix, depths)
             answers += many.answers(asked)
         return answers
+
+    def _uncompiled(
+        self, terms: Sequence[int], asked: Asked, mix: Mix, depths: Depths
+    ) -> Top | None:
+        """Answer as the compiled search does before it is there, or wait for it."""
+        if len(terms) > MAX_TERMS:
+            return None
+        top = self._plain.top(terms, asked, mix, depths)
+        if top is None:
+            scratch, arrays = self._memory(asked, mix, depths)
+            scratch.ask(terms, asked)
+            top = scratch.answer(search_expanded(scratch.record, arrays, mix, depths), asked)
+        return top
 
     def _memory(
         self, asked: Asked, mix: Mix, depths: Depths

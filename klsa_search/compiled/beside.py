@@ -1,0 +1,142 @@
+"""Compiling in a process beside this one, which goes on by slower ways until the code is there.
+
+Only a command turns that on, by `compile_beside`; where nobody does, functions are compiled at
+their first call. The other process fills the folders that compiled code is kept in, and what it has
+compiled is found there. It ends with this one, and one at a time is at work on a machine.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from klsa_search.compiled.keeping import KeptCode, writable_folder
+
+_AGAIN: Final = 0.2
+"""Seconds between two looks for code that is not there yet."""
+
+
+class _Missed(NamedTuple):
+    types: tuple[Any, ...]
+    looked: float  # when
+
+
+@dataclass
+class _Beside:
+    """The other process, and what is known of the code it makes."""
+
+    module: str
+    arguments: Sequence[str]
+    process: subprocess.Popen[bytes] | None = None
+    failure: str | None = None
+    there: set[Any] = field(default_factory=set)
+    missing: dict[Any, _Missed] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self) -> None:
+        if self.process is None and self.failure is None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", self.module, *self.arguments],
+                stdin=subprocess.PIPE,  # closed when this process ends, however it ends
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+    def lacks(self, function: Any, arguments: tuple[Any, ...]) -> bool:
+        if function in self.there:
+            return False
+        with self.lock:
+            missed = self.missing.get(function)
+            types = missed.types if missed else tuple(map(function.typeof_pyval, arguments))
+            lacking = self._lacks(function, types)
+            if lacking:
+                self.start()
+            return lacking
+
+    def still_missing(self) -> list[str]:
+        with self.lock:
+            missing = [
+                each
+                for each, missed in list(self.missing.items())
+                if self._lacks(each, missed.types)
+            ]
+        return sorted(each.py_func.__name__ for each in missing)
+
+    def _lacks(self, function: Any, types: tuple[Any, ...]) -> bool:
+        """Look for the code, unless that was done a moment ago; the lock is held."""
+        now, missed = time.monotonic(), self.missing.get(function)
+        if missed is not None and now < missed.looked + _AGAIN:
+            return True
+        cache: KeptCode = function._cache
+        if types in function.overloads or cache.holds(types):
+            self.there.add(function)
+            self.missing.pop(function, None)
+            return False
+        self.missing[function] = _Missed(types, now)
+        ended = self.process.poll() if self.process else None
+        if ended is not None and self.failure is None:
+            self.failure = (
+                f"the process that compiles ended with status {ended}: klsa-index warm tells more"
+            )
+        return True
+
+
+_beside: list[_Beside] = []
+
+
+def compile_beside(module: str, *arguments: str) -> None:
+    """From now on answer by slower ways what is not compiled, and compile it beside.
+
+    module     that `python -m` runs to compile, started when something is missed for the first
+               time; see `until_forsaken`
+    Where no folder keeps compiled code it does nothing: the other process could not hand any on.
+    """
+    if not _beside and sys.executable and writable_folder() is not None:
+        _beside.append(_Beside(module, arguments))
+
+
+def start_compiling() -> None:
+    """Let the other process begin before anything is missed."""
+    for beside in _beside:
+        beside.start()
+
+
+def lacks(function: Any, *arguments: Any) -> bool:
+    """Whether a compiled function has no code for such arguments, and somebody else makes it.
+
+    Then its caller takes a slower way. Cost: .2 µs once it is there.
+    """
+    return bool(_beside) and _beside[0].lacks(function, arguments)
+
+
+def missing() -> tuple[list[str], str | None]:
+    """Names of the functions that were missed and are not there yet, and why they will not come."""
+    if not _beside:
+        return [], None
+    return _beside[0].still_missing(), _beside[0].failure
+
+
+def until_forsaken() -> None:
+    """Make this the other process: it ends with the one that started it, and waits its turn."""
+
+    def watch() -> None:
+        os.read(0, 1)  # not by sys.stdin, whose lock nobody could take at the end
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    with suppress(OSError):
+        os.nice(5)
+    folder = writable_folder()
+    if folder is not None and os.name == "posix":
+        import fcntl
+
+        fcntl.flock(
+            os.open(folder / "compiling.lock", os.O_CREAT | os.O_RDWR, 0o600), fcntl.LOCK_EX
+        )

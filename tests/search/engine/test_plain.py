@@ -1,0 +1,56 @@
+"""The default ranking in NumPy gives what the compiled one gives, to the bit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from klsa_search.config import SearchSettings
+from klsa_search.search.engine import Mask, expanding
+from klsa_search.search.engine.record import Asked
+from klsa_search.search.rankers.klsa import mix_of
+from tests.search.engine.cut_world import cut_world
+from tests.worlds import random_documents
+
+WAYS = (
+    {},
+    {"unit_length": False},
+    {"sharpness": 1.5, "lexical_sharpness": 2.5},
+    {"coverage": 0.0},
+    {"latent": 0.0},
+    {"z": 2, "alpha": 1.0},
+)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return cut_world(random_documents(900, 60, seed=5), block_bits=8)
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_the_same_bits(world, monkeypatch, way, small):
+    engine = replace(world, has_spectrum=small).expanding
+    mix = mix_of(world, SearchSettings.checked(way))
+    few = 0 if small else 200  # documents of a mask that are looked at one and all
+    randomness = np.random.default_rng(7)
+    for k in (1, 10, 300, 2000):
+        for length in (1, 3, 9, 20):
+            terms = randomness.integers(-1, len(world.vocabulary), length).tolist()
+            k = min(k, len(world))
+            share = randomness.random(len(world))
+            for mask in (None, Mask(share < 0.1), Mask(share < 0.7)):
+                monkeypatch.setattr(expanding, "FEW", few)
+                (compiled,) = engine.top([terms], k, mix, mask, totals=True)
+                asked = Asked(k, mask, totals=True)
+                plain = engine._plain.top(terms, asked, mix, engine._depths(asked, mix))
+                assert compiled.positions.tolist() == plain.positions.tolist()
+                assert compiled.scores.tobytes() == plain.scores.tobytes()
+                assert compiled.scores.dtype == plain.scores.dtype
+                assert compiled.total == plain.total
+
+
+def test_unknown_terms_find_nothing(world):
+    depths = expanding.Depths(3, 3, 0, False)
+    found = world.expanding._plain.top([-1], Asked(3), mix_of(world, SearchSettings()), depths)
+    assert len(found.positions) == len(found.scores) == 0
