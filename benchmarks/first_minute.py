@@ -3,10 +3,10 @@
     python -m benchmarks.first_minute [--source python-docs] [--functions 30] [--json FILE]
 
 Works on a copy of the package in a folder of its own, so that no compiled code of any earlier run
-is found, and leaves nothing behind. Seconds of `klsa-index build` and its phases, of `klsa-serve`
-from its start to the address, to the first answer and to the last compiled function, and of the
-commands that a person waits for; then the same with everything compiled. `--functions` lists the
-functions that take longest to compile, with what each compiles itself, in one process.
+is found, and leaves nothing behind. Seconds of a build and its phases, of `klsa-serve` from its
+start to the address, to the first answer and to the last compiled function, and of the commands
+that a person waits for; then the same with everything compiled. `--functions` lists the functions
+that take longest to compile, with what each compiles itself, in one process.
 """
 
 from __future__ import annotations
