@@ -137,7 +137,7 @@ def folder(tmp_path_factory):
 
 def test_build_search_and_serve_need_no_extra(folder):
     done = run(SERVE, folder)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "Opening 1 index in index\n")
     assert done.stdout == "heat\n"
 
 

@@ -23,7 +23,7 @@ from klsa_search.kernel.postings import postings_of_arrays
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import Engine, ExpandingEngine
 from klsa_search.search.query import counts_of_texts
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum, decompose
+from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum
 from klsa_search.store import DocumentReader
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.sparse import open_sparse
@@ -128,6 +128,8 @@ class Snapshot:
     @lazily
     def _lsi_made(self) -> Spectrum:
         """Made when first asked for, where it is not kept: seconds, in a small collection."""
+        from klsa_search.spectrum import decompose  # SciPy's solvers, which few searches need
+
         features = DocumentKernel.of(tfidf.document_features(self._all_counts))
         return decompose(features, self.lsi_dimensions, seed=self.seed)
 

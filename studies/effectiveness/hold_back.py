@@ -14,7 +14,6 @@ import numpy.typing as npt
 from scipy.stats import spearmanr
 
 from klsa_search import Index
-from klsa_search.store.arrays import open_array
 from studies.effectiveness.measuring import TARGETS, Bench, Task, heading, percent, row
 
 SEEDS = 20
@@ -48,7 +47,10 @@ def report(bench: Bench, data: Path) -> dict[str, Any]:
 
 
 def _predictors(index: Index, task: Task) -> dict[str, list[float]]:
-    latent = open_array(index.path, "latent_documents")
+    space = index.snapshot.latent
+    if space is None:
+        raise SystemExit(f"{index.name} was built without a latent space")
+    latent = space.documents
     judged = dict.fromkeys(judgement.query_id for judgement in task.judgements)
     texts = {query.id: query.text for query in task.queries}
     rows = [_of_query(index, latent, texts[query]) for query in judged]
