@@ -133,11 +133,6 @@ def inside(source: str, home: str) -> None:
             seen.add(phase)
             print(f"{phase} {time.time()}", flush=True)
 
-    from klsa_search.cli.beside import MODULE
-    from klsa_search.compiled.beside import compile_beside, start_compiling
-
-    compile_beside(MODULE, "build", "search")  # as klsa-index build does
-    start_compiling()
     from klsa_search import build
 
     print(f"imported {time.time()}", flush=True)

@@ -103,7 +103,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         for world, (names, most) in WORLDS.items():
             held = chosen(stories, names, most)
-            index = build([s.document for s in held], name="stories", home=home)
+            index = build([s.document for s in held], name="stories", home=home, replace=True)
             topics = np.array([story.topics[0] for story in held])
             ids = np.array(index.ids())
             for kernel in ("latent", "document"):

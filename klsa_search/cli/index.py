@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klsa_search.cli.analyze import analyze
-from klsa_search.cli.beside import MODULE
 from klsa_search.cli.facts import (
     facts_for_people,
     facts_for_programs,
@@ -107,10 +106,6 @@ def build(
     this version cannot read, a terminal is asked first, and anything else needs --replace.
     """
     settings = chosen_settings(config, options)
-    from klsa_search.compiled.beside import compile_beside, start_compiling
-
-    compile_beside(MODULE, "build", "search")
-    start_compiling()
     from klsa_search.collection import open_collection
     from klsa_search.indexing import build as build_index
     from klsa_search.store import index_path

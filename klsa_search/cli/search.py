@@ -80,7 +80,7 @@ def klsa_search(
         _run_batch(index, batch, run_file, k, threads, given(options))
     else:
         assert query is not None
-        compile_beside(MODULE, "search")
+        compile_beside(MODULE)
         _show(index, query, k, as_json, given(options))
 
 

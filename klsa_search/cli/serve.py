@@ -70,7 +70,7 @@ def serve(home: Path, host: str, port: int, allowed_hosts: tuple[str, ...]) -> N
     raise_limit()
     names = {host, *allowed_hosts, *names_of_this_machine()}
     _tell_opening(home)
-    compile_beside(MODULE, "search", "build")
+    compile_beside(MODULE)
     with watch_compiling(_tell_compiling), Catalog(home) as catalog:
         served = _served(catalog)
         with _listen(host, port) as listener:

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.frame import debug_option
 
+if TYPE_CHECKING:
+    from klsa_search.search import Index
+
 _DOCUMENTS = 70
 _WIDE = 500
+_LAYOUTS = (
+    ("default", "cut"),
+    ("default", "whole"),
+    ("default", "factors"),
+    ("paper", "whole"),
+    ("paper", "factors"),
+)
 
 
 @click.command()
@@ -35,32 +48,59 @@ def warm() -> None:
     click.echo(f"{compiled.functions} functions compiled; all ready after {seconds:.1f} s")
 
 
-def build_a_few(layouts: Sequence[str] = ("cut",), *, search: bool = False) -> None:
-    """Build a few documents in some layouts, and search them."""
+def _use_everything() -> None:
+    """Build a few documents in every layout, ask all of each, and solve a spectrum by blocks."""
+    import numpy as np
+    from scipy import sparse
+
     from klsa_search.indexing import build
+    from klsa_search.kernel import DocumentKernel
+    from klsa_search.spectrum import decompose
 
     documents = [
         {"id": str(n), "text": " ".join(f"word{n % m} word{n // m}" for m in range(2, 12))}
         for n in range(_DOCUMENTS)
     ]
     with tempfile.TemporaryDirectory(prefix="klsa-warm-") as home:
-        for expansion in layouts:
-            index = build(documents, name=expansion, home=Path(home), expansion=expansion)
-            if search:
-                index.warm_up()
-                index.search("word1 word2", exact=True)
-            index.close()
-
-
-def _use_everything() -> None:
-    """Build and search a few documents in every layout, and solve a spectrum by blocks."""
-    import numpy as np
-    from scipy import sparse
-
-    from klsa_search.kernel import DocumentKernel
-    from klsa_search.spectrum import decompose
-
-    build_a_few(("cut", "whole"), search=True)
+        for preset, expansion in _LAYOUTS:
+            name = f"{preset}-{expansion}"
+            index = build(documents, name=name, home=Path(home), preset=preset, expansion=expansion)
+            with closing(index):
+                _ask_everything(index)
     random = np.random.default_rng(0)
     features = sparse.csr_array(random.random((_WIDE, _WIDE), np.float32))
     decompose(DocumentKernel(features, np.ones(_WIDE), np.zeros(_WIDE)), 1)
+
+
+def _ask_everything(index: Index) -> None:
+    """Ask an index all that the service and the command line can ask."""
+    from klsa_search.errors import QueryError
+    from klsa_search.mining import (
+        KERNELS,
+        classify,
+        classify_texts,
+        cluster,
+        duplicates,
+        related,
+        similar,
+    )
+    from klsa_search.search.rankers import RANKERS
+
+    index.warm_up()
+    labels = {"1": "one", "2": "two"}
+    questions: list[Callable[[], object]] = [
+        *(
+            partial(index.search, "word1 word2", ranker=ranker, exact=exact)
+            for ranker in RANKERS
+            for exact in (False, True)
+        ),
+        *(partial(similar, index, "1", kernel=kernel) for kernel in KERNELS),
+        partial(related, index, "word1"),
+        partial(classify, index, labels),
+        partial(classify_texts, index, labels, ["word1"]),
+        partial(duplicates, index),
+        partial(cluster, index, 2),
+    ]
+    for question in questions:
+        with suppress(QueryError):  # not every layout has everything
+            question()

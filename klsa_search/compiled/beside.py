@@ -102,12 +102,6 @@ def compile_beside(module: str, *arguments: str) -> None:
         _beside.append(_Beside(module, arguments))
 
 
-def start_compiling() -> None:
-    """Let the other process begin before anything is missed."""
-    for beside in _beside:
-        beside.start()
-
-
 def lacks(function: Any, *arguments: Any) -> bool:
     """Whether a compiled function has no code for such arguments, and somebody else makes it.
 

@@ -18,6 +18,7 @@ from klsa_search.analysis.characters import Characters, all_characters, ascii_ch
 from klsa_search.analysis.places import GROWTH, Offsets, Points, place_words
 from klsa_search.arrays import Positions
 from klsa_search.compiled import compiled
+from klsa_search.compiled.beside import lacks
 from klsa_search.features import Vocabulary
 from klsa_search.search.folding import FOREIGN, encode, fold, holds_more
 from klsa_search.search.snippet import LOOKED_AT, snippet
@@ -91,12 +92,19 @@ class Passages:
         tails = np.empty(len(positions) * 4 * _TAIL, np.uint8)
         doubts = np.empty(len(positions), np.int32)
         while True:
-            end, tails_end, doubtful = _find(
+            given = (
                 self._documents.content, self._documents.starts,
                 self._forward.codes, self._forward.starts,
                 positions, codes, worth, length, self._characters, self._scratch(),
                 passages, tails, doubts,
             )  # fmt: skip
+            if lacks(_find, *given):
+                texts = map(self._documents.text, positions.tolist())
+                return [
+                    snippet(text, terms, self._analyzer, weights=weights, length=length)
+                    for text in texts
+                ]
+            end, tails_end, doubtful = _find(*given)
             if end != FOREIGN:
                 break
             self._characters = all_characters()

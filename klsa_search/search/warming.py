@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 
+from klsa_search.analysis import Analyzer
 from klsa_search.expansion.cut import ENTRIES, CutExpansion, card_width, term_width
+from klsa_search.features import Vocabulary
 from klsa_search.kernel import Postings, QueryKernel
 from klsa_search.kernel.postings import DEPTHS
 from klsa_search.search.engine import Engine, ExpandingEngine, Mix
+from klsa_search.search.passages import Passages
 
 
 def compile_search() -> None:
@@ -41,3 +47,16 @@ def compile_search() -> None:
     Engine(kernel).top([[0]], 1)
     ExpandingEngine(kernel, cut, 1, 1, small=False).top([[0]], 1, mix)
     kernel.steps(terms, np.ones(1, np.float32))
+    _compile_passages()
+
+
+def _compile_passages() -> None:
+    """Cut a passage out of the one document, whose record is 12 bytes of sizes that are 0."""
+    content, starts = np.zeros(12, np.uint8), np.array([0, 12])
+    codes, codes_starts = np.zeros(0, np.uint8), np.zeros(2, np.int64)
+    for array in (content, starts, codes, codes_starts):
+        array.flags.writeable = False
+    documents: Any = SimpleNamespace(content=content, starts=starts)
+    forward: Any = SimpleNamespace(codes=codes, starts=codes_starts, ranks=np.zeros(1, np.int32))
+    passages = Passages(documents, forward, Analyzer(), Vocabulary(["word"]))
+    passages.of(np.zeros(1, np.int32), {"word"})

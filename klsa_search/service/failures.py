@@ -44,7 +44,7 @@ _MEANINGS = {
     400: "the body is not JSON",
     404: "there is no such index, document or term",
     413: "the body is too long",
-    422: "a parameter is missing, unknown or outside its limits",
+    422: "a parameter is missing, unknown or outside its limits, or the answer too large",
     500: "a slip of the service itself",
     503: "the index is there and cannot be used, there is none, or the service is too busy",
 }

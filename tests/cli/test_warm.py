@@ -6,6 +6,77 @@ import re
 import subprocess
 import sys
 
+from klsa_search.service.mining import router as mining
+from klsa_search.service.routes import router
+
+ASKED = {
+    "/", "/health", "/indexes", "/indexes/{name}", "/search", "/documents/{id:whole}",
+    "/indexes/{name}/documents/{id:whole}/similar", "/indexes/{name}/terms/{term:whole}/related",
+    "/indexes/{name}/classify",
+}  # fmt: skip
+
+SCRIPT = """
+import gc, sys
+from pathlib import Path
+from numba.core.dispatcher import Dispatcher
+from starlette.testclient import TestClient
+from klsa_search.cli.warm import _use_everything
+from klsa_search.config import PRESETS
+from klsa_search.indexing import build
+from klsa_search.mining import KERNELS
+from klsa_search.search.rankers import RANKERS
+from klsa_search.service import Catalog, create_app
+
+def ready():
+    return {
+        (each.py_func.__module__, each.py_func.__qualname__, str(signature))
+        for each in gc.get_objects() if isinstance(each, Dispatcher)
+        and each.py_func.__module__.startswith("klsa_search")
+        for signature in each.signatures
+    }
+
+_use_everything()
+warmed = ready()
+words = [f"word{n}" for n in range(40)]
+documents = [
+    {"id": str(n), "title": words[n % 40],
+     "text": " ".join(words[(n * m) % 40] for m in range(1, 9)) + (" rare" if n == 7 else "")}
+    for n in range(90)
+]
+home = Path(sys.argv[1])
+for preset in PRESETS:
+    for layout in ("auto", "cut", "whole", "factors"):
+        if (preset, layout) != ("paper", "cut"):
+            name = f"{preset}-{layout}"
+            build(documents, name=name, home=home, preset=preset, expansion=layout).close()
+with Catalog(home) as catalog:
+    client = TestClient(create_app(catalog))
+    def ask(path, **body):
+        answer = client.post(path, json=body) if body else client.get(path)
+        assert answer.status_code in (200, 422), (path, answer.text)
+    for path in ("/", "/health", "/indexes"):
+        ask(path)
+    for name in sorted(path.name for path in home.iterdir()):
+        ask(f"/indexes/{name}")
+        ask(f"/documents/1?index={name}")
+        for query in ("word1", "word1 word1 word2 rare", " ".join(words), "", "unknown"):
+            for ranker in RANKERS:
+                for more in ("", "&exact=true", "&k=1000", "&z=1000", "&alpha=0", "&coverage=0",
+                             "&latent=0", "&spectral=exponential", "&dimensions=3", "&head=1",
+                             "&unit_length=false"):
+                    ask(f"/search?index={name}&q={query}&ranker={ranker}{more}")
+        for kernel in KERNELS:
+            for k in (1, 40, 1000):
+                ask(f"/indexes/{name}/documents/1/similar?kernel={kernel}&k={k}")
+        ask(f"/indexes/{name}/terms/word1 word2/related?k=100")
+        labels = {str(n): str(n % 3) for n in range(20)}
+        for more in ({}, {"ids": ["30", "31"]}, {"texts": ["word1 word2", "", "unknown"]}):
+            ask(f"/indexes/{name}/classify", labels=labels, **more)
+missing = ready() - warmed
+assert not missing, sorted(missing)
+assert len(warmed) > 30, len(warmed)
+"""
+
 
 def warmed():
     command = [sys.executable, "-c", "from klsa_search.cli.index import main; main()", "warm"]
@@ -16,3 +87,11 @@ def warmed():
 def test_what_was_compiled_is_not_compiled_again():
     warmed()
     assert warmed() == 0
+
+
+def test_no_endpoint_needs_what_warming_has_not_compiled(tmp_path):
+    """Whatever is kept on this machine already: what is made ready in one process is compared."""
+    assert {route.path for route in (*router.routes, *mining.routes)} == ASKED
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
