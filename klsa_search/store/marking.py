@@ -88,8 +88,13 @@ def make_generation(path: Path, above: str = "") -> Path:
         raise StoreError(f"{path} has no number left for a generation: build under another name")
     half = path / f".{generation.name}.{NEW}"
     half.mkdir()
-    _mark(half, _GENERATION)
-    half.rename(generation)
+    try:
+        _mark(half, _GENERATION)
+        half.rename(generation)
+    except BaseException:  # nothing but what was made here, as where there is no room for a mark
+        (half / MARKER).unlink(missing_ok=True)
+        half.rmdir()
+        raise
     return generation
 
 
