@@ -56,6 +56,10 @@ class OpenedCollection:
         self._intake = Intake(self._on_error)
         return self._intake.admit(self._documents(self._intake))
 
+    def refuse(self, message: str) -> None:
+        """Refuse a document of the present pass: CollectionError, or one more in `problems`."""
+        self._intake.refuse(message)
+
     def files(self) -> Iterator[Path]:
         """Yield the files of the documents, in the order they are read."""
         unread = Unread()
