@@ -110,7 +110,7 @@ class Field:
         return f"<Field {self.name!r}: {self.type}{lists}, {len(self)} documents>"
 
     def present(self) -> Mask:
-        """Documents that have a value. Cost of this and any other mask: 1 ms a million values.
+        """Documents that have a value. Cost, as of any other mask: some ms a million values.
 
         >>> index.fields["year"].present().tolist()
         [True, True, True, True, True, False]
@@ -151,6 +151,8 @@ class Field:
         if not spans:
             return np.zeros(len(self), np.bool_)
         first, last = np.array(spans, self.values.dtype).T
+        if len(spans) == 1:
+            return self._of(self._within(*spans[0]))
         # The last end of all spans that begin up to a value tells whether one of them holds it.
         begun = np.searchsorted(first, self.values, "right") - 1
         ends = np.maximum.accumulate(last)

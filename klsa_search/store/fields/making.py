@@ -131,8 +131,10 @@ def _in_order(values: list[Any], counts: list[int] | None) -> tuple[list[Any], l
     left, sizes = [], []
     at = 0
     for size in repeat(1, len(values)) if counts is None else counts:
-        own = {value for value in values[at : at + size] if value is not None}
+        own = values[at : at + size]
         at += size
-        left += sorted(own)
+        if size > 1 or None in own:
+            own = sorted({value for value in own if value is not None})
+        left += own
         sizes.append(len(own))
     return left, sizes

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 from klsa_search.config import FieldType
@@ -34,7 +35,9 @@ FOUND: Final = Limits(256, 100_000)
 DECLARED: Final = Limits(1024, 1_000_000)
 
 _PLAIN: Final = frozenset({str, bool, int, float, type(None), list, tuple, dict})
+_TEXT: Final = frozenset({str})
 _SINGLE: Final = frozenset({str, bool, int})
+_SCALAR: Final = _SINGLE | {float, type(None)}
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DATE: Final = re.compile(
     r"\d{4}-\d\d-\d\d"
@@ -133,30 +136,33 @@ def type_of(value: object) -> FieldType:
 
 def plain(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give metadata the names it has where documents are kept, as JSON."""
-    if all(type(name) is str for name in metadata):
+    if _TEXT.issuperset(map(type, metadata)):
         return metadata
     found: dict[str, Any] = json.loads(json.dumps(dict(metadata)))
     return found
 
 
-def elements(value: object) -> list[object]:
+def elements(value: Any) -> list[Any]:
     """Values that a field of a document holds: those of a list, without null and NaN."""
     kind = type(value)
-    if kind in _SINGLE:
-        return [value]
-    if value is None or kind is dict:
-        return [] if value is None else [value]
-    if kind is float:
-        return [value] if value == value else []
-    if (kind is list or kind is tuple) and _PLAIN.issuperset(map(type, value)):  # type: ignore[call-overload]
-        return [each for each in value if each is not None and each == each]  # type: ignore[attr-defined]
+    if kind is list or kind is tuple:
+        if _SINGLE.issuperset(map(type, value)):
+            return list(value)
+        if _PLAIN.issuperset(map(type, value)):
+            return [each for each in value if each is not None and each == each]
+    elif kind in _PLAIN:
+        return [] if value is None or value != value else [value]
     # Made in Python of other types: what the documents keep of it.
     return elements(json.loads(json.dumps(value)))
 
 
 def flattened(batch: list[object]) -> tuple[list[object], list[int] | None]:
     """Values of some documents end to end, and how many each has; None for one each."""
-    if _SINGLE.issuperset(map(type, batch)):
+    kinds = set(map(type, batch))
+    if kinds <= _SINGLE:
         return batch, None
+    if kinds <= _SCALAR:
+        held = [value is not None and value == value for value in batch]
+        return list(compress(batch, held)), None if all(held) else list(map(int, held))
     each = list(map(elements, batch))
     return [value for values in each for value in values], list(map(len, each))

@@ -62,7 +62,7 @@ class FieldsWriter:
     types  of the fields that were declared, which `Declared` has found all documents to fit
     spool  of bytes, for what is held meanwhile
     CollectionError where a declared field cannot be a column.
-    Cost: 0.3 µs a value, 1 µs where it is a list or a date.
+    Cost: 1 µs a value, 4 µs where it is a date.
     """
 
     def __init__(self, types: Mapping[str, FieldType | None], spool: Spool) -> None:
