@@ -97,8 +97,7 @@ class Field:
         self.missing = missing
         self.values = values
         self.starts = starts
-        self.texts: Sequence[str] = texts
-        self._texts = texts
+        self.texts = texts
 
     def __len__(self) -> int:
         """N, the number of documents."""
@@ -142,7 +141,7 @@ class Field:
                 f"values = {values!r} is a text: give a list of values", field=self.name
             )
         if self.type == "keyword":
-            codes = {self._texts.code(asking.text(self.name, value)) for value in values}
+            codes = {self.texts.code(asking.text(self.name, value)) for value in values}
             # The last stands for -1, and is never asked for.
             table = np.zeros(len(self.texts) + 1, np.bool_)
             table[[code for code in codes if code is not None]] = True

@@ -23,7 +23,7 @@ class Declared:
         """Say which value of the next document does not fit its field; None if all do."""
         if not self.types or not metadata:
             return None
-        known = plain(metadata)
+        known, types = plain(metadata), {}
         for name, kind in self.types.items():
             for value in elements(known.get(name)):
                 try:
@@ -32,7 +32,8 @@ class Declared:
                 except Misfit as reason:
                     told = f"{kind} field" if kind else "field"
                     return f"the {told} {name!r} holds {_shown(value)}, which is {reason}"
-            self.types[name] = kind
+            types[name] = kind
+        self.types.update(types)  # what is refused decides nothing
         return None
 
 

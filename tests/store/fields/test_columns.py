@@ -298,6 +298,13 @@ def test_a_type_that_is_not_told_is_that_of_the_first_value():
     assert "no date" in declared.fault({"x": "soon"})
 
 
+def test_what_is_refused_decides_no_type():
+    declared = Declared({"x": None, "y": "number"})
+    assert "no number" in declared.fault({"x": 1, "y": "soon"})
+    assert declared.fault({"x": "a", "y": 1}) is None
+    assert declared.types == {"x": "keyword", "y": "number"}
+
+
 def test_a_declared_field_is_a_column_whatever_there_is():
     for metadata in ([], [{}], [{"x": None}]):
         said, fields = written(metadata, {"x": "date", "y": "keyword", "z": "number"})
