@@ -100,7 +100,8 @@ def examples():
             if callable(held):
                 for found in finder.find(held, f"{package}.{name}"):
                     if found.examples:
-                        seen.setdefault(f"{held.__module__}.{held.__qualname__}", found)
+                        member = found.name.removeprefix(f"{package}.{name}")
+                        seen.setdefault(f"{held.__module__}.{held.__qualname__}{member}", found)
     return sorted(seen.items())
 
 
