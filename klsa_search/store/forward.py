@@ -15,7 +15,6 @@ About 110 bytes a document of 87 words, as much as counts alone would take; at m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from scipy import sparse
 from klsa_search.arrays import Positions
 from klsa_search.compiled import compiled
 from klsa_search.features import Block, TermCounts
+from klsa_search.lazily import lazily
 from klsa_search.store.arrays import ArrayWriter, open_array, write_arrays
 
 GAPS: Final = 8
@@ -85,7 +85,7 @@ class Forward:
         terms = self._terms[found[found < len(self._terms)]]
         return np.unique(terms, return_counts=True)
 
-    @cached_property
+    @lazily
     def _terms(self) -> npt.NDArray[np.int32]:
         """Term of each rank."""
         return np.argsort(self.ranks).astype(np.int32)
