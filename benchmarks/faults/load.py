@@ -11,6 +11,7 @@ from benchmarks.faults.children import call
 from benchmarks.faults.serving import PATIENCE, Asked, Server, ask
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import NAME, Place
+from klsa_search.service.requests import MAX_HITS
 
 _BOUND = 60.0
 """Seconds in which a service ends that is told to."""
@@ -28,7 +29,9 @@ def run(
     """
     place = Place(folder / "load", "whole", documents)
     call(place.do, "old").given().expect_done()
-    path = f"/search?index={NAME}&q=shared1+shared2+shared3+boat1+wing2&k={documents}"
+    path = (
+        f"/search?index={NAME}&q=shared1+shared2+shared3+boat1+wing2&k={min(documents, MAX_HITS)}"
+    )
     with Server(place.home) as server:
         rate = 2 * asyncio.run(_capacity(server.port, path, measured))
         load, health = asyncio.run(_overload(server.port, path, rate, requests))
@@ -44,7 +47,9 @@ def run(
 
 async def _capacity(port: int, path: str, seconds: float) -> float:
     """Requests a second that eight get answered who ask in turn, once it is warm."""
-    await asyncio.gather(*(ask(port, path) for _ in range(8)))
+    first = await asyncio.gather(*(ask(port, path) for _ in range(8)))
+    if any(asked.outcome == 422 for asked in first):
+        raise ValueError(f"{path} is refused: {first[0].body!r}")
     begun, done = time.monotonic(), 0
 
     async def in_turn() -> None:
