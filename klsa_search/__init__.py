@@ -22,12 +22,15 @@ documents:
 [[2], [3]]
 >>> [results.total for results in index.search_many(["coolant", "nothing like it"])]
 [3, 0]
->>> index.document("heat").metadata, index.positions(["heat", "grip"])
-({'year': 2021}, [0, 4])
+>>> index.document("heat").metadata["year"], index.positions(["heat", "grip"])
+(2021, [0, 4])
 >>> [document.title for document in index.documents([0, 4])]
 ['Overheating', 'Grip']
 >>> index.parameters(alpha=0.5).ranker
 'klsa'
+>>> positions, _ = index.rank("coolant", mask=index.fields["year"].between(2020))
+>>> index.ids(positions)
+['leak', 'heat']
 >>> index.warm_up()
 >>> index.close()
 
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from klsa_search.search.index import Index
     from klsa_search.search.opening import list_indexes, open_index
     from klsa_search.search.results import Hit, Results
+    from klsa_search.store.fields.columns import Field
     from klsa_search.version import __version__
 else:
     __getattr__, __dir__ = handing_on(
@@ -58,12 +62,14 @@ else:
             "search.index": "Index",
             "search.opening": "list_indexes open_index",
             "search.results": "Hit Results",
+            "store.fields.columns": "Field",
             "version": "__version__",
         },
     )
 
 __all__ = [
     "Document",
+    "Field",
     "Hit",
     "Index",
     "KlsaError",

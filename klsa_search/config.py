@@ -9,9 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from klsa_search.errors import SettingsError
@@ -19,6 +27,10 @@ from klsa_search.errors import SettingsError
 RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 ExpansionName = Literal["auto", "whole", "factors", "cut"]
 SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
+FieldType = Literal["keyword", "number", "date"]
+
+MOST_FIELDS = 100
+"""Metadata fields that may be columns."""
 
 
 def _misfit(field: str, reason: str, value: object) -> PydanticCustomError:
@@ -97,6 +109,50 @@ class ExpansionSettings(SettingsGroup):
     )
 
 
+class FieldSettings(SettingsGroup):
+    """Metadata fields that are columns whatever their values; others are found by themselves."""
+
+    fields: Annotated[
+        tuple[str, ...],
+        # TOML and JSON have lists.
+        BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+    ] = Field(
+        (),
+        max_length=MOST_FIELDS,
+        description="metadata field that must be a column: NAME:keyword, NAME:number, NAME:date, "
+        "or NAME alone, for the type of its first value",
+    )
+
+    @field_validator("fields", mode="after")
+    @classmethod
+    def _named_once(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        names = set()
+        for declaration in given:
+            name, colon, kind = _parts(declaration)
+            if not name.strip():
+                raise _misfit("fields", "there is no name in it", declaration)
+            if colon and kind not in get_args(FieldType):
+                known = ", ".join(get_args(FieldType))
+                reason = f"what follows the last colon is a type; there are: {known}"
+                raise _misfit("fields", reason, declaration)
+            if name in names:
+                raise _misfit("fields", f"{name!r} is declared twice", declaration)
+            names.add(name)
+        return tuple(sorted(given))
+
+    def declared(self) -> dict[str, FieldType | None]:
+        """Name of each field that is declared, and its type, None for that of its first value."""
+        parts = map(_parts, self.fields)
+        types: dict[str, FieldType] = {kind: kind for kind in get_args(FieldType)}
+        return {name: types.get(kind) if colon else None for name, colon, kind in parts}
+
+
+def _parts(declaration: str) -> tuple[str, str, str]:
+    """Name, colon and type of a declaration; the last two are blank where there is no type."""
+    name, colon, kind = declaration.rpartition(":")
+    return (name, colon, kind) if colon else (declaration, "", "")
+
+
 class SearchSettings(SettingsGroup):
     """What a query uses unless it says otherwise."""
 
@@ -138,7 +194,12 @@ class SearchSettings(SettingsGroup):
 
 
 class Settings(
-    AnalysisSettings, KernelSettings, SpectrumSettings, ExpansionSettings, SearchSettings
+    AnalysisSettings,
+    KernelSettings,
+    SpectrumSettings,
+    ExpansionSettings,
+    FieldSettings,
+    SearchSettings,
 ):
     """All settings of one index."""
 

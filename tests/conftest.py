@@ -26,6 +26,12 @@ settings.register_profile(
 settings.load_profile("klsa")
 
 
+@pytest.fixture(autouse=True)
+def nothing_compiles_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that a test runs in this process lets no other process compile from then on."""
+    monkeypatch.setattr("klsa_search.compiled.beside._beside", [])
+
+
 @pytest.fixture
 def refusing_port() -> Iterator[int]:
     """A port that refuses connections, and stays taken so that nothing else begins to listen."""

@@ -23,6 +23,14 @@ REPORTS = [
     ("grip", "Grip", "Wet roads and bald tyres ask for longer distances."),
     ("copy", "Tyres again", "Bald tyres slip on wet roads."),
 ]
+METADATA = {
+    "heat": {"year": 2021, "seen": "2024-02-01", "about": ["engines", "pumps"]},
+    "pump": {"year": 2019, "seen": "2024-03-05", "about": "pumps"},
+    "leak": {"year": 2024, "seen": "2024-03-31T18:00:00Z", "about": "hoses"},
+    "tyre": {"year": 2018, "seen": "2024-04-01", "about": "tyres"},
+    "grip": {"year": 2022, "about": ["tyres", "roads"]},
+    "copy": {},
+}
 FILES = {
     "queries.jsonl": '{"_id": "1", "text": "leaking coolant"}\n',
     "qrels.txt": "1 0 leak 2\n",
@@ -49,8 +57,10 @@ def test_the_package_says_what_is_public():
 def world(tmp_path_factory):
     """A folder with the files of the examples, and the index that the first of them builds."""
     folder = tmp_path_factory.mktemp("world")
-    records = [{"id": id_, "title": title, "text": text} for id_, title, text in REPORTS]
-    records[0]["metadata"] = {"year": 2021}
+    records = [
+        {"id": id_, "title": title, "text": text, "metadata": METADATA[id_]}
+        for id_, title, text in REPORTS
+    ]
     (folder / "reports.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
     for name, content in FILES.items():
         (folder / name).write_text(content)
@@ -90,7 +100,8 @@ def examples():
             if callable(held):
                 for found in finder.find(held, f"{package}.{name}"):
                     if found.examples:
-                        seen.setdefault(f"{held.__module__}.{held.__qualname__}", found)
+                        member = found.name.removeprefix(f"{package}.{name}")
+                        seen.setdefault(f"{held.__module__}.{held.__qualname__}{member}", found)
     return sorted(seen.items())
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from klsa_search.cli.output import in_bytes
-from klsa_search.config import Settings
+from klsa_search.config import MOST_FIELDS, Settings
 
 if TYPE_CHECKING:
     from klsa_search.collection import Unread
     from klsa_search.store import Manifest
+    from klsa_search.store.manifest import FieldsEntry
 
 _KINDS = 5
 """Kinds of files that are named."""
@@ -32,6 +33,7 @@ def facts_for_people(name: str, manifest: Manifest) -> list[tuple[str, str]]:
         ("documents", f"{counts.documents:,}"),
         ("terms", f"{counts.terms:,}"),
         ("non-zeros", f"{counts.non_zeros:,}"),
+        *_fields_for_people(manifest.fields, counts.documents),
         *spectra,
         ("size", in_bytes(manifest.bytes())),
         ("built", f"{built.created}, in {built.seconds:.1f} s"),
@@ -40,13 +42,29 @@ def facts_for_people(name: str, manifest: Manifest) -> list[tuple[str, str]]:
     ]
 
 
+def _fields_for_people(fields: FieldsEntry, documents: int) -> list[tuple[str, str]]:
+    """Say which metadata fields are columns, which are not and why."""
+    columns = [
+        f"{name} ({column.type}{', lists' * column.lists}, {documents - column.missing:,} documents"
+        + (f", {column.texts:,} texts)" if column.type == "keyword" else ")")
+        for name, column in fields.columns.items()
+    ]
+    others = [f"{name} ({reason})" for name, reason in fields.others.items()]
+    if fields.more:
+        others.append(f"what is beyond {MOST_FIELDS}: --field declares what is needed")
+    facts = [("columns", "; ".join(columns)), ("no columns", "; ".join(others))]
+    return [(title, told) for title, told in facts if told]
+
+
 def settings_for_people(settings: Settings) -> list[tuple[str, str]]:
     """Say what it was built with, for people."""
-    said = {True: "yes", False: "no"}
-    return [
-        (name.replace("_", " "), said[value] if isinstance(value, bool) else str(value))
-        for name, value in settings.model_dump().items()
-    ]
+    return [(name.replace("_", " "), _said(value)) for name, value in settings.model_dump().items()]
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (", ".join(value) or "as found") if isinstance(value, tuple) else str(value)
 
 
 def facts_for_programs(name: str, manifest: Manifest) -> dict[str, Any]:

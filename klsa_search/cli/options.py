@@ -169,6 +169,15 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callable[[F], F]:
     flag = "--" + name.replace("_", "-")
+    if name == "fields":
+        return click.option(
+            "--field",
+            name,
+            multiple=True,
+            metavar="NAME[:TYPE]",
+            callback=lambda _context, _option, given: given or None,
+            help=f"{field.description}; once for each field",
+        )
     if field.annotation is bool:
         flag += "/--no-" + name.replace("_", "-")
         own = "yes" if field.default else "no"

@@ -134,6 +134,14 @@ class Filed(Protocol):
 
 
 @runtime_checkable
+class Refusing(Protocol):
+    """A collection that decides what happens to a bad record."""
+
+    def refuse(self, message: str) -> None:
+        """Refuse one record for that reason: raises CollectionError, or counts it."""
+
+
+@runtime_checkable
 class Placed(Protocol):
     """A collection that lies somewhere."""
 

@@ -68,6 +68,10 @@ class OpenedCollection:
                 "it, then read again"
             ) from error
 
+    def refuse(self, message: str) -> None:
+        """Refuse a document of the present pass: CollectionError, or one more in `problems`."""
+        self._intake.refuse(message)
+
     def files(self) -> Iterator[Path]:
         """Yield the files of the documents, in the order they are read."""
         unread = Unread()

@@ -108,11 +108,11 @@ def build(
         if not replace:
             refuse_other_source(path, collection)
         refuse_large_source(collection, chosen, budget)
-        counts, digest = read(collection, generation, chosen, report, memory=budget)
+        counts, digest, fields = read(collection, generation, chosen, report, memory=budget)
         refuse_to_empty(path, counts.matrix.shape[0], collection)
         if not replace:
             refuse_to_shrink(path, counts.matrix.shape[0], collection)
-        refuse_beyond_budget(counts, generation, chosen, budget)
+        refuse_beyond_budget(counts, fields, generation, chosen, budget)
         spectra = weigh(counts, generation, chosen, report)
         report(FILES, 0, None)
         manifest = Manifest(
@@ -136,6 +136,7 @@ def build(
             ),
             files=describe_files(generation),
             source_path=address(collection),
+            fields=fields,
         )
         seal(generation, manifest)
         note_checked(generation, manifest)

@@ -11,10 +11,10 @@ from klsa_search.errors import SettingsError
 from klsa_search.features import TermCounts
 from klsa_search.indexing.estimate import memory_needed
 from klsa_search.indexing.extent import Extent
-from klsa_search.indexing.reading import stored_bytes
 from klsa_search.indexing.shape import Shape
-from klsa_search.indexing.survey import survey
+from klsa_search.indexing.survey import read_shape, survey
 from klsa_search.processors import processors
+from klsa_search.store.manifest import FieldsEntry
 
 _SAMPLE = 5_000  # documents
 _TIMES = 16  # bytes of memory that a byte of the source may take
@@ -56,11 +56,10 @@ def refuse_large_source(collection: Collection, settings: Settings, budget: int)
 
 
 def refuse_beyond_budget(
-    counts: TermCounts, generation: Path, settings: Settings, budget: int
+    counts: TermCounts, fields: FieldsEntry, generation: Path, settings: Settings, budget: int
 ) -> None:
     """SettingsError where the collection, now that it is counted, does not fit the budget."""
-    stored = stored_bytes(generation)
-    _refuse(Shape.of(counts, stored), settings, budget, "")
+    _refuse(read_shape(counts, fields, generation), settings, budget, "")
 
 
 def _refuse(shape: Shape, settings: Settings, budget: int, about: str) -> None:

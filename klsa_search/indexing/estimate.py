@@ -20,6 +20,7 @@ from klsa_search.spectrum import krylov
 _BASE = 190 * 2**20  # an interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files
 _WORKER = 35 * 2**20  # one that analyses
 _TERM = 200  # bytes of a term in a dictionary: entry, string, number
+_TEXT = 300  # bytes of a text of a keyword field: string, entry, and again while it is sorted
 _ID = 130  # bytes of an id in the set of those seen
 _COUNTED = 28  # bytes of a word being counted: number, column, count, pair and how often
 _ENTRY = 8  # bytes of an entry of a sparse matrix: number and column
@@ -51,6 +52,7 @@ def memory_needed(
 
     # Python's objects stay to the end: between those that are let go lie the strings of terms.
     always = _BASE + _ID * documents + (processes + 1) * _TERM * terms
+    fields = _TEXT * shape.texts
     workers = processes * (_WORKER + _TERM * terms) if processes > 1 else 0
     words = waiting(4 * shape.words)
     singles = waiting(4 * shape.non_zeros, 4 * shape.non_zeros)
@@ -68,7 +70,7 @@ def memory_needed(
     kernel = always_counted + (4 + precision) * weighed + 8 * (4 * documents + terms + shape.pairs)
     vectors = precision * documents * solved_dimensions(documents, settings)
     return {
-        progress.DOCUMENTS: always + words + workers,
+        progress.DOCUMENTS: always + words + workers + fields + waiting(shape.columns),
         progress.COUNTS: always + counting + _COUNTED * under_way,
         progress.POSTINGS: always_counted
         + max(_SATURATED * shape.non_zeros, stacked if settings.pairs else 0),
@@ -131,6 +133,7 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
     runs = min(shape.non_zeros, terms * min(blocks, _RUNS))
     disk = {
         "documents": shape.stored,
+        "fields": shape.columns,
         "vocabulary": (10 + of_terms) * terms,
         "lengths": 4 * documents,
         "runs": 6 * runs,

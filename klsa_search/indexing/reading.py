@@ -15,7 +15,9 @@ import numpy as np
 from klsa_search.analysis import Analyzer, NumberedTexts, Numbering
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.collection import Collection, Document
+from klsa_search.collection.model import Refusing
 from klsa_search.config import Settings
+from klsa_search.errors import CollectionError
 from klsa_search.features import CountsBuilder, TermCounts
 from klsa_search.features.spool import Spools
 from klsa_search.indexing.estimate import spool_room
@@ -23,7 +25,10 @@ from klsa_search.indexing.extent import Extent
 from klsa_search.processors import in_order, processors
 from klsa_search.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.store import DocumentWriter
+from klsa_search.store.fields.declared import Declared
+from klsa_search.store.fields.writing import FieldsWriter
 from klsa_search.store.forward import write_forward
+from klsa_search.store.manifest import FieldsEntry
 from klsa_search.store.names import SCRATCH
 
 _BATCH = 2000  # documents at a time, and fewer where they are long
@@ -40,8 +45,9 @@ def read(
     *,
     memory: int,
     processes: int | None = None,
-) -> tuple[TermCounts, str]:
-    """Write the documents and the forward index; return counts and a digest of all that was read.
+) -> tuple[TermCounts, str, FieldsEntry]:
+    """Write documents, forward index and fields; return counts, a digest of all that was read, and
+    what there is of fields.
 
     memory     bytes that may be used; what is counted goes to files in the generation's folder
                where it takes more, and they are gone at the end
@@ -53,15 +59,19 @@ def read(
     """
     scratch = generation / SCRATCH
     scratch.mkdir()
-    builder = CountsBuilder(Spools(scratch, spool_room(memory)))
+    spools = Spools(scratch, spool_room(memory))
+    builder = CountsBuilder(spools)
+    declared = Declared(settings.declared())
+    fields = FieldsWriter(declared.types, spools.spool(np.uint8))
     digest = hashlib.sha256()
     extent = Extent(collection)
     done = 0
     with DocumentWriter(generation) as writer:
 
         def batches() -> Iterator[list[str]]:
-            for documents in _batches(collection.documents()):
+            for documents in _batches(fitting(collection, declared)):
                 writer.extend(documents)
+                fields.extend(documents)
                 digest.update(b"".join(map(_content, documents)))
                 extent.pass_on(documents)
                 yield [part for document in documents for part in (document.title, document.text)]
@@ -79,11 +89,25 @@ def read(
                 done += len(texts.lengths) // 2
                 report(DOCUMENTS, done, extent.documents(done))
     report(DOCUMENTS, done, done)
+    columns = fields.finish(generation)
     counts = builder.finish(lambda part, whole: report(COUNTS, part, whole))
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
-    return counts, digest.hexdigest()
+    return counts, digest.hexdigest(), columns
+
+
+def fitting(collection: Collection, declared: Declared) -> Iterator[Document]:
+    """Yield the documents that fit the declared fields, and have the collection refuse others."""
+    for document in collection.documents():
+        fault = declared.fault(document.metadata)
+        if fault is None:
+            yield document
+            continue
+        message = f"{document.origin or 'document'}: document {document.id!r}: {fault}"
+        if not isinstance(collection, Refusing):
+            raise CollectionError(f"{message}; declare it otherwise, or not at all")
+        collection.refuse(message)
 
 
 def stored_bytes(generation: Path) -> int:

@@ -23,6 +23,8 @@ class Shape:
     pairs           P, adjacent pairs of terms that two documents hold
     pair_non_zeros  of a document and one of those
     words           of all documents, those that make no term included
+    columns         bytes of the metadata fields that are columns
+    texts           different ones in their keyword fields
     """
 
     documents: int
@@ -33,9 +35,11 @@ class Shape:
     pairs: int
     pair_non_zeros: int
     words: int
+    columns: int = 0
+    texts: int = 0
 
     @classmethod
-    def of(cls, counts: TermCounts, stored: int) -> Shape:
+    def of(cls, counts: TermCounts, stored: int, *, columns: int = 0, texts: int = 0) -> Shape:
         """Take it of what was counted. Cost O(non-zeros)."""
         return cls(
             documents=counts.matrix.shape[0],
@@ -46,6 +50,8 @@ class Shape:
             pairs=counts.pairs.shape[1],
             pair_non_zeros=counts.pairs.nnz,
             words=counts.words,
+            columns=columns,
+            texts=texts,
         )
 
     @property
@@ -75,7 +81,8 @@ def shape_of_first(counts: TermCounts, stored: int, documents: int) -> Shape:
 def foretell(few: Shape, many: Shape, documents: int) -> Shape:
     """Foretell the shape of N documents from those of the first n/4 and of the first n.
 
-    What each document brings of its own (bytes, words, entries) is taken to go on as it was.
+    What each document brings of its own (bytes, words, entries, values of fields) is taken to go on
+    as it was.
     Vocabulary and pairs follow Heaps' law, a · N^β with 0 <= β <= 1, through both shapes. So do
     the tokens that make no pair which a second document holds; the others do.
     """
@@ -96,6 +103,8 @@ def foretell(few: Shape, many: Shape, documents: int) -> Shape:
         pairs=grown(lambda shape: shape.pairs),
         pair_non_zeros=tokens - grown(lambda shape: shape.tokens - shape.pair_non_zeros),
         words=round(many.words * scale),
+        columns=round(many.columns * scale),
+        texts=round(many.texts * scale),
     )
 
 

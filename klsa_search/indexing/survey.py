@@ -12,9 +12,12 @@ from klsa_search.collection import Collection, Document, Judgement, Problems, Qu
 from klsa_search.config import Settings
 from klsa_search.features import CountsBuilder, TermCounts
 from klsa_search.indexing.extent import Extent
-from klsa_search.indexing.reading import read, stored_bytes
+from klsa_search.indexing.reading import fitting, read, stored_bytes
 from klsa_search.indexing.shape import Shape, foretell, shape_of_first
 from klsa_search.progress import DOCUMENTS
+from klsa_search.store.fields.declared import Declared
+from klsa_search.store.fields.writing import columns_bytes
+from klsa_search.store.manifest import FieldsEntry
 
 _CHARACTERS = 2**25
 
@@ -48,7 +51,7 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
     """
     _count_once()
     started = time.perf_counter()
-    rest = collection.documents()
+    rest = fitting(collection, Declared(settings.declared()))
     documents = _taken(rest, most)
     taking = time.perf_counter() - started
     total = _number_of(collection, documents, rest)
@@ -59,11 +62,12 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
 
     with tempfile.TemporaryDirectory(prefix="klsa-survey-") as folder:
         started = time.perf_counter()
-        counts, _ = read(_Held(documents), Path(folder), settings, note, memory=2**30, processes=1)
+        counts, _, fields = read(
+            _Held(documents), Path(folder), settings, note, memory=2**30, processes=1
+        )
         ended = time.perf_counter()
-        stored = stored_bytes(Path(folder))
-    sampled = Shape.of(counts, stored)
-    few = shape_of_first(counts, stored, -(-len(documents) // 4))
+        sampled = read_shape(counts, fields, Path(folder))
+    few = shape_of_first(counts, sampled.stored, -(-len(documents) // 4))
     return Survey(
         counts=counts,
         sampled=sampled,
@@ -71,6 +75,17 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
         taking=taking,
         keeping=ends[DOCUMENTS] - started,
         counting=ended - ends[DOCUMENTS],
+    )
+
+
+def read_shape(counts: TermCounts, fields: FieldsEntry, generation: Path) -> Shape:
+    """Shape of documents that were read to a generation that holds nothing else."""
+    columns = columns_bytes(generation)
+    return Shape.of(
+        counts,
+        stored_bytes(generation) - columns,
+        columns=columns,
+        texts=sum(entry.texts for entry in fields.columns.values()),
     )
 
 

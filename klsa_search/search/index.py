@@ -24,6 +24,7 @@ from klsa_search.search.ranking import Ranking
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.store import DocumentReader, check_once, read_manifest
+from klsa_search.store.fields.columns import Field, open_fields
 from klsa_search.store.generations import check_sizes
 
 Mask = npt.NDArray[np.bool_]
@@ -58,6 +59,7 @@ class Index:
             Parameters(self.name, self._defaults, snapshot),
             documents,
             Passages(documents, snapshot.forward, self.analyzer, snapshot.vocabulary),
+            open_fields(generation, self.manifest.fields, len(snapshot)),
         )
 
     def __len__(self) -> int:
@@ -204,6 +206,21 @@ class Index:
         return documents.all_ids() if positions is None else documents.ids(positions)
 
     @property
+    def fields(self) -> Mapping[str, Field]:
+        """Metadata fields as columns, by name: what `mask` of a search is made of.
+
+        A field is a column if it was declared when the index was built, or if all its values are
+        of one type; `manifest.fields` says why any other is none.
+
+        >>> sorted(index.fields)
+        ['about', 'seen', 'year']
+        >>> recent = index.fields["seen"].between("2024-03-01") & ~index.fields["year"].equal(2021)
+        >>> [hit.id for hit in index.search("coolant", mask=recent).hits]
+        ['leak', 'pump']
+        """
+        return self._opened().fields
+
+    @property
     def snapshot(self) -> Snapshot:
         """The arrays of the index: what a room above reads its documents and terms from."""
         return self._opened().snapshot
@@ -267,6 +284,7 @@ class _Opened:
     parameters: Parameters
     documents: DocumentReader
     passages: Passages
+    fields: Mapping[str, Field]
 
 
 def _hits(

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from klsa_search.config import Settings
+from klsa_search.config import FieldType, Settings
 from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError, StoreError
 from klsa_search.store.current import next_step, read_current
 from klsa_search.store.files import is_exhausted, read_regular
@@ -68,6 +68,35 @@ class BuildEntry(Frozen):
     peak_memory: int  # bytes, of the process
 
 
+class ColumnEntry(Frozen):
+    """One metadata field that is a column.
+
+    missing  documents without a value
+    values   that it holds: one a document, or as many as there are in lists
+    lists    whether some document has several
+    texts    different ones, of a keyword field
+    """
+
+    type: FieldType
+    missing: int
+    values: int
+    lists: bool = False
+    texts: int = 0
+
+
+class FieldsEntry(Frozen):
+    """The metadata fields.
+
+    columns  by name, in their order on disk
+    others   fields that are no columns, and why
+    more     whether there are still others, which were not looked at
+    """
+
+    columns: dict[str, ColumnEntry] = {}
+    others: dict[str, str] = {}
+    more: bool = False
+
+
 class Manifest(Frozen):
     """Everything known of a generation without opening its arrays.
 
@@ -85,6 +114,7 @@ class Manifest(Frozen):
     build: BuildEntry
     files: dict[FileName, FileEntry]
     source_path: str | None = None
+    fields: FieldsEntry = FieldsEntry()
 
     def checked_settings(self) -> Settings:
         """Return the settings the index was built with; IndexDamaged if they do not hold."""

@@ -72,7 +72,7 @@ def test_a_bad_config_is_explained(shell, cars, tmp_path, text, sentence):
 def test_every_setting_is_an_option(shell):
     text = shell("klsa-index", "build", "--help").out
     for name in Settings.model_fields:
-        assert "--" + name.replace("_", "-") in text
+        assert "--" + {"fields": "field"}.get(name, name).replace("_", "-") in text
     text = shell("klsa-index", "analyze", "--help").out
     for name in AnalysisSettings.model_fields:
         assert "--" + name.replace("_", "-") in text
@@ -311,3 +311,44 @@ def test_analyze_as_an_index_does(shell, cars):
     assert [token["term"] for token in done.json] == ["engines"]
     both = shell("klsa-index", "analyze", "x", "--name", "cars", "--stemmer", "none")
     assert both.code == 2
+
+
+def test_fields_are_declared_and_told(shell, tmp_path):
+    source = tmp_path / "cars.csv"
+    source.write_text("id,text,year,seen\na,wet roads,1999,2024-03-01\nb,tyres,soon,\n")
+    build = ["klsa-index", "build", source, "--name", "cars"]
+    done = shell(*build)
+    assert re.search(
+        r"^columns +seen \(date, 1 documents\); year \(keyword, 2 documents, 2 texts\)$",
+        done.out,
+        flags=re.MULTILINE,
+    )
+    done = shell(*build, "--field", "year:number", "--field", "seen:date")
+    assert (done.code, done.out) == (1, "")
+    assert "cars.csv:3: document 'b': the number field 'year' holds \"soon\"" in done.err
+    assert done.err.count("\n") == 1
+    done = shell(*build, "--field", "year:number", "--on-error", "skip")
+    assert (done.code, "skipped 1 bad record" in done.err) == (0, True)
+    info = shell("klsa-index", "info", "cars").out
+    assert re.search(r"^fields +year:number$", info, flags=re.MULTILINE)
+    told = shell("klsa-index", "info", "cars", "--json").json
+    assert told["fields"]["columns"]["year"]["type"] == "number"
+    assert told["settings"]["fields"] == ["year:number"]
+    assert shell(*build, "--field", "year:numbr").code == 2
+    assert "fields" in shell("klsa-index", "plan", source).out
+
+
+def test_fields_are_settings_of_a_config_and_an_option_beats_it(shell, cars, tmp_path):
+    config = tmp_path / "mine.toml"
+    config.write_text('fields = ["year:number"]\n')
+    build = ["klsa-index", "build", cars, "--name", "cars", "--json", "--config", config]
+    assert shell(*build).json["settings"]["fields"] == ["year:number"]
+    assert shell(*build, "--field", "year").json["settings"]["fields"] == ["year"]
+
+
+def test_what_is_no_column_is_told(shell, tmp_path):
+    source = tmp_path / "cars.jsonl"
+    source.write_text('{"id": "a", "text": "roads", "of": {"a": 1}, "year": 1, "none": null}\n')
+    out = shell("klsa-index", "build", source, "--name", "cars").out
+    told = r"^no columns +none \(no value\); of \(nested values\)$"
+    assert re.search(told, out, flags=re.MULTILINE)

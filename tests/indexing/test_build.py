@@ -49,7 +49,8 @@ def test_an_index_opens_again_as_it_was_built(tmp_path):
 
 def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
     whole = build(RECORDS, name="a", home=tmp_path, expansion="whole")
-    cut = build(RECORDS, name="b", home=tmp_path)
+    metadata = {"year": 2024, "day": "2024-03-01", "of": ["a", "b"]}
+    cut = build([RECORDS[0] | metadata, *RECORDS[1:]], name="b", home=tmp_path)
     files = set()
     for index in (whole, cut):
         held = {path.name for path in index.path.iterdir()}
@@ -98,6 +99,7 @@ def test_fingerprints_follow_documents_and_settings(tmp_path):
     assert fingerprint(RECORDS[::-1]) != base
     for changed in ({"text": "other"}, {"title": "other"}, {"year": 1958}, {"id": "other"}):
         assert fingerprint([RECORDS[0] | changed, *RECORDS[1:]]) != base
+    assert fingerprint(RECORDS, fields=("year:number",)) != base
 
 
 @pytest.mark.parametrize("records", [[], [{"id": "a"}], [{"id": "a", "text": "one"}]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -58,10 +59,12 @@ def shape(**changes):
 def test_heaps_law_is_prolonged():
     few = shape(documents=100, tokens=1000, terms=50, non_zeros=800, pairs=10, stored=3000)
     many = shape(documents=400, tokens=4000, terms=100, non_zeros=3200, pairs=40, stored=12000)
+    many = replace(many, columns=500, texts=7)
     told = foretell(few, many, 1600)
     # Terms grow with the root of the documents, pairs as they do; each document is as before.
     assert (told.terms, told.pairs, told.tokens, told.non_zeros) == (200, 160, 16000, 12800)
     assert (told.documents, told.stored) == (1600, 48000)
+    assert (told.columns, told.texts) == (4 * 500, 4 * 7)
     assert foretell(few, many, 400) == many
     assert foretell(shape(), shape(documents=3), 9) == shape(documents=3)
 

@@ -17,10 +17,19 @@ from klsa_search.indexing import reading
 from klsa_search.store import DocumentReader
 from tests.worlds import random_documents
 
+
+def _metadata(number):
+    """Fields of each type, one of them with lists and one not everywhere."""
+    known = {"year": number, "of": [f"a{number % 7}", f"b{number % 3}"]}
+    return known | ({"day": f"2024-03-{number % 28 + 1:02}"} if number % 5 else {})
+
+
 RECORDS = [
-    {"id": str(number), "title": f"{text[:7]} Ärger", "text": text, "year": number}
+    {"id": str(number), "title": f"{text[:7]} Ärger", "text": text, **_metadata(number)}
     for number, text in enumerate(random_documents(300, 500))
 ]
+TYPES = {"day": "date", "of": "keyword", "year": "number"}
+KEPT = {"documents", "fields", "forward"}
 
 
 @pytest.fixture
@@ -47,10 +56,11 @@ def test_processes_and_memory_change_no_bit(tmp_path, soon, processes, memory):
         kept = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         return *found, kept
 
-    alone, digest, kept = read("alone", 1, 2**30)
-    shared, other, same = read("shared", processes, memory)
-    assert digest == other
-    assert {name.partition("_")[0].partition(".")[0] for name in kept} == {"documents", "forward"}
+    alone, digest, fields, kept = read("alone", 1, 2**30)
+    shared, other, others, same = read("shared", processes, memory)
+    assert (digest, fields) == (other, others)
+    assert {name: column.type for name, column in fields.columns.items()} == TYPES
+    assert {name.partition("_")[0].partition(".")[0] for name in kept} == KEPT
     assert kept == same
     assert alone.vocabulary.terms == shared.vocabulary.terms
     for one, two in ((alone.matrix, shared.matrix), (alone.pairs, shared.pairs)):
@@ -59,7 +69,7 @@ def test_processes_and_memory_change_no_bit(tmp_path, soon, processes, memory):
             assert np.array_equal(getattr(one, part), getattr(two, part))
     stored = DocumentReader(tmp_path / "shared")
     assert stored.all_ids() == [record["id"] for record in RECORDS]
-    assert stored.get("7").metadata == {"year": 7}
+    assert stored.get("7").metadata == _metadata(7)
 
 
 def test_a_worker_that_dies_ends_the_build_and_leaves_the_old_index(tmp_path, soon, monkeypatch):

@@ -56,7 +56,7 @@ class Kept:
             for number, text in enumerate(texts)
         ]
         chosen = Settings(**chosen)
-        counts, _ = read(
+        counts, _, _ = read(
             open_collection(records), folder, chosen, lambda *_: None, memory=2**30, processes=1
         )
         self.texts, self.analyzer = texts, Analyzer(chosen)

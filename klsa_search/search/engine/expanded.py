@@ -31,8 +31,6 @@ from klsa_search.search.engine.room import Held, Room, held_in, room_in
 from klsa_search.search.engine.scores import Extent, answer, compare, cover, score_all
 from klsa_search.search.engine.seeds import (
     LINE,
-    Depths,
-    Mix,
     add_others,
     add_rows,
     add_seed_features,
@@ -47,10 +45,10 @@ from klsa_search.selection import LOW, select_largest, sort_descending
 
 @compiled
 def search_expanded(
-    records: npt.NDArray[np.void], directories: npt.NDArray[np.void], mix: Mix, depths: Depths
+    records: npt.NDArray[np.void], directories: npt.NDArray[np.void], plans: npt.NDArray[np.void]
 ) -> int:
     """Answer the record's queries, each into a row, as `topk.search` does."""
-    record = records[0]
+    record, mix, depths = records[0], plans[0], plans[0]
     held, room, k = held_in(directories[0]), room_in(directories[0]), record.k
     ends, counts = int64_at(record.ends, record.queries), int64_at(record.counts, record.queries)
     totals, mask = int64_at(record.totals, record.queries), record.mask

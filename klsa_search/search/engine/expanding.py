@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from klsa_search.search.engine.plain import Plain
 from klsa_search.search.engine.record import MAX_TERMS, Asked, Scratch, Top
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
-from klsa_search.search.engine.seeds import MAX_SEEDS, Depths, Mix
+from klsa_search.search.engine.seeds import MAX_SEEDS, PLAN, Depths, Mix, plan_of
 
 RESULTS: Final = 2**18
 """Results that one call of the compiled search makes room for."""
@@ -75,41 +76,40 @@ class ExpandingEngine:
         asked = Asked(min(k, self._kernel.size), mask, totals)
         if mix.seeds > MAX_SEEDS or not asked.k:
             return [None] * len(queries)
-        depths = self._depths(asked, mix)
-        scratch, arrays = self._memory(asked, mix, depths)
-        if lacks(search_expanded, scratch.record, arrays, mix, depths):
-            return [self._uncompiled(terms, asked, mix, depths) for terms in queries]
+        held = self._memory(asked, mix)
+        scratch, given = held.scratch, (held.directory, held.plan)
+        if lacks(search_expanded, scratch.record, *given):
+            return [self._uncompiled(terms, asked, mix) for terms in queries]
         if len(queries) == 1 and len(queries[0]) <= MAX_TERMS:
             scratch.ask(queries[0], asked)
-            found = search_expanded(scratch.record, arrays, mix, depths)
-            return [scratch.answer(found, asked)]
+            return [scratch.answer(search_expanded(scratch.record, *given), asked)]
         answers: list[Top | None] = []
         at_once = max(1, RESULTS // asked.k)
         for begin in range(0, len(queries), at_once):
             many = scratch.of_many(queries[begin : begin + at_once], asked)
-            search_expanded(many.record, arrays, mix, depths)
+            search_expanded(many.record, *given)
             answers += many.answers(asked)
         return answers
 
-    def _uncompiled(
-        self, terms: Sequence[int], asked: Asked, mix: Mix, depths: Depths
-    ) -> Top | None:
+    def _uncompiled(self, terms: Sequence[int], asked: Asked, mix: Mix) -> Top | None:
         """Answer as the compiled search does before it is there, or wait for it."""
         if len(terms) > MAX_TERMS:
             return None
-        top = self._plain.top(terms, asked, mix, depths)
+        top = self._plain.top(terms, asked, mix, self._depths(asked, mix))
         if top is None:
-            scratch, arrays = self._memory(asked, mix, depths)
-            scratch.ask(terms, asked)
-            top = scratch.answer(search_expanded(scratch.record, arrays, mix, depths), asked)
+            held = self._memory(asked, mix)
+            held.scratch.ask(terms, asked)
+            found = search_expanded(held.scratch.record, held.directory, held.plan)
+            top = held.scratch.answer(found, asked)
         return top
 
-    def _memory(
-        self, asked: Asked, mix: Mix, depths: Depths
-    ) -> tuple[Scratch, npt.NDArray[np.void]]:
+    def _memory(self, asked: Asked, mix: Mix) -> _Memory:
         """Memory of this thread, made anew when more is asked for than ever before."""
-        wide, best, seeds = max(asked.k, mix.best) + depths.within, mix.best, mix.seeds
         held: _Memory | None = getattr(self._of_thread, "memory", None)
+        if held is not None and held.planned == (asked.k, asked.mask) and held.mix is mix:
+            return held
+        depths = self._depths(asked, mix)
+        wide, best, seeds = max(asked.k, mix.best) + depths.within, mix.best, mix.seeds
         if held is None or held.wide < wide or held.best < best or held.seeds < seeds:
             if held is not None:
                 wide, best = max(wide, held.wide), max(best, held.best)
@@ -118,7 +118,8 @@ class ExpandingEngine:
             room = self._room(wide, best, seeds)
             held = _Memory(wide, best, seeds, scratch, room, directory(self._held, room))
             self._of_thread.memory = held
-        return held.scratch, held.directory
+        held.planned, held.mix, held.plan = (asked.k, asked.mask), mix, plan_of(mix, depths)
+        return held
 
     def _room(self, wide: int, best: int, seeds: int) -> Room:
         documents = self._kernel.size
@@ -165,10 +166,15 @@ class ExpandingEngine:
         )
 
 
-class _Memory(NamedTuple):
+@dataclass(slots=True)
+class _Memory:
     wide: int  # documents of the query kernel
     best: int
     seeds: int
     scratch: Scratch
     room: Room  # owns what the directory tells the addresses of
     directory: npt.NDArray[np.void]
+    # what was asked for last, and how it is searched for
+    planned: tuple[int, Mask | None] | None = None
+    mix: Mix | None = None
+    plan: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(1, PLAN))

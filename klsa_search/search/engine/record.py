@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
-from klsa_search.compiled import compiled
+from klsa_search.compiled import internal
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.mask import Mask
 
@@ -128,7 +128,7 @@ class Scratch:
         self.documents = np.zeros(room, np.int32)
         self.scores = np.zeros(room, np.float32)
         self.totals = np.zeros(1, np.int64)
-        keys = buffer_size(room)
+        keys = _room_of(room)
         as_read = np.ascontiguousarray  # the array itself where its type and order are those
         arrays: dict[str, npt.NDArray[Any]] = {
             "weights": as_read(kernel.weights, np.int64),
@@ -216,7 +216,9 @@ class Many(NamedTuple):
         ]
 
 
-@compiled
-def buffer_size(k: int) -> int:
+def _room_of(k: int) -> int:
     """Keys that are gathered before they are cut back to k: cutting costs about as many steps."""
     return max(2 * k, k + 32)
+
+
+buffer_size = internal(_room_of)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, get_type_hints
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.compiled import inlined, internal
 from klsa_search.expansion.packing import LEVELS
@@ -47,6 +48,20 @@ class Depths(NamedTuple):
     compared: int  # candidates whose E is computed in full
     within: int  # documents of the query kernel within a mask that are candidates
     everything: bool  # whether every document, within a mask if there is one, is a candidate
+
+
+PLAN: Final = np.dtype(
+    [
+        (name, {int: "i8", float: "f8", bool: "?"}[kind])
+        for name, kind in (get_type_hints(Mix) | get_type_hints(Depths)).items()
+    ]
+)
+"""Both as one record: to hand them over one by one takes as long as a tenth of a short query."""
+
+
+def plan_of(mix: Mix, depths: Depths) -> npt.NDArray[np.void]:
+    """Write both into a record: (1,)."""
+    return np.array([(*mix, *depths)], PLAN)
 
 
 @internal

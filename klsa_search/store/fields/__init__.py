@@ -1,0 +1,1 @@
+"""Metadata fields as columns: one value, or some, a document."""

@@ -1,0 +1,48 @@
+"""Declared fields: which documents fit them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from klsa_search.config import FieldType
+from klsa_search.store.fields.values import DECLARED, TAKE, Misfit, elements, plain, type_of
+
+
+class Declared:
+    """The fields that must be columns, in one pass over the documents.
+
+    types  by name; None until the first value of one that was declared without a type
+    """
+
+    def __init__(self, types: Mapping[str, FieldType | None]) -> None:
+        self.types = dict(types)
+
+    def fault(self, metadata: Mapping[str, Any]) -> str | None:
+        """Say which value of the next document does not fit its field; None if all do."""
+        if not self.types or not metadata:
+            return None
+        known, types = plain(metadata), {}
+        for name, kind in self.types.items():
+            for value in elements(known.get(name)):
+                try:
+                    kind = kind or type_of(value)
+                    _take(value, kind)
+                except Misfit as reason:
+                    told = f"{kind} field" if kind else "field"
+                    return f"the {told} {name!r} holds {_shown(value)}, which is {reason}"
+            types[name] = kind
+        self.types.update(types)  # what is refused decides nothing
+        return None
+
+
+def _take(value: object, kind: FieldType) -> None:
+    taken = TAKE[kind](value)
+    if kind == "keyword" and len(taken) > DECLARED.characters:
+        raise Misfit(f"a text of more than {DECLARED.characters:,} characters")
+
+
+def _shown(value: object) -> str:
+    written = json.dumps(value, ensure_ascii=False)
+    return written if len(written) <= 60 else f"{written[:57]}..."

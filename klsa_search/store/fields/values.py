@@ -1,0 +1,168 @@
+"""What one value of a metadata field is: its type, and what a column keeps of it.
+
+keyword  a text, compared by code points; true, false and whole numbers as JSON writes them
+number   float64; a whole number that float64 cannot hold exactly does not fit
+date     microseconds since 1970 in UTC, of ISO 8601 dates and times as in 2024-03-01 or
+         2024-03-01T09:30:00+01:00; without a zone it is UTC, and digits beyond the microsecond
+         are dropped
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from itertools import compress
+from typing import Any, Final, NamedTuple
+
+from klsa_search.config import FieldType
+
+
+class Limits(NamedTuple):
+    """What a keyword column may hold.
+
+    characters  of one text
+    texts       different ones
+    """
+
+    characters: int
+    texts: int
+
+
+FOUND: Final = Limits(256, 100_000)
+DECLARED: Final = Limits(1024, 1_000_000)
+
+_PLAIN: Final = frozenset({str, bool, int, float, type(None), list, tuple, dict})
+_TEXT: Final = frozenset({str})
+_SINGLE: Final = frozenset({str, bool, int})
+_SCALAR: Final = _SINGLE | {float, type(None)}
+_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DATE: Final = re.compile(
+    r"\d{4}-\d\d-\d\d"
+    r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?[0-5]\d)?)?)?",
+    re.ASCII,
+)
+_EPOCH: Final = datetime(1970, 1, 1)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class Misfit(ValueError):
+    """A value that is none of its field's type; the message is what it is instead."""
+
+
+def keyword(value: object) -> str:
+    """Take a text, true or false, or a whole number; Misfit for any other."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    raise Misfit("no text")
+
+
+def number(value: object) -> float | None:
+    """Take a number, or a text that is one; None for a blank text, Misfit for any other."""
+    if isinstance(value, float):
+        return value + 0.0  # -0.0 is 0.0
+    if isinstance(value, str):
+        digits = value.strip()
+        if not digits:
+            return None
+        if not _NUMBER.fullmatch(digits):
+            raise Misfit("no number")
+        found = float(digits)
+        if math.isinf(found):
+            raise Misfit("too large for float64")
+        return found + 0.0 if re.search(r"[.eE]", digits) else _whole(int(digits))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _whole(value)
+    raise Misfit("no number")
+
+
+def _whole(value: int) -> float:
+    try:
+        found = float(value)
+    except OverflowError:
+        raise Misfit("too large for float64") from None
+    if int(found) != value:
+        raise Misfit("a whole number that float64 cannot hold exactly")
+    return found
+
+
+def date(value: object) -> int | None:
+    """Take a text that is a date or time; None for a blank one, Misfit for any other."""
+    if isinstance(value, str):
+        if not value or value.isspace():
+            return None
+        if _DATE.fullmatch(value):
+            try:
+                return microseconds(datetime.fromisoformat(value))
+            except ValueError as error:
+                raise Misfit(f"no date ({error})") from None
+    raise Misfit("no date as in 2024-03-01 or 2024-03-01T09:30:00Z")
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since 1970 in UTC, which is taken where no zone is told."""
+    offset = moment.utcoffset() or timedelta()
+    # Not by way of a moment in UTC, which for the first and last day of all years there is not.
+    return (moment.replace(tzinfo=None) - _EPOCH) // _MICROSECOND - offset // _MICROSECOND
+
+
+TAKE: Final[Mapping[FieldType, Callable[[object], Any]]] = {
+    "keyword": keyword,
+    "number": number,
+    "date": date,
+}
+"""How a value of each type is taken."""
+
+
+def type_of(value: object) -> FieldType:
+    """Find the type of a value; Misfit for what is nested."""
+    if isinstance(value, str):
+        try:
+            return "keyword" if date(value) is None else "date"
+        except Misfit:
+            return "keyword"
+    if isinstance(value, bool):
+        return "keyword"
+    if isinstance(value, int | float):
+        return "number"
+    raise Misfit("nested")
+
+
+def plain(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give metadata the names it has where documents are kept, as JSON."""
+    if _TEXT.issuperset(map(type, metadata)):
+        return metadata
+    found: dict[str, Any] = json.loads(json.dumps(dict(metadata)))
+    return found
+
+
+def elements(value: Any) -> list[Any]:
+    """Values that a field of a document holds: those of a list, without null and NaN."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        if _SINGLE.issuperset(map(type, value)):
+            return list(value)
+        if _PLAIN.issuperset(map(type, value)):
+            return [each for each in value if each is not None and each == each]
+    elif kind in _PLAIN:
+        return [] if value is None or value != value else [value]
+    # Made in Python of other types: what the documents keep of it.
+    return elements(json.loads(json.dumps(value)))
+
+
+def flattened(batch: list[object]) -> tuple[list[object], list[int] | None]:
+    """Values of some documents end to end, and how many each has; None for one each."""
+    kinds = set(map(type, batch))
+    if kinds <= _SINGLE:
+        return batch, None
+    if kinds <= _SCALAR:
+        held = [value is not None and value == value for value in batch]
+        return list(compress(batch, held)), None if all(held) else list(map(int, held))
+    each = list(map(elements, batch))
+    return [value for values in each for value in values], list(map(len, each))

@@ -1,0 +1,142 @@
+"""Metadata fields of an index: found and declared, kept by whatever builds it again."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.errors import CollectionError, SettingsError, StoreError
+from klsa_search.indexing import plan, rebuild
+from klsa_search.indexing.rebuild import build_like
+from klsa_search.store import verify
+from tests.worlds import random_documents
+
+RECORDS = [
+    {
+        "id": str(number),
+        "text": text,
+        "year": str(1990 + number),
+        "kind": ["odd", "even"][number % 2],
+        "of": {"nested": number},
+    }
+    for number, text in enumerate(random_documents(20, 30))
+]
+
+
+def write(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def types(index):
+    return {name: field.type for name, field in index.fields.items()}
+
+
+def test_fields_are_found_and_masks_of_them_searched_within(tmp_path):
+    with closing(build(RECORDS, name="a", home=tmp_path, fields=["year:number"])) as index:
+        assert types(index) == {"kind": "keyword", "year": "number"}
+        assert index.manifest.fields.others == {"of": "nested values"}
+        mask = index.fields["kind"].equal("even") & index.fields["year"].between(2000)
+        assert np.flatnonzero(mask).tolist() == [11, 13, 15, 17, 19]
+        positions, scores = index.rank("t00 t01", 20, mask=mask)
+        whole, all_scores = index.rank("t00 t01", 20)
+        assert positions.tolist() == [each for each in whole.tolist() if mask[each]]
+        assert scores.tolist() == pytest.approx(all_scores[mask[whole]].tolist())
+        with pytest.raises(TypeError):
+            index.fields["other"] = index.fields["year"]
+    with pytest.raises(StoreError, match="was closed"):
+        index.fields  # noqa: B018 - it refuses
+    assert verify(tmp_path / "a") == open_index(tmp_path / "a").manifest
+
+
+@pytest.mark.parametrize("records", [RECORDS[:1], []])
+def test_one_document_or_none(tmp_path, records):
+    source = write(tmp_path / "a.jsonl", records)
+    with closing(
+        build(source, format="jsonl", name="a", home=tmp_path / "in", fields=["year:number", "z"])
+    ) as index:
+        assert types(index)["year"] == "number"
+        assert index.fields["year"].between(0).tolist() == [True] * len(records)
+        assert "z" in index.manifest.fields.others
+
+
+def test_the_order_of_declarations_does_not_matter_and_settings_keep_them(tmp_path):
+    built = build(RECORDS, name="a", home=tmp_path, fields=("year:number", "kind"))
+    other = build(RECORDS, name="b", home=tmp_path, fields=["kind", "year:number"])
+    assert built.manifest.fingerprint == other.manifest.fingerprint
+    assert built.settings.fields == ("kind", "year:number")
+    assert open_index(tmp_path / "a").settings == built.settings
+    again = rebuild(built, alpha=0.5)
+    assert types(again) == types(built)
+    assert again.manifest.fields == built.manifest.fields
+    assert build_like(again, home=tmp_path, name="c").manifest.fields == built.manifest.fields
+    changed = rebuild(again, fields=["year:keyword"])
+    assert types(changed) == {"kind": "keyword", "year": "keyword"}
+    with pytest.raises(CollectionError, match="document '0': the date field 'year' holds"):
+        rebuild(changed, fields=["year:date"])
+    assert types(open_index(tmp_path / "a")) == types(changed)
+
+
+def test_a_value_that_does_not_fit_stops_the_build_or_its_document_is_skipped(tmp_path):
+    records = [*RECORDS[:3], {"id": "x", "text": "t01", "year": "soon"}, RECORDS[3]]
+    source = write(tmp_path / "a.jsonl", records)
+    reason = r"a\.jsonl:4: document 'x': the number field 'year' holds \"soon\", which is no number"
+    options = {"name": "a", "home": tmp_path / "in", "fields": ["year:number"]}
+    for given in (source, records):
+        with pytest.raises(CollectionError, match=reason.replace(r"a\.jsonl:", "(a.jsonl:)?")[13:]):
+            build(given, **options)
+    with pytest.raises(CollectionError, match=reason):
+        plan(source, fields=["year:number"])
+    with closing(build(source, on_error="skip", **options)) as index:
+        assert index.ids() == ["0", "1", "2", "3"]
+        assert index.manifest.counts.skipped == 1
+        assert len(index.fields["year"]) == 4
+    assert plan(source, on_error="skip", fields=["year:number"]).shape.documents == 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        (["year:numbr"], "there are: keyword, number, date"),
+        (["dc:title"], "what follows the last colon is a type"),
+        ([":date"], "there is no name in it"),
+        ([" "], "there is no name in it"),
+        (["a", "a:date"], "'a' is declared twice"),
+        (["a:date", "a:keyword"], "'a' is declared twice"),
+        ([f"f{number}" for number in range(101)], "at most 100"),
+        ("year", "valid tuple"),
+        ([1], "fields"),
+    ],
+)
+def test_a_declaration_that_cannot_be_is_named(tmp_path, fields, reason):
+    with pytest.raises(SettingsError, match=reason) as caught:
+        build(RECORDS, name="a", home=tmp_path, fields=fields)
+    assert caught.value.field == "fields"
+
+
+def test_a_name_with_a_colon_is_declared_with_its_type(tmp_path):
+    records = [RECORDS[0] | {"dc:date": "2024-03-01"}]
+    index = build(records, name="a", home=tmp_path, fields=["dc:date:keyword"])
+    assert index.fields["dc:date"].type == "keyword"
+
+
+def test_the_plan_counts_the_columns(tmp_path):
+    records = [
+        {"id": str(number), "text": "some words", "of": [str(number), "a"], "year": number}
+        for number in range(500)
+    ]
+    source = write(tmp_path / "a.jsonl", records)
+    foretold = plan(source)
+    index = build(source, name="a", home=tmp_path / "in")
+    files = index.manifest.files
+    bytes_ = sum(entry.bytes for name, entry in files.items() if name.startswith("fields_"))
+    assert asdict(foretold.shape)["columns"] == foretold.disk["fields"] == bytes_ > 0
+    assert foretold.shape.texts == len(index.fields["of"].texts) == 501
+    without = plan([{"id": str(number), "text": "some words"} for number in range(500)])
+    assert without.disk["fields"] == 0
+    assert foretold.memory["documents"] >= without.memory["documents"] + 300 * 501
