@@ -5,16 +5,26 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 
 def write_fresh(path: Path, text: str) -> None:
-    """Write a file that is not there yet, and sync it; FileExistsError, for a link too."""
+    """Write a file that is not there yet, and sync it; FileExistsError, for a link too.
+
+    One that cannot be written whole, as on a full disk, is gone again.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with os.fdopen(os.open(path, flags, 0o666), "w", encoding="utf-8", newline="\n") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
 
 
 def read_regular(path: Path, most: int = 2**26) -> bytes:

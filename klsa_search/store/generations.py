@@ -29,6 +29,7 @@ from klsa_search.store.files import is_real, read_regular, sync, write_fresh
 from klsa_search.store.manifest import FileEntry, Manifest, read_manifest, sha256_of
 from klsa_search.store.marking import (
     generations,
+    is_index,
     is_sealed,
     make_generation,
     mark_index,
@@ -73,7 +74,9 @@ def new_generation(path: Path) -> Iterator[Path]:
                         "then build again"
                     ) from failure
                 raise
-    except BaseException:
+    except BaseException as failure:
+        if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
+            failure.filename = failure.filename or str(path)
         for folder in made:
             remove_empty(folder)
         raise
@@ -182,8 +185,9 @@ def manifest_sums(path: Path, sealed: Iterable[Path]) -> dict[str, str]:
 @contextmanager
 def _marked(path: Path) -> Iterator[None]:
     """Mark the folder as an index; unmark it if it was bare and what is done fails."""
-    bare = mark_index(path) and not generations(path)
+    bare = not is_index(path)
     try:
+        mark_index(path)
         yield
     except BaseException:
         if bare and not generations(path):

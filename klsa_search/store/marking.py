@@ -91,7 +91,7 @@ def make_generation(path: Path, above: str = "") -> Path:
     try:
         _mark(half, _GENERATION)
         half.rename(generation)
-    except BaseException:  # nothing but what was made here, as where there is no room for a mark
+    except BaseException:  # as where there is no room for a mark
         (half / MARKER).unlink(missing_ok=True)
         half.rmdir()
         raise

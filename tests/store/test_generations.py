@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -248,3 +250,27 @@ def test_a_first_build_that_fails_leaves_nothing(tmp_path):
 def test_names_that_are_no_plain_file_names_are_refused(tmp_path, name):
     with pytest.raises(SettingsError, match="name"):
         index_path(tmp_path, name)
+
+
+def test_a_first_build_that_the_disk_has_no_room_for_leaves_nothing(tmp_path, monkeypatch):
+    """Whichever of its syncs is the first to fail; what CURRENT names by then is whole."""
+    fsync = os.fsync
+    for room in range(1000):
+        path, left = tmp_path / f"home{room}" / "a", [room]
+
+        def synced(descriptor, left=left):
+            left[0] -= 1
+            if left[0] < 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            fsync(descriptor)
+
+        with monkeypatch.context() as patch, suppress(OSError, StoreError):
+            patch.setattr(os, "fsync", synced)
+            write(path, "one")
+        if (path / "CURRENT").exists():
+            assert content(path) == "one"
+        else:
+            assert not path.parent.exists()
+        if left[0] >= 0:
+            break
+    assert room > 3
