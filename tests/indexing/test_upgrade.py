@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import tarfile
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -23,8 +23,7 @@ FORMER = sorted(int(path.name.split(".")[0]) for path in FORMATS.glob("*.tar.gz"
 @pytest.fixture(params=FORMER)
 def letters(request, tmp_path):
     """An index of the six letters, built with alpha 0.7 and z 12 by the version of that format."""
-    with tarfile.open(FORMATS / f"{request.param}.tar.gz") as packed:
-        packed.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(FORMATS / f"{request.param}.tar.gz", tmp_path)
     return tmp_path / "letters"
 
 
