@@ -61,7 +61,8 @@ async def _capacity(port: int, path: str, seconds: float) -> float:
     async def in_turn() -> None:
         nonlocal done
         while time.monotonic() < begun + seconds:
-            done += (await ask(port, path)).outcome == 200
+            asked = await ask(port, path)
+            done += asked.outcome == 200  # not in one line: `done` would be read before the wait
 
     await asyncio.gather(*(in_turn() for _ in range(8)))
     return max(1.0, done / (time.monotonic() - begun))
