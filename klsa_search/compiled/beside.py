@@ -126,7 +126,7 @@ def until_forsaken() -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     with suppress(OSError):
-        os.nice(15)
+        os.nice(5)
     folder = writable_folder()
     if folder is not None and os.name == "posix":
         import fcntl

@@ -258,13 +258,16 @@ class Index:
     def _checked(self, mask: Mask | None) -> engine.Mask | None:
         if mask is None:
             return None
-        if mask.dtype != np.bool_ or mask.shape != (len(self),):
-            raise QueryError(
-                f"mask is of shape {mask.shape} and type {mask.dtype}: give a bool for each of the "
-                f"{len(self)} documents",
-                field="mask",
-            )
-        return engine.Mask(mask)
+        if not isinstance(mask, np.ndarray):
+            fact = f"a {type(mask).__name__}"
+        elif mask.dtype != np.bool_ or mask.shape != (len(self),):
+            fact = f"of shape {mask.shape} and type {mask.dtype}"
+        else:
+            return engine.Mask(mask)
+        raise QueryError(
+            f"mask is {fact}: give an array with a bool for each of the {len(self)} documents",
+            field="mask",
+        )
 
     def _opened(self) -> _Opened:
         opened = self._held

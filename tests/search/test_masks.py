@@ -67,7 +67,11 @@ def test_a_mask_of_nothing_has_no_answer(index):
         assert index.search("t03", mask=nothing, **ranker).total == 0
 
 
-@pytest.mark.parametrize("mask", [np.ones(3, np.bool_), np.ones(300), np.ones((300, 1), np.bool_)])
+@pytest.mark.parametrize(
+    "mask", [np.ones(3, np.bool_), np.ones(300), np.ones((300, 1), np.bool_), [True] * 300]
+)
 def test_what_is_no_mask_is_refused(index, mask):
-    with pytest.raises(QueryError, match="a bool for each of the 300 documents"):
+    with pytest.raises(
+        QueryError, match=r"mask is .*: give an array with a bool for each of the 300 documents"
+    ):
         index.rank("t03", mask=mask)
