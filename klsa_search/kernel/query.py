@@ -10,31 +10,46 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions, Scores
 from klsa_search.features.bm25 import idf_of
 from klsa_search.kernel.postings import UNIT, Postings
+from klsa_search.kernel.segments import Segments
 
 
 @dataclass(frozen=True)
 class QueryKernel:
     """BM25 between queries and documents.
 
-    postings  what documents hold
-    idf       (V,) float32, w(t)
-    weights   (V,) int64, w(t) in 65,536ths, at least one
+    postings   what documents hold
+    documents  N, those that count
+    idf        (V,) float32, w(t)
+    weights    (V,) int64, w(t) in 65,536ths, at least one
     """
 
-    postings: Postings
+    postings: Segments
+    documents: int
     idf: npt.NDArray[np.float32]
     weights: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, postings: Postings) -> QueryKernel:
-        """Weigh the terms of postings by how many documents hold them. Cost O(V)."""
-        idf = idf_of(postings.frequencies, postings.size)
+    def of(
+        cls,
+        postings: Postings | Segments,
+        left_out: int = 0,
+        frequencies: npt.NDArray[np.int64] | None = None,
+    ) -> QueryKernel:
+        """Weigh the terms of postings by how many documents hold them. Cost O(V).
+
+        left_out     documents that count no more, though they still have postings
+        frequencies  (V,) how many of them hold each term
+        """
+        held = Segments.alone(postings) if isinstance(postings, Postings) else postings
+        documents = held.documents - left_out
+        counting = held.frequencies if frequencies is None else held.frequencies - frequencies
+        idf = idf_of(counting, documents)
         weights = np.maximum(np.rint(idf * UNIT), 1).astype(np.int64)
-        return cls(postings, idf.astype(np.float32), weights)
+        return cls(held, documents, idf.astype(np.float32), weights)
 
     @property
     def size(self) -> int:
-        """N, the number of documents."""
+        """Positions: (size,) is a score for each."""
         return self.postings.size
 
     def impacts_of(self, term: int) -> tuple[Positions, npt.NDArray[np.float32]]:
@@ -46,11 +61,11 @@ class QueryKernel:
     def steps(
         self, terms: npt.NDArray[np.int64], counts: npt.NDArray[np.floating]
     ) -> npt.NDArray[np.int64]:
-        """k_q in steps: (N,); `counts` are f(t,q), whole or not. Cost: their postings."""
+        """k_q in steps: (size,); `counts` are f(t,q), whole or not. Cost: their postings."""
         asked = counts > 0
         weights = np.rint(counts[asked].astype(np.float64) * self.weights[terms[asked]])
         return self.postings.steps(terms[asked], weights.astype(np.int64))
 
     def query_row(self, terms: npt.NDArray[np.int64], counts: npt.NDArray[np.floating]) -> Scores:
-        """k_q: (N,) float32, Σ_t f(t,q) · w(t) · sat(t,d) [KLSA eq. 3]. See `steps`."""
+        """k_q: (size,) float32, Σ_t f(t,q) · w(t) · sat(t,d) [KLSA eq. 3]. See `steps`."""
         return (self.steps(terms, counts) * self.postings.step).astype(np.float32)

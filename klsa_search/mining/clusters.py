@@ -162,19 +162,11 @@ def _chosen_apart(points: Matrix, k: int, generator: np.random.Generator) -> Mat
 def _strongest_terms(index: Index, labels: _Labels, k: int, count: int) -> list[list[int]]:
     """Numbers of the terms whose impact stands out in each cluster; `labels` is k for none."""
     bm25 = index.snapshot.bm25
-    starts, terms = bm25.postings.starts, len(bm25.idf)
-    by_cluster = np.zeros((terms, k + 1))
-    first = 0
-    while first < terms:
-        after = int(np.searchsorted(starts, starts[first] + _BLOCK, side="right")) - 1
-        after = min(max(after, first + 1), terms)
-        documents, saturations = bm25.postings.of_terms(first, after)
-        held = np.repeat(np.arange(after - first), np.diff(starts[first : after + 1]))
-        sums = np.bincount(
-            held * (k + 1) + labels[documents], saturations, minlength=(after - first) * (k + 1)
-        )
-        by_cluster[first:after] = sums.reshape(after - first, k + 1)
-        first = after
+    terms = len(bm25.idf)
+    sums = np.zeros(terms * (k + 1))
+    for held, documents, saturations in bm25.postings.at_a_time(_BLOCK):
+        np.add.at(sums, held * (k + 1) + labels[documents], saturations)
+    by_cluster = sums.reshape(terms, k + 1)
     by_cluster *= (bm25.postings.step * bm25.idf)[:, None]
     sizes = np.bincount(labels, minlength=k + 1)
     overall = by_cluster.sum(axis=1) / max(len(labels), 1)

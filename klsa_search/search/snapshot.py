@@ -141,8 +141,9 @@ class Snapshot:
     ) -> Scores:
         """Inner products of the log-tf·idf vectors: (N,) float32. Cost: the postings."""
         row, postings = np.zeros(len(self), np.float32), self.bm25.postings
+        ends = np.cumsum(postings.frequencies)
         for term, weight in zip(terms.tolist(), query_weights, strict=True):
-            weights = self.tfidf[postings.starts[term] : postings.starts[term + 1]]
+            weights = self.tfidf[ends[term] - postings.frequencies[term] : ends[term]]
             row[postings.of_term(term)[0]] += weight * weights
         return row
 

@@ -16,7 +16,7 @@ from klsa_search.search.engine.scan import (
     lowest_bit,
     mask_above,
 )
-from klsa_search.search.engine.terms import worth
+from klsa_search.search.engine.terms import MEMORY, worth
 from klsa_search.selection import LOW, Keys, select_largest
 
 
@@ -121,7 +121,7 @@ def scan_block(
     record: Record, optional: int, slack: int, first: int, span: int, k: int, held: int, least: int
 ) -> tuple[int, int]:
     """Keep what passes of a block, looking the optional terms up, strongest first."""
-    entries = uint32_at(record.entries, int64_at(record.starts, record.terms + 1)[record.terms])
+    entries = uint32_at(record.memory, MEMORY)
     accumulator = int32_at(record.accumulator, span)
     keys = int64_at(record.keys, buffer_size(k))
     for place in range(0, span, LANES):

@@ -26,10 +26,12 @@ class Engine:
     Each thread has scratch memory of its own: a block of scores and 40 bytes a result. Positions
     and scores are to the bit those of the best of `Postings.steps`, whatever the number of
     threads. More than 256 terms are answered by that row itself.
+
+    living  the documents that count, where not all do
     """
 
-    def __init__(self, kernel: QueryKernel) -> None:
-        self._kernel = kernel
+    def __init__(self, kernel: QueryKernel, living: Mask | None = None) -> None:
+        self._kernel, self._living = kernel, living
         self._of_thread = threading.local()
 
     def top(
@@ -43,7 +45,7 @@ class Engine:
         """Return the k best documents of each query; many in one call that runs without the GIL.
 
         queries  term numbers as they stand in a query, repeated as there, below 0 for unknown
-        mask     documents that may be answered, where not all may
+        mask     documents that may be answered, where not all that count may: some of those
         totals   whether to count how many documents hold a term
         Cost     about the postings of the terms in blocks that can hold one of the k best, at half
                  a nanosecond each, and 3 µs; a mask or a total costs one look at the postings.
@@ -72,14 +74,15 @@ class Engine:
         """Memory of this thread, made anew when a query asks for more results than any before."""
         scratch: Scratch | None = getattr(self._of_thread, "scratch", None)
         if scratch is None or scratch.room < k:
-            scratch = self._of_thread.scratch = Scratch(self._kernel, k)
+            scratch = self._of_thread.scratch = Scratch(self._kernel, k, self._living)
         return scratch
 
     def _by_row(self, terms: Sequence[int], asked: Asked) -> Top:
         query = QueryTerms.of(terms)
         row = self._kernel.steps(query.numbers, query.counts)
-        if asked.mask is not None:
-            row = row * asked.mask.allowed
+        mask = asked.mask or self._living
+        if mask is not None:
+            row = row * mask.allowed
         positions, steps = top_z(row, asked.k)
         scores = (steps * self._kernel.postings.step).astype(np.float32)
         return Top(positions, scores, int(np.count_nonzero(row)) if asked.totals else 0)

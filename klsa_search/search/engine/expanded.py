@@ -2,7 +2,7 @@
 
     1. the best of the query kernel are found, exactly; the first z are the seeds; where a mask
        leaves documents out, the best within it are found besides: what a document is worth does
-       not depend on which others may be answered;
+       not depend on which others may be answered. What counts no more is none of either;
     2. what the best hold of the query's terms is looked up; T of the seeds makes their weights;
     3. the rows of the seeds are added up: E, as far as it lies in strong entries; the documents
        they bring up are candidates beside the best;
@@ -57,14 +57,14 @@ def search_expanded(
         if not ask(record, query, ends):
             counts[query] = -1
             continue
-        record.mask = 0
+        record.mask = record.living
         count = best_keys(record, max(mix.best, k))
         if count == 0:
             found = counts[query] = totals[query] = 0
             continue
         best, seeds = min(count, mix.best), min(count, mix.seeds)
         top = _enter(record, held, room, count, best, seeds)
-        if mask != 0:
+        if mask != record.living:
             record.mask = mask
             count = _enter_more(record, room, count, best_keys(record, depths.within), top)
         totals[query] = record.total

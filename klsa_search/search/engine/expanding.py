@@ -17,6 +17,7 @@ from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.plain import Plain
 from klsa_search.search.engine.record import MAX_TERMS, Asked, Scratch, Top
+from klsa_search.search.engine.reverse import REVERSED, Reverse
 from klsa_search.search.engine.room import Held, Room, directory
 from klsa_search.search.engine.scan import LANES
 from klsa_search.search.engine.seeds import MAX_SEEDS, PLAN, Depths, Mix, plan_of
@@ -39,7 +40,9 @@ class ExpandingEngine:
     and for each of the best 4 bytes a term. What is exact and what is not: see `expanded`. The
     number of threads changes nothing.
 
-    small  whether the collection is so small that deep rankings can look at every document
+    small    whether the collection is so small that deep rankings can look at every document
+    living   the documents that count, where not all do
+    reverse  entries of rows that are kept beside them, where there are any
     """
 
     def __init__(
@@ -50,12 +53,16 @@ class ExpandingEngine:
         neighbours: int,
         *,
         small: bool,
+        living: Mask | None = None,
+        reverse: Reverse | None = None,
     ) -> None:
-        self._kernel, self._small = kernel, small
-        self._held = Held.of(kernel.idf, expansion)
+        self._kernel, self._small, self._living = kernel, small, living
+        self._held = Held.of(kernel.idf, expansion, reverse or Reverse.none())
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
-        self._plain = Plain(kernel, self._held, self._neighbours, dimensions, self._features)
+        self._plain = Plain(
+            kernel, self._held, self._neighbours, dimensions, self._features, living
+        )
         self._of_thread = threading.local()
 
     def top(
@@ -114,7 +121,7 @@ class ExpandingEngine:
             if held is not None:
                 wide, best = max(wide, held.wide), max(best, held.best)
                 seeds = max(seeds, held.seeds)
-            scratch = Scratch(self._kernel, wide)
+            scratch = Scratch(self._kernel, wide, self._living)
             room = self._room(wide, best, seeds)
             held = _Memory(wide, best, seeds, scratch, room, directory(self._held, room))
             self._of_thread.memory = held
@@ -123,7 +130,8 @@ class ExpandingEngine:
 
     def _room(self, wide: int, best: int, seeds: int) -> Room:
         documents = self._kernel.size
-        size = wide + min(documents, seeds * self._held.rows.shape[1]) + 1
+        brought_up = seeds * (self._held.rows.shape[1] + REVERSED)
+        size = wide + min(documents, brought_up) + 1
         if self._small:
             size = documents + 1
         scores = np.zeros(size + LANES, np.float32)
@@ -156,7 +164,7 @@ class ExpandingEngine:
         within = 0 if mask is None else max(asked.k, mix.best)
         if mask is not None and mask.size <= FEW:
             return Depths(documents, documents, mask.size, True)
-        if self._small and asked.k >= min(DEEP, documents):
+        if self._small and asked.k >= min(DEEP, self._kernel.documents):
             return Depths(documents, documents, within, True)
         return Depths(
             min(max(COVERED[0], 8 * asked.k), COVERED[1]),

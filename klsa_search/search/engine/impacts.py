@@ -12,6 +12,7 @@ from klsa_search.search.engine.record import MAX_TERMS, Record
 from klsa_search.search.engine.room import Held, Room
 from klsa_search.search.engine.saturation import TOGETHER
 from klsa_search.search.engine.scan import LANES, find, mask_below, set_bits
+from klsa_search.search.engine.terms import MEMORY
 
 SCANNED = 16  # postings looked at for each that would be looked up
 TAKEN = 256  # postings at a time; those of the best among them have room in `chosen`
@@ -27,22 +28,39 @@ def look_up_impacts(record: Record, terms: int, held: Held, room: Room, best: in
     lanes = (terms + TOGETHER - 1) // TOGETHER * TOGETHER
     room.impacts[: lanes * (best + 1)] = 0
     room.worth[:lanes], room.half[:lanes] = 0, 1
-    entries = uint32_at(record.entries, int64_at(record.starts, record.terms + 1)[record.terms])
-    blocks = record.blocks
-    places = int64_at(record.places, MAX_TERMS * (blocks + 1))
+    entries = uint32_at(record.memory, MEMORY)
+    width = record.blocks + record.segments
+    places = int64_at(record.places, MAX_TERMS * width)
     for j in range(terms):
         idf = held.idf[record.term[j]]
         room.worth[j] = np.float32(record.times[j]) * idf
         room.half[j] = np.float32(HALF) * idf
         unit = np.float32(record.step) * idf  # what a saturation of one step is worth
-        of_block = places[j * (blocks + 1) : (j + 1) * (blocks + 1)]
-        if of_block[blocks] - of_block[0] < SCANNED * best:
-            for block in range(blocks):
-                first, after = of_block[block], of_block[block + 1]
-                _scan(entries, first, after, block << record.block_bits, unit, j, lanes, room)
+        of_block = places[j * width : (j + 1) * width]
+        if _postings(record, of_block) < SCANNED * best:
+            place = 0
+            for segment in range(record.segments):
+                base = record.base[segment]
+                for block in range(record.own_blocks[segment]):
+                    first, after = of_block[place], of_block[place + 1]
+                    start = base + (block << record.block_bits)
+                    _scan(entries, first, after, start, unit, j, lanes, room)
+                    place += 1
+                place += 1
         else:
             _look_up(record, entries, of_block, unit, j, lanes, room, best)
     return lanes
+
+
+@internal
+def _postings(record: Record, of_block: npt.NDArray[np.int64]) -> int:
+    """How many postings a term has in all segments."""
+    count, place = 0, 0
+    for segment in range(record.segments):
+        last = place + record.own_blocks[segment]
+        count += of_block[last] - of_block[place]
+        place = last + 1
+    return count
 
 
 @internal
@@ -59,11 +77,15 @@ def _look_up(
     """Look for each of the best among the postings of a term in its block."""
     bits, documents = record.block_bits, room.documents
     for slot in range(1, best + 1):
-        document = np.int64(documents[slot])
+        segment, begin = 0, 0
+        while documents[slot] >= record.base[segment] + record.length[segment]:
+            begin += record.own_blocks[segment] + 1
+            segment += 1
+        document = np.int64(documents[slot]) - record.base[segment]
         block = document >> bits
-        low, high = of_block[block], of_block[block + 1]
+        low, high = of_block[begin + block], of_block[begin + block + 1]
         place = document - (block << bits)
-        span = min(1 << bits, record.documents - (block << bits))
+        span = min(1 << bits, record.length[segment] - (block << bits))
         expected = low + place * (high - low) // span
         found = place_of(entries, low, high, expected, place)
         if found < high:

@@ -7,7 +7,7 @@ taken in the order they are taken there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from klsa_search.expansion.cut import LATENT_LEVELS
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.candidates import PLACE_LEVELS
+from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.record import Asked, Top
 from klsa_search.search.engine.room import Held
 from klsa_search.search.engine.saturation import TOGETHER
@@ -46,12 +47,19 @@ class Plain:
     neighbours  documents that count as near
     dimensions  of the latent space
     features    of the kernel
+    living      the documents that count, where not all do
     """
 
     def __init__(
-        self, kernel: QueryKernel, held: Held, neighbours: int, dimensions: int, features: int
+        self,
+        kernel: QueryKernel,
+        held: Held,
+        neighbours: int,
+        dimensions: int,
+        features: int,
+        living: Mask | None,
     ) -> None:
-        self._kernel, self._held = kernel, held
+        self._kernel, self._held, self._living = kernel, held, living
         self._neighbours, self._dimensions = neighbours, dimensions
         self._features = features
 
@@ -60,6 +68,9 @@ class Plain:
         kernel, held, k, mask = self._kernel, self._held, asked.k, asked.mask
         query = self._query(numbers)
         row = kernel.steps(query.terms, query.times.astype(np.float64))
+        allowed = mask or self._living
+        if self._living is not None:
+            row = row * self._living.allowed
         found = top_z(row, max(mix.best, k))[0]
         if not len(found):
             return Top(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
@@ -83,7 +94,7 @@ class Plain:
         weights = np.where(weights < _F(NEGLIGIBLE) * weights[0], _F(0), weights)
         besides = np.zeros(kernel.size, np.bool_)
         if depths.everything:
-            besides[:] = True if mask is None else mask.allowed
+            besides[:] = True if allowed is None else allowed.allowed
         expanded, candidates = self._rows(seeds, weights, mix, found, besides)
         if len(candidates) >= MOST:
             return None
@@ -109,8 +120,8 @@ class Plain:
         scores[found] += x * lexicals
         if mix.latent > 0:
             scores[candidates] += a * latent[candidates]
-        if mask is not None:
-            scores[~mask.allowed] = -np.inf
+        if allowed is not None:
+            scores[~allowed.allowed] = -np.inf
         fixed = np.zeros(kernel.size, np.bool_)
         fixed[seeds] = True
         if mix.coverage > 0:
@@ -210,14 +221,21 @@ class Plain:
         held[found] = True
         for seed, weight in zip(seeds, weights, strict=True):
             if weight > 0:
-                row = self._held.rows[seed]
-                ends = np.flatnonzero(row == 0)
-                row = row[: ends[0]] if len(ends) else row
-                documents = row >> np.uint32(8)
-                step = _F(mix.slope) * weight * self._held.scales[seed, 0]
-                expanded[documents] += step * (row & np.uint32(LEVELS)).astype(_F)
-                held[documents] = True
+                for row, step in self._rows_of(int(seed)):
+                    row = row[row > 0]
+                    documents = row >> np.uint32(8)
+                    levels = (row & np.uint32(LEVELS)).astype(_F)
+                    expanded[documents] += _F(mix.slope) * weight * step * levels
+                    held[documents] = True
         return expanded, np.flatnonzero(held | besides)
+
+    def _rows_of(self, document: int) -> Iterator[tuple[npt.NDArray[np.uint32], np.float32]]:
+        """The row of a document and its step, and what is kept beside it."""
+        held = self._held
+        yield held.rows[document], held.scales[document, 0]
+        if len(held.reversed_of) and held.reversed_of[document]:
+            later = held.reversed_of[document] - 1
+            yield held.reversed[later], held.reversed_steps[later]
 
     def _compared(self, seeds: Positions, weights: _Floats, mix: Mix) -> _Compared:
         """Add up the features of the seeds: see `add_seed_features`."""
@@ -244,6 +262,8 @@ class Plain:
         held, m = self._held, self._dimensions
         fine = np.zeros(m, _F)
         for term, times in zip(*query, strict=True):
+            if term >= len(held.terms):
+                continue
             fine += _F(times) * held.term_steps[term, -1] * held.terms[term, :m].astype(_F)
         place = np.zeros(held.cards.shape[1], np.int16)
         largest = np.abs(fine).max(initial=_F(0))

@@ -18,30 +18,48 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions, Scores
 from klsa_search.compiled import internal
 from klsa_search.kernel import QueryKernel
+from klsa_search.kernel.segments import Segment
 from klsa_search.search.engine.mask import Mask
 
 MAX_TERMS: Final = 256
 """Terms of one query, repetitions counted; more are scored by the plain row."""
 
+MAX_SEGMENTS: Final = 64
+"""Segments of one index."""
+
 _INDEX: Final = (
-    "documents",  # N
+    "documents",  # positions
     "terms",  # V
-    "blocks",
+    "segments",
+    "blocks",  # of all segments
     "block_bits",
-    # addresses of the postings' arrays, and of the weights of the terms
+    "living",  # address of the words of a `Mask`; 0 where all documents count
+    "left_out",  # documents that do not
+    # addresses of the weights of the terms, and of their best saturations
     "weights",
-    "starts",
-    "entries",
-    "run_starts",
-    "runs",
     "best",
+    "memory",  # 0, from where postings and runs are counted: where compiled code could know that
+    # an address is 0, it would be taken for a mistake
+)
+_OF_SEGMENT: Final = (
+    "base",  # position of its first document
+    "length",  # its documents
+    "own_blocks",
+    "own_terms",
+    "numbers",  # address: of its terms among all, ascending; 0 where they are its own
+    "own",  # address: its own numbers of those
+    "starts",  # address
+    "entries",  # address, in numbers of four bytes
+    "run_starts",  # address
+    "runs",  # address, in numbers of two bytes
 )
 _THREAD: Final = (
     # addresses
     "accumulator",  # int32, a score for each position of a block
     "keys",  # int64
     "spare",  # int64
-    "places",  # int64 (MAX_TERMS, blocks + 1): where each term's postings in a block begin
+    "places",  # int64 (MAX_TERMS, blocks + segments): where in memory each term's postings in a
+    # block of a segment begin, and where those of its last end
     "total",  # documents so far that hold a term of the query; not an address
 )
 _QUERIES: Final = (
@@ -62,7 +80,7 @@ _ASKED: Final = (
 )
 _OF_TERM: Final = (
     "asked",  # numbers of terms as they stand in the query
-    # distinct terms, weakest first
+    # distinct terms, weakest first; postings and runs by where they lie in memory
     "term",
     "times",  # f(t, q)
     "weight",  # f(t, q) · w(t), in steps
@@ -81,6 +99,7 @@ RECORD: Final = np.dtype(
     + [("step", "f8")]  # what one step of a score is worth
     + [(name, "i8") for name in _ASKED]
     + [(name, "i8", (MAX_TERMS,)) for name in _OF_TERM]
+    + [(name, "i8", (MAX_SEGMENTS,)) for name in _OF_SEGMENT]
 )
 Record = Any  # RECORD, one of them; numba has no name for it
 
@@ -108,13 +127,16 @@ class Asked(NamedTuple):
     mask: Mask | None = None
     totals: bool = False
 
-    def written(self) -> tuple[int, int, int]:
-        """The first of _ASKED."""
-        return 0 if self.mask is None else self.mask.address, self.totals, self.k
+    def written(self, living: Mask | None) -> tuple[int, int, int]:
+        """The first of _ASKED; without a mask, what counts may be answered."""
+        mask = living if self.mask is None else self.mask
+        return 0 if mask is None else mask.address, self.totals, self.k
 
 
 class Scratch:
     """Memory of one thread for queries of at most `room` results.
+
+    living     the documents that count, where not all do
 
     record     (1,) of RECORD, for one query
     documents  (room,) int32, positions found
@@ -122,9 +144,11 @@ class Scratch:
     totals     (1,) int64
     """
 
-    def __init__(self, kernel: QueryKernel, room: int) -> None:
+    def __init__(self, kernel: QueryKernel, room: int, living: Mask | None = None) -> None:
         postings = kernel.postings
-        self.room = room
+        if len(postings.parts) > MAX_SEGMENTS:
+            raise ValueError(f"{len(postings.parts)} segments, more than {MAX_SEGMENTS}")
+        self.room, self._living = room, living
         self.documents = np.zeros(room, np.int32)
         self.scores = np.zeros(room, np.float32)
         self.totals = np.zeros(1, np.int64)
@@ -132,15 +156,11 @@ class Scratch:
         as_read = np.ascontiguousarray  # the array itself where its type and order are those
         arrays: dict[str, npt.NDArray[Any]] = {
             "weights": as_read(kernel.weights, np.int64),
-            "starts": as_read(postings.starts, np.int64),
-            "entries": as_read(postings.entries, np.uint32),
-            "run_starts": as_read(postings.run_starts, np.int64),
-            "runs": as_read(postings.runs, np.uint16),
             "best": as_read(postings.best, np.uint16),
             "accumulator": np.zeros(1 << postings.block_bits, np.int32),
             "keys": np.zeros(keys, np.int64),
             "spare": np.zeros(keys, np.int64),
-            "places": np.zeros((MAX_TERMS, postings.blocks + 1), np.int64),
+            "places": np.zeros((MAX_TERMS, postings.blocks + len(postings.parts)), np.int64),
             "found": self.documents,
             "scores": self.scores,
             "counts": np.zeros(1, np.int64),
@@ -149,9 +169,13 @@ class Scratch:
         record = np.zeros(1, RECORD)
         for name, array in arrays.items():
             record[name] = array.ctypes.data
-        self._alive = arrays  # the record holds addresses only
-        record["documents"], record["terms"] = postings.size, len(postings.starts) - 1
+        # The record holds addresses only.
+        self._alive = arrays, [_enter(record, *each) for each in enumerate(postings.parts)]
+        record["documents"], record["terms"] = postings.size, postings.terms
+        record["segments"] = len(postings.parts)
         record["blocks"], record["block_bits"] = postings.blocks, postings.block_bits
+        record["living"] = 0 if living is None else living.address
+        record["left_out"] = postings.documents - kernel.documents
         record["step"] = postings.step
         record["queries"] = 1
         count = record.ctypes.data + _ASKED_AT + 8 * _ASKED.index("count")
@@ -162,7 +186,8 @@ class Scratch:
     def ask(self, terms: Sequence[int], asked: Asked) -> None:
         """Write one query of at most MAX_TERMS terms into the record."""
         count = len(terms)
-        struct.pack_into(f"{count + 4}q", self._bytes, _ASKED_AT, *asked.written(), count, *terms)
+        asking = *asked.written(self._living), count, *terms
+        struct.pack_into(f"{count + 4}q", self._bytes, _ASKED_AT, *asking)
 
     def answer(self, found: int, asked: Asked) -> Top:
         """What was found for it."""
@@ -182,7 +207,7 @@ class Scratch:
             np.empty(len(queries), np.int64),
         )
         many.record["queries"] = len(queries)
-        for field, value in zip(_ASKED, asked.written(), strict=False):
+        for field, value in zip(_ASKED, asked.written(self._living), strict=False):
             many.record[field] = value
         arrays: tuple[npt.NDArray[Any], ...] = many[1:]
         for name, array in zip(_QUERIES[1:], arrays, strict=True):
@@ -214,6 +239,33 @@ class Many(NamedTuple):
             else None
             for number, (count, total) in enumerate(found)
         ]
+
+
+def _enter(
+    record: npt.NDArray[np.void], number: int, segment: Segment
+) -> tuple[npt.NDArray[Any], ...]:
+    """Write where a segment is into the record; returns what must be kept for it."""
+    postings, as_read = segment.postings, np.ascontiguousarray
+    starts, run_starts = as_read(postings.starts, np.int64), as_read(postings.run_starts, np.int64)
+    entries, runs = as_read(postings.entries, np.uint32), as_read(postings.runs, np.uint16)
+    kept: list[npt.NDArray[Any]] = [starts, entries, run_starts, runs]
+    values = {
+        "base": segment.first,
+        "length": postings.size,
+        "own_blocks": postings.blocks,
+        "own_terms": len(starts) - 1,
+        "starts": starts.ctypes.data,
+        "entries": entries.ctypes.data // entries.itemsize,
+        "run_starts": run_starts.ctypes.data,
+        "runs": runs.ctypes.data // runs.itemsize,
+    }
+    if segment.terms is not None and segment.own is not None:
+        numbers, own = as_read(segment.terms, np.int64), as_read(segment.own, np.int64)
+        values |= {"numbers": numbers.ctypes.data, "own": own.ctypes.data}
+        kept += [numbers, own]
+    for name, value in values.items():
+        record[name][0, number] = value
+    return tuple(kept)
 
 
 def _room_of(k: int) -> int:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from klsa_search.compiled import inlined
 from klsa_search.expansion.cut import CutExpansion
 from klsa_search.search.engine.memory import table, vector
+from klsa_search.search.engine.reverse import Reverse
 
 _Ints = npt.NDArray[np.int32]
 _Starts = npt.NDArray[np.int64]
@@ -22,7 +23,7 @@ _Floats = npt.NDArray[np.float32]
 
 
 class Held(NamedTuple):
-    """Arrays of the index; see `CutExpansion` and `LatentSpace`.
+    """Arrays of the index; see `CutExpansion`, `LatentSpace` and `Reverse`.
 
     idf         (V,) w(t)
     facts       the cards as float32; the last three columns are meant
@@ -38,9 +39,12 @@ class Held(NamedTuple):
     facts: _Floats
     terms: npt.NDArray[np.int8]
     term_steps: _Floats
+    reversed_of: _Ints
+    reversed: npt.NDArray[np.uint32]
+    reversed_steps: _Floats
 
     @classmethod
-    def of(cls, idf: _Floats, expansion: CutExpansion) -> Held:
+    def of(cls, idf: _Floats, expansion: CutExpansion, reverse: Reverse) -> Held:
         """Gather the arrays, each of the type and order in which compiled code will read it."""
         as_read = np.ascontiguousarray  # the array itself where it is so already
         cards, terms = as_read(expansion.cards, np.int8), as_read(expansion.terms, np.int8)
@@ -54,6 +58,9 @@ class Held(NamedTuple):
             facts=cards.view(np.float32),
             terms=terms,
             term_steps=terms.view(np.float32),
+            reversed_of=as_read(reverse.reversed_of, np.int32),
+            reversed=as_read(reverse.reversed, np.uint32),
+            reversed_steps=as_read(reverse.steps, np.float32),
         )
 
 
@@ -130,6 +137,9 @@ def held_in(directory: Any) -> Held:
         facts=table(directory.facts, np.float32),
         terms=table(directory.terms, np.int8),
         term_steps=table(directory.term_steps, np.float32),
+        reversed_of=vector(directory.reversed_of, np.int32),
+        reversed=table(directory.reversed, np.uint32),
+        reversed_steps=vector(directory.reversed_steps, np.float32),
     )
 
 

@@ -99,19 +99,31 @@ def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
             continue
         seed = int(room.documents[i + 1])
         step = np.float32(mix.slope) * weights[i] * held.scales[seed, 0]
-        for entry in held.rows[seed]:
-            if entry == 0:
-                break
-            document = entry >> np.uint32(8)
-            slot = room.slots[document]
-            if slot == 0:
-                prefetch(held.cards, np.int64(document) * held.cards.shape[1])
-                size += 1
-                slot = size
-                room.slots[document] = slot
-                room.documents[slot] = document
-                room.expanded[slot] = 0
-            room.expanded[np.uint32(slot)] += step * np.float32(entry & np.uint32(LEVELS))
+        size = _add_row(held, room, held.rows[seed], step, size)
+        if len(held.reversed_of) > 0 and held.reversed_of[seed] > 0:
+            later = held.reversed_of[seed] - 1
+            step = np.float32(mix.slope) * weights[i] * held.reversed_steps[later]
+            size = _add_row(held, room, held.reversed[later], step, size)
+    return size
+
+
+@inlined
+def _add_row(
+    held: Held, room: Room, row: npt.NDArray[np.uint32], step: np.float32, size: int
+) -> int:
+    for entry in row:
+        if entry == 0:
+            break
+        document = entry >> np.uint32(8)
+        slot = room.slots[document]
+        if slot == 0:
+            prefetch(held.cards, np.int64(document) * held.cards.shape[1])
+            size += 1
+            slot = size
+            room.slots[document] = slot
+            room.documents[slot] = document
+            room.expanded[slot] = 0
+        room.expanded[np.uint32(slot)] += step * np.float32(entry & np.uint32(LEVELS))
     return size
 
 

@@ -12,6 +12,7 @@ from klsa_search.search.engine.record import MAX_TERMS, Record
 
 CHEAP = 256  # postings of optional terms below which they are simply added
 SHARE = 4  # optional terms may hold a 4th of the threshold
+MEMORY = 1 << 60  # numbers that postings and runs can lie among, by their addresses
 OPTIONAL_K = 100  # k above which nothing is optional: the threshold is too low to pay
 
 
@@ -37,8 +38,6 @@ def worth(weight: int, saturation: int) -> int:
 @internal
 def distinct_terms(record: Record) -> int:
     """Enter the query's distinct known terms, weakest first; returns how many."""
-    starts = int64_at(record.starts, record.terms + 1)
-    run_starts = int64_at(record.run_starts, record.terms + 1)
     best = uint16_at(record.best, record.terms * len(DEPTHS))
     weights = int64_at(record.weights, record.terms)
     terms = 0
@@ -65,14 +64,8 @@ def distinct_terms(record: Record) -> int:
         record.term[place] = term
         record.times[place] = times
         record.largest[place] = largest
-    places = int64_at(record.places, MAX_TERMS * (record.blocks + 1))
     for j in range(terms):
-        term = record.term[j]
-        record.weight[j] = record.times[j] * weights[term]
-        record.posting[j] = starts[term]
-        record.run[j] = run_starts[term]
-        record.last_run[j] = run_starts[term + 1]
-        places[j * (record.blocks + 1)] = starts[term]
+        record.weight[j] = record.times[j] * weights[record.term[j]]
     return terms
 
 
@@ -100,21 +93,65 @@ def known_to_be_reached(record: Record, terms: int, k: int) -> int:
 
 
 @internal
-def enter_block(record: Record, terms: int, block: int) -> int:
-    """Find each term's postings in a block and their bound; returns the sum of the bounds."""
-    runs = uint16_at(record.runs, 3 * record.last_run[terms - 1])
-    places = int64_at(record.places, MAX_TERMS * (record.blocks + 1))
+def enter_segment(record: Record, terms: int, segment: int, place: int) -> None:
+    """Find where each term's postings and runs in a segment begin.
+
+    place  of its first block among the blocks and ends of all segments
+    """
+    starts = int64_at(record.starts[segment], record.own_terms[segment] + 1)
+    run_starts = int64_at(record.run_starts[segment], record.own_terms[segment] + 1)
+    width = record.blocks + record.segments
+    places = int64_at(record.places, MAX_TERMS * width)
+    for j in range(terms):
+        own = _own_number(record, segment, record.term[j])
+        posting, run, last_run = 0, 0, 0
+        if own >= 0:
+            posting = record.entries[segment] + starts[own]
+            run = record.runs[segment] + 3 * run_starts[own]
+            last_run = record.runs[segment] + 3 * run_starts[own + 1]
+        record.posting[j], record.run[j], record.last_run[j] = posting, run, last_run
+        places[j * width + place] = posting
+
+
+@internal
+def _own_number(record: Record, segment: int, term: int) -> int:
+    """A segment's own number of a term, below 0 where it has none."""
+    terms = record.own_terms[segment]
+    if record.numbers[segment] == 0:
+        return term if term < terms else -1
+    numbers = int64_at(record.numbers[segment], terms)
+    low, high = 0, terms
+    while low < high:
+        middle = (low + high) >> 1
+        if numbers[middle] < term:
+            low = middle + 1
+        else:
+            high = middle
+    if low == terms or numbers[low] != term:
+        return -1
+    return int(int64_at(record.own[segment], terms)[low])
+
+
+@internal
+def enter_block(record: Record, terms: int, block: int, place: int) -> int:
+    """Find each term's postings in a block of the segment at hand; returns the sum of bounds.
+
+    place  of the block among the blocks and ends of all segments
+    """
+    runs = uint16_at(record.memory, MEMORY)
+    width = record.blocks + record.segments
+    places = int64_at(record.places, MAX_TERMS * width)
     whole = 0
     for j in range(terms):
         first = record.posting[j]
         after, bound = first, 0
         run = record.run[j]
-        if run < record.last_run[j] and runs[3 * run] == block:
-            after = first + int(runs[3 * run + 1]) + 1
-            bound = worth(record.weight[j], int(runs[3 * run + 2]))
-            record.run[j] = run + 1
+        if run < record.last_run[j] and runs[run] == block:
+            after = first + int(runs[run + 1]) + 1
+            bound = worth(record.weight[j], int(runs[run + 2]))
+            record.run[j] = run + 3
             record.posting[j] = after
-        places[j * (record.blocks + 1) + block + 1] = after
+        places[j * width + place + 1] = after
         record.first[j] = first
         record.after[j] = after
         record.bound[j] = bound

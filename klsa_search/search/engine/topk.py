@@ -1,6 +1,7 @@
 """The k best documents of a query by BM25, exactly, touching as few postings as pays.
 
-Documents are walked in blocks, an accumulator that fits the first cache. In a block
+Documents are walked segment by segment in blocks, an accumulator that fits the first cache. In a
+block
   1. every term has a range of postings and an upper bound of its impact there;
   2. a block whose bounds add up to no more than the threshold is passed over;
   3. as in MaxScore the weakest terms, whose bounds together stay within a share of the threshold,
@@ -8,8 +9,9 @@ Documents are walked in blocks, an accumulator that fits the first cache. In a b
   4. what could still pass is a candidate; the optional terms are looked up for the candidates,
      or added like the others where the candidates are many;
   5. what passes goes to a buffer of keys; a full one is cut back to k, which raises the threshold.
-A mask leaves documents out: their scores are set to 0 once a block's postings are added. The total,
-where it is asked for, counts what holds a term, in blocks that are passed over too.
+A mask leaves documents out, and those that count no more are left out always: their scores are set
+to 0 once a block's postings are added. The total, where it is asked for, counts what holds a term,
+in blocks that are passed over too.
 The threshold begins at what k documents are known to reach by a single term. For many results the
 first block tells better: in the only block there is, what k documents reach; in the first of many,
 what a few times its share of k do. That is a guess, and where fewer than k documents pass, it is
@@ -39,9 +41,11 @@ from klsa_search.search.engine.memory import float32_at, int32_at, int64_at, uin
 from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.scan import LANES, bar_of, count_above
 from klsa_search.search.engine.terms import (
+    MEMORY,
     ask,
     distinct_terms,
     enter_block,
+    enter_segment,
     known_to_be_reached,
     optional_terms,
 )
@@ -103,15 +107,23 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
     margin  the first block guesses the threshold: what `margin` times its share of k reach. If
             fewer than k are found by a guess it was too high. 0 is no guess.
     """
-    entries = uint32_at(record.entries, int64_at(record.starts, record.terms + 1)[record.terms])
+    entries = uint32_at(record.memory, MEMORY)
     width = 1 << record.block_bits
     accumulator = int32_at(record.accumulator, width)
     held, guessed, record.total = 0, False, 0
-    threshold = 0 if record.mask != 0 else known_to_be_reached(record, terms, k)
+    threshold = 0
+    if record.mask == record.living:
+        threshold = known_to_be_reached(record, terms, k + record.left_out)
     least = (threshold << 32) | LOW  # a key above it passes
+    segment, number, last = -1, 0, 0
     for block in range(record.blocks):
-        first = block * width
-        bound = enter_block(record, terms, block)
+        if number == last:
+            segment += 1
+            number, last = 0, record.own_blocks[segment]
+            enter_segment(record, terms, segment, block + segment)
+        first = record.base[segment] + number * width
+        bound = enter_block(record, terms, number, block + segment)
+        number += 1
         if bound <= threshold:
             if record.counted != 0 and bound > 0:
                 record.total += count_new(record, terms, accumulator, entries, first)
@@ -120,7 +132,7 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
         optional, slack, spared = optional_terms(record, terms, threshold, k)
         added = add_terms(record, optional, terms, accumulator, entries)
         # Whole vectors; beyond the last document there is nothing but 0.
-        after = min(first + width, record.documents)
+        after = min(first + width, record.base[segment] + record.length[segment])
         span = (after - first + LANES - 1) // LANES * LANES
         few, hopeless = added <= FEW and optional == 0, False
         if record.mask != 0:
@@ -140,9 +152,11 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
             accumulator[:span] = 0
             continue
         if block == 0 and margin > 0 and optional == 0:
-            reached = _reached_by_share(record, span, threshold, bound, k, margin)
+            # Where it is k that reach it, the k best of all do.
+            wanted = min(max(margin * k * (after - first) // record.documents, SAMPLE), k)
+            reached = _reached_by(record, span, threshold, bound, wanted)
             if reached > threshold:
-                guessed = record.blocks > 1  # in the only block there is, the k best are known
+                guessed = wanted < k
                 threshold, least = reached, (reached << 32) | LOW
         if few:
             held, least = walk(record, terms, accumulator, entries, first, k, held, least)
@@ -154,11 +168,8 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
 
 
 @internal
-def _reached_by_share(
-    record: Record, span: int, threshold: int, bound: int, k: int, margin: int
-) -> int:
-    """What a share of k of the first block's documents reach, in steps less one."""
-    wanted = k if record.blocks == 1 else max(margin * k // record.blocks, SAMPLE)
+def _reached_by(record: Record, span: int, threshold: int, bound: int, wanted: int) -> int:
+    """What so many of the first block's documents reach, in steps less one."""
     if count_above(record.accumulator, span, threshold) < 2 * wanted + LANES:
         return threshold
     return bar_of(record.accumulator, span, threshold, bound, wanted)

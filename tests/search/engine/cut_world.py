@@ -11,6 +11,7 @@ from klsa_search.expansion import LatentSpace
 from klsa_search.expansion.cut import ENTRIES, CutExpansion
 from klsa_search.features import bm25
 from klsa_search.kernel import DocumentKernel, QueryKernel
+from klsa_search.kernel.segments import Segments
 from klsa_search.search.engine import Engine
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.spectrum import decompose
@@ -36,8 +37,9 @@ def cut_world(
     latent = LatentSpace.of(kernel, spectrum, dimensions, idf)
     strongest = sparse.csr_array(np.maximum(kernel.explicit(), 0))
     cut = CutExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
-    postings = _each(plain.postings, around)
-    held = QueryKernel(postings, around(plain.idf), around(plain.weights))
+    (part,) = plain.postings.parts
+    postings = Segments.alone(_each(part.postings, around))
+    held = QueryKernel(postings, plain.documents, around(plain.idf), around(plain.weights))
     return Snapshot(
         generation=Path(),
         vocabulary=counts.vocabulary,

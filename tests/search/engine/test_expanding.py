@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from klsa_search import build
 from klsa_search.compiled import compiled
 from klsa_search.expansion import top_z
 from klsa_search.expansion.coverage import BEST
 from klsa_search.kernel import Postings, QueryKernel
-from klsa_search.kernel.postings import UNIT
 from klsa_search.search.engine import ExpandingEngine
 from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.impacts import SCANNED, place_of
@@ -26,6 +24,7 @@ from klsa_search.search.rankers.klsa import mix_of
 from tests.worlds import as_if_large, random_documents
 
 from .asking import top_of
+from .cutting import matrix_of
 
 
 @compiled
@@ -166,20 +165,7 @@ def index(tmp_path_factory):
 
 def in_blocks(postings, bits):
     """The same postings in blocks of another size."""
-    columns = [postings.of_term(term) for term in range(len(postings.starts) - 1)]
-    lengths = [len(documents) for documents, _ in columns]
-    matrix = sparse.csr_array(
-        (
-            np.concatenate([saturations for _, saturations in columns]).astype(np.float64),
-            (np.concatenate([documents for documents, _ in columns]),
-             np.repeat(np.arange(len(columns)), lengths)),
-        ),
-        shape=(postings.size, len(columns)),
-    )  # fmt: skip
-    matrix.data /= UNIT - matrix.data  # s = f / (1 + f)
-    cut = Postings.of(matrix, np.ones(postings.size), postings.k1, block_bits=bits)
-    assert np.array_equal(cut.starts, postings.starts)
-    return cut
+    return Postings.of(matrix_of(postings), np.ones(postings.size), postings.k1, block_bits=bits)
 
 
 QUERIES = [f"t{a:02d} t{a + b:02d} t00" for a in range(1, 40, 4) for b in (1, 7, 13)]

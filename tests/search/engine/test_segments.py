@@ -1,0 +1,212 @@
+"""Any cut of a collection into segments ranks and scores as one does, to the bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from klsa_search.config import SearchSettings
+from klsa_search.features import bm25
+from klsa_search.kernel import QueryKernel
+from klsa_search.kernel.postings import DEPTHS
+from klsa_search.kernel.segments import Segment, Segments
+from klsa_search.search.engine import Engine, ExpandingEngine, Mask
+from klsa_search.search.engine.record import MAX_SEGMENTS, Asked
+from klsa_search.search.engine.reverse import REVERSED, Reverse
+from klsa_search.search.rankers.klsa import mix_of
+from tests.search.engine.cut_world import cut_world
+from tests.search.engine.cutting import cut_into, matrix_of, spread
+from tests.worlds import counts_of, query_kernel, random_documents
+
+SIZE = 700
+
+
+@pytest.fixture(scope="module")
+def world():
+    return cut_world(random_documents(SIZE, 50, seed=2), block_bits=7)
+
+
+cuts = st.lists(st.integers(0, SIZE), max_size=5)
+asked = st.lists(st.integers(-1, 49), min_size=1, max_size=9)
+
+
+def living_of(positions, size, gone=()):
+    allowed = np.zeros(size, np.bool_)
+    allowed[np.delete(positions, list(gone))] = True
+    return Mask(allowed)
+
+
+def at_positions(share, positions, size):
+    return None if share is None else living_of(positions, size, np.flatnonzero(~share))
+
+
+def same(one, other, positions):
+    assert positions[one.positions].tolist() == other.positions.tolist()
+    assert one.scores.tobytes() == other.scores.tobytes()
+    assert one.total == other.total
+
+
+@settings(max_examples=60, deadline=None)
+@given(cuts=cuts, queries=st.lists(asked, min_size=1, max_size=3), k=st.sampled_from([1, 10, 900]))
+def test_bm25_over_segments(world, cuts, queries, k):
+    segments, positions = cut_into(world.bm25.postings, cuts, block_bits=7)
+    kernel = QueryKernel.of(segments)
+    assert np.array_equal(kernel.weights, world.bm25.weights)
+    whole, engine = Engine(world.bm25), Engine(kernel, living_of(positions, segments.size))
+    share = np.random.default_rng(len(cuts)).random(SIZE) < 0.3
+    for mask in (None, share):
+        ours = engine.top(queries, k, at_positions(mask, positions, segments.size), totals=True)
+        theirs = whole.top(queries, k, None if mask is None else Mask(mask), totals=True)
+        for one, other in zip(theirs, ours, strict=True):
+            same(one, other, positions)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cuts=cuts, terms=asked, k=st.sampled_from([1, 10, 300, 700]), small=st.booleans())
+def test_the_default_over_segments(world, cuts, terms, k, small):
+    segments, positions = cut_into(world.bm25.postings, cuts, block_bits=7)
+    mix = mix_of(world, SearchSettings())
+    given = len(world.eigenvalues), world.neighbour_count
+    whole = ExpandingEngine(world.bm25, world.cut, *given, small=small)
+    engine = ExpandingEngine(
+        QueryKernel.of(segments), spread(world.cut, positions, segments.size), *given,
+        small=small, living=living_of(positions, segments.size),
+    )  # fmt: skip
+    share = np.random.default_rng(k).random(SIZE) < 0.3
+    for mask in (None, share):
+        theirs = at_positions(mask, positions, segments.size)
+        (one,) = whole.top([terms], k, mix, None if mask is None else Mask(mask), totals=True)
+        (other,) = engine.top([terms], k, mix, theirs, totals=True)
+        same(one, other, positions)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    cuts=cuts,
+    gone=st.sets(st.integers(0, SIZE - 1), max_size=300),
+    terms=asked,
+    k=st.sampled_from([1, 10, 300]),
+)
+def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, terms, k):
+    documents = random_documents(SIZE, 50, seed=2)
+    segments, positions = cut_into(world.bm25.postings, cuts, block_bits=7)
+    held = matrix_of(world.bm25.postings)[sorted(gone)]
+    frequencies = np.bincount(held.indices, minlength=segments.terms)
+    kernel = QueryKernel.of(segments, len(gone), frequencies)
+    engine = Engine(kernel, living_of(positions, segments.size, gone))
+    left = [number for number in range(SIZE) if number not in gone]
+    counts = counts_of(*(documents[number] for number in left))
+    assume(length_of(counts) == length_of(counts_of(*documents)))  # else postings are made anew
+    fresh = query_kernel(counts)
+    names = world.vocabulary.terms
+    again = [-1 if term < 0 else counts.vocabulary.numbers.get(names[term], -1) for term in terms]
+    (one,) = Engine(fresh).top([again], k, totals=True)
+    (other,) = engine.top([terms], k, totals=True)
+    same(one, other, positions[left])
+
+
+def length_of(counts):
+    return bm25.standing_length(bm25.average_length(counts.lengths))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    cuts=cuts,
+    gone=st.sets(st.integers(0, SIZE - 1), max_size=300),
+    terms=asked,
+    k=st.sampled_from([1, 10, 300]),
+    small=st.booleans(),
+    later=st.lists(
+        st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1), st.integers(1, 50)),
+        max_size=60,
+    ),
+)
+def test_the_plain_way_gives_the_same_bits(world, cuts, gone, terms, k, small, later):
+    """With documents left out, and with entries beside the rows."""
+    segments, positions = cut_into(world.bm25.postings, cuts, block_bits=7)
+    entries = {(one, other): value / 50 for one, other, value in later if one != other}
+    owners, others = np.array([*entries]).reshape(-1, 2).T
+    reverse = Reverse.of(
+        segments.size, positions[owners.astype(int)], positions[others.astype(int)],
+        np.array([*entries.values()]),
+    )  # fmt: skip
+    engine = ExpandingEngine(
+        QueryKernel.of(segments), spread(world.cut, positions, segments.size),
+        len(world.eigenvalues), world.neighbour_count,
+        small=small, living=living_of(positions, segments.size, gone), reverse=reverse,
+    )  # fmt: skip
+    mix = mix_of(world, SearchSettings())
+    (compiled,) = engine.top([terms], k, mix, totals=True)
+    asking = Asked(k, totals=True)
+    plain = engine._plain.top(terms, asking, mix, engine._depths(asking, mix))
+    assert compiled.positions.tolist() == plain.positions.tolist()
+    assert compiled.scores.tobytes() == plain.scores.tobytes()
+    assert compiled.total == plain.total
+    assert not set(compiled.positions.tolist()) & set(positions[sorted(gone)].tolist())
+
+
+def test_a_later_document_is_brought_up_by_an_earlier_one():
+    """Document 2 shares no term with the query, and only the entry beside row 0 leads to it."""
+    world = cut_world(["a b x y", "a", "x y", "e f", "g h", "i j"])
+    cut = replace(world.cut, rows=np.zeros_like(world.cut.rows))
+    mix = mix_of(world, SearchSettings())
+    reverse = Reverse.of(6, np.array([0]), np.array([2]), np.array([0.9]))
+    given = len(world.eigenvalues), world.neighbour_count
+    terms = [world.vocabulary.numbers["b"]]
+    without = ExpandingEngine(world.bm25, cut, *given, small=False)
+    within = ExpandingEngine(world.bm25, cut, *given, small=False, reverse=reverse)
+    found = without.top([terms], 5, mix)[0].positions.tolist()
+    more = within.top([terms], 5, mix)[0].positions.tolist()
+    assert (2 in found, 2 in more) == (False, True)
+
+
+def test_the_strongest_entries_beside_a_row_are_kept():
+    later = np.arange(10, 10 + REVERSED + 5)
+    values = np.linspace(0.1, 1.0, len(later))
+    reverse = Reverse.of(100, np.full(len(later), 3), later, values)
+    assert reverse.reversed_of[3] == 1
+    assert np.count_nonzero(reverse.reversed_of) == 1
+    kept = reverse.reversed[0] >> np.uint32(8)
+    assert kept.tolist() == later[::-1][:REVERSED].tolist()
+    assert reverse.reversed[0, 0] & 255 == 255
+    assert reverse.steps[0] == np.float32(1 / 255)
+
+
+def test_statistics_are_of_all_segments(world):
+    postings = world.bm25.postings
+    segments, positions = cut_into(postings, [100, 101, 640], block_bits=7)
+    assert np.array_equal(segments.frequencies, postings.frequencies)
+    assert np.array_equal(segments.best[:, 0], postings.best[:, 0])
+    assert (segments.best[:, 1:] <= postings.best[:, 1:]).all()
+    assert segments.best.shape[1] == len(DEPTHS)
+    assert segments.documents == SIZE
+    for term in range(0, segments.terms, 7):
+        documents, saturations = segments.of_term(term)
+        theirs, same_ = postings.of_term(term)
+        assert np.array_equal(documents, positions[theirs])
+        assert np.array_equal(saturations, same_)
+    row = segments.steps(np.array([0, 3]), np.array([70_000, 5]))
+    assert np.array_equal(row[positions], postings.steps(np.array([0, 3]), np.array([70_000, 5])))
+    found = np.zeros((segments.terms, segments.size), np.uint16)
+    for terms, documents, saturations in segments.at_a_time(50):
+        found[terms, documents] = saturations
+    assert np.count_nonzero(found) == segments.frequencies.sum()
+
+
+def test_segments_that_do_not_fit_together(world):
+    (part,) = world.bm25.postings.parts
+    terms = world.bm25.postings.terms
+    with pytest.raises(ValueError, match="position 640"):
+        Segments([part, Segment(640, part.postings)], terms)
+    with pytest.raises(ValueError, match="position 701"):
+        Segments([part, Segment(701, part.postings)], terms)
+    other = cut_into(world.bm25.postings, [], block_bits=9)[0].parts[0].postings
+    with pytest.raises(ValueError, match="size of blocks"):
+        Segments([part, Segment(704, other)], terms)
+    many = [Segment(704 * number, part.postings) for number in range(MAX_SEGMENTS + 1)]
+    with pytest.raises(ValueError, match="more than"):
+        Engine(QueryKernel.of(Segments(many, terms))).top([[0]], 1)
