@@ -24,8 +24,8 @@ from klsa_search.search.folding import FOREIGN, encode, fold, holds_more
 from klsa_search.search.snippet import LOOKED_AT, snippet
 from klsa_search.search.windows import best_window, cut_out
 from klsa_search.store import DocumentReader
-from klsa_search.store.documents import text_at
 from klsa_search.store.forward import GAPS, Forward, find_words, table_of
+from klsa_search.store.records import text_at
 
 _AT_ONCE: Final = 100
 """Passages that one call of the compiled code makes room for."""

@@ -1,51 +1,34 @@
 """The documents as they came: records of bytes, mapped into memory, and where each id is.
 
-    documents.npy         uint8  the records, one after the other
+    documents.npy         uint8  the records, one after the other: see `records`
     documents_starts.npy  int64  (N + 1,) where each begins
     documents.db          SQLite, through sqlite-utils: table `documents`, id -> position
 
-A record is the bytes of id, title and metadata, each a uint32, then id, title, metadata as JSON
-(nothing for none) and text, in UTF-8. To read one by its position takes no SQL.
+To read one by its position takes no SQL.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import sqlite3
-import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 from sqlite_utils import Database
 
 from klsa_search.collection import Document
-from klsa_search.compiled import compiled
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
-from klsa_search.forks import lock_free_in_children
 from klsa_search.store.arrays import ArrayWriter, open_array, write_arrays
+from klsa_search.store.ids import Ids
+from klsa_search.store.records import Record, Records, record_of
 
 IDS = "documents.db"
 _RECORDS = "documents"
 _STARTS = "documents_starts"
-
-_SIZES: Final = struct.Struct("<3I")
-_HEAD: Final = _SIZES.size
-
-
-class Record(NamedTuple):
-    """A document without its text, which is between two places of the records."""
-
-    id: str
-    title: str
-    metadata: Mapping[str, Any]
-    begin: int
-    end: int
 
 
 class DocumentWriter:
@@ -77,7 +60,7 @@ class DocumentWriter:
         """Append the next documents, at the best some hundred at a time."""
         pieces: list[bytes] = []
         for document in documents:
-            parts = _written(document)
+            parts = record_of(document)
             pieces += parts
             self._ids.append(document.id)
             self._starts.append(self._starts[-1] + sum(map(len, parts)))
@@ -128,58 +111,75 @@ def _created(connection: sqlite3.Connection) -> Database:
 
 
 class DocumentReader:
-    """Reads documents by position or id; safe to share between threads.
+    """Reads documents by position or id; immutable, safe to share between threads until closed.
 
-    Everything is opened once, so that a generation can be removed under a reader that holds it.
-    SQLite lets no connection be carried over a fork: a child opens its own when it first looks for
-    an id, and needs the file for that. IndexDamaged where a file cannot be opened or read,
-    StoreError where that of ids is closed or not there for a child.
+    Everything is opened once, so that a generation can be removed under a reader that holds it. See
+    `Records` and `Ids` for what it raises.
 
     content  uint8, the records
     starts   (N + 1,) where each begins
     """
 
     def __init__(self, generation: Path) -> None:
-        self._generation = generation
-        self._path = generation / IDS
-        self.content: npt.NDArray[np.uint8] = open_array(generation, _RECORDS)
-        self.starts: npt.NDArray[np.int64] = open_array(generation, _STARTS)
-        # As views of memory: to take a number or a string out of one costs half of NumPy's time.
-        self._bytes, self._starts = self.content.data, self.starts.data
-        self._lock = lock_free_in_children()  # nobody is within SQLite while the process forks
-        with self._lock:
-            self._database: Database | None = self._connected()
-            self._file = self._identity()
+        content, starts = open_array(generation, _RECORDS), open_array(generation, _STARTS)
+        self._records = Records(content, starts, generation / f"{_RECORDS}.npy")
+        self._ids = Ids(generation / IDS)
+        self._moved: Mapping[str, int | None] = MappingProxyType({})
+        self._gone: npt.NDArray[np.bool_] | None = None
+
+    def grown(
+        self,
+        content: npt.NDArray[np.uint8],
+        starts: npt.NDArray[np.int64],
+        moved: Mapping[str, int | None],
+        living: npt.NDArray[np.bool_],
+    ) -> DocumentReader:
+        """Return a reader of these and later documents, which closes with this one.
+
+        content, starts  as here, the later records behind
+        moved            position of each id that was written later, None for what was deleted
+        living           (N,) which positions hold a document
+        """
+        reader = object.__new__(DocumentReader)
+        reader._records = Records(content, starts, self._records.path)
+        reader._ids, reader._moved, reader._gone = self._ids, moved, ~living
+        return reader
+
+    @property
+    def content(self) -> npt.NDArray[np.uint8]:
+        """The records: uint8."""
+        return self._records.content
+
+    @property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """Where each record begins: (N + 1,)."""
+        return self._records.starts
 
     def records(self, positions: Iterable[int]) -> list[Record]:
         """Documents at the positions, in their order, their texts left where they are."""
-        return [self._record(int(position)) for position in positions]
+        return [self._records.record(int(position)) for position in positions]
 
     def text(self, position: int) -> str:
         """Text of the document at a position."""
-        return self._text(self._record(position))
-
-    def _text(self, record: Record) -> str:
-        try:
-            return str(self._bytes[record.begin : record.end], "utf-8")
-        except ValueError as error:
-            raise self.damaged(error) from error
+        return self._records.text(self._records.record(position))
 
     def at(self, positions: Iterable[int]) -> list[Document]:
         """Documents at the positions, in their order. Cost: 3 µs and the text each."""
-        return [self._document(int(position)) for position in positions]
+        return [self._records.document(int(position)) for position in positions]
 
     def ids(self, positions: Iterable[int]) -> list[str]:
         """Ids of the documents at the positions, in their order."""
-        return [self._record(int(position)).id for position in positions]
+        return [self._records.record(int(position)).id for position in positions]
 
     def all_ids(self) -> list[str]:
         """All ids in document order."""
-        return self.ids(range(len(self._starts) - 1))
+        if self._gone is None:
+            return self.ids(range(len(self.starts) - 1))
+        return self.ids(np.flatnonzero(~self._gone).tolist())
 
     def get(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Document of that id; DocumentNotFound."""
-        return self._document(self._position(id))
+        return self._records.document(self._position(id))
 
     def positions(self, ids: Iterable[str]) -> list[int]:
         """Positions of the documents of these ids, in their order; DocumentNotFound for the first
@@ -187,116 +187,20 @@ class DocumentReader:
         """
         return [self._position(each) for each in ids]
 
+    def find(self, id: str) -> int | None:  # noqa: A002 - the field's own name
+        """Position of the document of an id; None where there is none."""
+        return self._moved[id] if id in self._moved else self._ids.position(id)
+
     def close(self) -> None:
         """Close the table of ids; the reader is of no use afterwards."""
-        with self._lock:
-            if self._database is not None:
-                self._database.conn.close()
-                self._database = None
-
-    def _position(self, id: str) -> int:  # noqa: A002 - the field's own name
-        statement = "select position from documents where id = ?"
-        with self._lock:
-            database = self._own()
-            try:
-                rows = database.execute(statement, [id]).fetchall()
-            except sqlite3.DatabaseError as error:
-                raise self._damage(error) from error
-        if not rows:
-            raise DocumentNotFound(f"there is no document {id!r} in the index", field="id")
-        return int(rows[0][0])
-
-    def _own(self) -> Database:
-        """Return the connection of this process."""
-        if self._database is None:
-            raise StoreError(f"{self._path} was closed: open the index again")
-        if self._process != os.getpid():
-            if self._identity() != self._file:
-                raise StoreError(
-                    f"{self._path} was removed or replaced since this process was forked: "
-                    "open the index again"
-                )
-            self._database.conn.close()
-            self._database = self._connected()
-        return self._database
-
-    def _connected(self) -> Database:
-        address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
-        self._process = os.getpid()
-        try:
-            return Database(sqlite3.connect(address, uri=True, check_same_thread=False))
-        except sqlite3.DatabaseError as error:
-            raise self._damage(error) from error
-
-    def _identity(self) -> tuple[int, ...] | None:
-        """Tell the file from any other that may stand in its place; None where there is none."""
-        try:
-            file = self._path.stat()
-        except OSError:
-            return None
-        return file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns
-
-    def _damage(self, error: sqlite3.DatabaseError) -> IndexDamaged:
-        return IndexDamaged(
-            f"{self._path} cannot be read ({error}): check its mode, or rebuild the index with "
-            "klsa-index build"
-        )
-
-    def _document(self, position: int) -> Document:
-        record = self._record(position)
-        return Document(
-            id=record.id, title=record.title, text=self._text(record), metadata=record.metadata
-        )
-
-    def _record(self, position: int) -> Record:
-        begin, end = self._starts[position], self._starts[position + 1]
-        content = self._bytes
-        try:
-            id_size, title_size, metadata_size = _SIZES.unpack_from(content, begin)
-            title = begin + _HEAD + id_size
-            metadata = title + title_size
-            text = metadata + metadata_size
-            if not 0 <= begin < text <= end <= len(content):
-                raise ValueError("a record is longer than its place")
-            return Record(
-                str(content[title - id_size : title], "utf-8"),
-                str(content[title:metadata], "utf-8"),
-                json.loads(content[metadata:text].tobytes()) if metadata_size else {},
-                text,
-                end,
-            )
-        except (struct.error, ValueError) as error:
-            raise self.damaged(error) from error
+        self._ids.close()
 
     def damaged(self, error: object) -> IndexDamaged:
         """Say that the records cannot be read for that reason."""
-        path = self._generation / f"{_RECORDS}.npy"
-        return IndexDamaged(
-            f"{path} cannot be read ({error}): rebuild the index with klsa-index build"
-        )
+        return self._records.damaged(error)
 
-
-@compiled
-def text_at(
-    content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], position: int
-) -> tuple[int, int]:
-    """Where the text of a document begins and ends; both 0 where its record is damaged."""
-    begin, end = starts[position], starts[position + 1]
-    text = begin + _HEAD
-    if begin < 0 or text > end or end > len(content):
-        return 0, 0
-    for i in range(_HEAD):
-        text += np.int64(content[begin + i]) << (8 * (i % 4))
-    return (text, end) if text <= end else (0, 0)
-
-
-def _written(document: Document) -> tuple[bytes, ...]:
-    identifier, title, text = document.id.encode(), document.title.encode(), document.text.encode()
-    # Most documents have none.
-    metadata = (
-        json.dumps(dict(document.metadata), ensure_ascii=False).encode()
-        if document.metadata
-        else b""
-    )
-    sizes = _SIZES.pack(len(identifier), len(title), len(metadata))
-    return sizes, identifier, title, metadata, text
+    def _position(self, id: str) -> int:  # noqa: A002 - the field's own name
+        position = self.find(id)
+        if position is None:
+            raise DocumentNotFound(f"there is no document {id!r} in the index", field="id")
+        return position

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from klsa_search.search.passages import Passages
 from klsa_search.search.snippet import LOOKED_AT, snippet
 from klsa_search.store import DocumentReader
 from klsa_search.store.forward import Forward
+from klsa_search.store.records import Records
 from tests.analysis.test_places import ORDINARY, POOLS
 
 WORDS = [
@@ -192,9 +194,9 @@ def test_a_damaged_record_gives_no_passage_and_a_damaged_forward_index_another(t
     documents, forward = kept.documents, kept.passages._forward
     content, codes = documents.content.copy(), forward.codes.copy()
     for _ in range(200):
-        documents.content, forward.codes = content.copy(), codes.copy()
-        documents.content[rng.integers(0, len(content), 3)] = rng.integers(0, 256, 3)
-        documents._bytes = documents.content.data
+        harmed, forward.codes = content.copy(), codes.copy()
+        harmed[rng.integers(0, len(content), 3)] = rng.integers(0, 256, 3)
+        documents._records = Records(harmed, documents.starts, Path("documents.npy"))
         forward.codes[rng.integers(0, len(codes), 3)] = rng.integers(0, 256, 3)
         try:
             assert len(kept.passages.of(np.arange(2), {"wing"})) == 2

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.store import DocumentReader, DocumentWriter
-from klsa_search.store.documents import IDS, text_at
+from klsa_search.store.documents import IDS
+from klsa_search.store.records import Records, text_at
 from tests.forked import another_thread, in_child
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -100,12 +101,11 @@ def test_a_damaged_record_is_named_or_read(tmp_path, changes):
     content = reader.content.copy()
     for place, value in changes:
         content[place] = value
-    damaged = DocumentReader(folder)
-    damaged.content, damaged._bytes = content, content.data
+    damaged = Records(content, reader.starts, folder / "documents.npy")
     for position in range(3):
-        begin, end = text_at(content, damaged.starts, position)
+        begin, end = text_at(content, reader.starts, position)
         with contextlib.suppress(IndexDamaged):
-            damaged.at([position])
+            damaged.document(position)
         assert 0 <= begin <= end <= len(content)
 
 
@@ -114,9 +114,9 @@ def test_a_place_outside_of_the_records_is_damage(tmp_path, begin):
     reader = stored(tmp_path, [Document(id="a", text="wing"), Document(id="b")])
     starts = reader.starts.copy()
     starts[1] = begin
-    reader.starts, reader._starts = starts, starts.data
+    damaged = Records(reader.content, starts, tmp_path / "documents.npy")
     with pytest.raises(IndexDamaged, match=r"documents\.npy cannot be read"):
-        reader.at([1])
+        damaged.document(1)
     assert text_at(reader.content, starts, 1) == (0, 0)
 
 
