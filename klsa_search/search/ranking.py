@@ -39,7 +39,7 @@ class Ranking:
     def scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
         """Score every document: (N,) float32."""
         terms, snapshot = self.terms(query), self._snapshot
-        if snapshot.cut is not None and snapshot.has_spectrum and self._expands(parameters):
+        if snapshot.cut is not None and snapshot.small and self._expands(parameters):
             # In a small collection it looks at all.
             (top,) = self._expanded([terms], len(snapshot), parameters, None, totals=False)
             if top is not None:
@@ -65,6 +65,7 @@ class Ranking:
         compiled engines in one call that needs no GIL.
         """
         asked = [self.terms(query) for query in queries]
+        mask = self._snapshot.allowed(mask)
         found: Sequence[Top | None]
         if parameters.ranker == "bm25":
             return self._snapshot.engine.top(asked, k, mask, totals=totals)
@@ -113,8 +114,9 @@ class Ranking:
         return Top(positions, scores, total)
 
     def _row(self, terms: list[int], parameters: SearchSettings, dimensions: int) -> Scores:
-        query = QueryTerms.of(terms)
-        return RANKERS[parameters.ranker](self._snapshot, query, parameters, dimensions)
+        snapshot, query = self._snapshot, QueryTerms.of(terms)
+        row = RANKERS[parameters.ranker](snapshot, query, parameters, dimensions)
+        return row if snapshot.living is None else row * snapshot.living.allowed
 
     def _expands(self, parameters: SearchSettings) -> bool:
         """Whether this is the ranking that the engine of a cut D gives."""

@@ -19,7 +19,9 @@ from klsa_search.features import Vocabulary, tfidf
 from klsa_search.kernel import DocumentKernel, QueryKernel
 from klsa_search.kernel.postings import postings_of_arrays
 from klsa_search.lazily import lazily
-from klsa_search.search.engine import Engine, ExpandingEngine
+from klsa_search.search.engine import Engine, ExpandingEngine, Mask
+from klsa_search.search.engine.reverse import Reverse
+from klsa_search.search.query import QueryTerms
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.forward import Forward
@@ -44,6 +46,9 @@ class Snapshot:
     neighbour_count  documents that count as near
     seed             of the solver
     forward          the terms of each document in their order
+    small            whether the collection is so small that deep rankings look at every document
+    living           the documents that count, where not all positions hold one
+    reverse          entries beside the rows of a cut D, where there are any
     """
 
     generation: Path
@@ -62,10 +67,24 @@ class Snapshot:
     neighbour_count: int
     seed: int
     forward: Forward
+    small: bool
+    living: Mask | None = None
+    reverse: Reverse | None = None
 
     def __len__(self) -> int:
-        """N, the number of documents."""
+        """N, the number of positions."""
         return self.bm25.size
+
+    def lexical(self, query: QueryTerms) -> Scores:
+        """k_q of the documents that count: (N,) float32. Cost: the postings of the query."""
+        row = self.bm25.query_row(query.numbers, query.counts)
+        return row if self.living is None else row * self.living.allowed
+
+    def allowed(self, mask: Mask | None) -> Mask | None:
+        """Of a mask, the documents that count."""
+        if mask is None or self.living is None:
+            return mask
+        return Mask(mask.allowed & self.living.allowed)
 
     @lazily
     def kernel(self) -> DocumentKernel:
@@ -89,7 +108,9 @@ class Snapshot:
             self.cut,
             self.latent_dimensions,
             self.neighbour_count,
-            small=self.has_spectrum,
+            small=self.small,
+            living=self.living,
+            reverse=self.reverse,
         )
 
     @lazily
@@ -228,6 +249,7 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         eigenvalues=eigenvalues,
         eigenvectors=np.zeros((bm25.size, 0), np.float32) if kept is None else kept,
         has_spectrum=kept is not None,
+        small=kept is not None,
         latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),
         lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), _LSI)),
         expansion=_optional(generation, "expansion"),
@@ -235,7 +257,7 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         cut=cut,
         neighbour_count=settings.neighbours,
         seed=settings.seed,
-        forward=Forward(generation),
+        forward=Forward.open(generation),
     )
     if cut is None:
         # Mapped now, so that who holds an index that is deleted goes on getting answers.

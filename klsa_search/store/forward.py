@@ -55,17 +55,26 @@ def write_forward(generation: Path, blocks: Iterable[Block], counts: TermCounts)
 
 
 class Forward:
-    """Reads the forward index of a generation, mapped into memory.
+    """Reads the forward index of documents.
 
     codes   uint8, of all documents
     starts  (N + 1,) where those of each begin
     ranks   (V,) of each term
     """
 
-    def __init__(self, generation: Path) -> None:
-        self.codes: Codes = open_array(generation, "forward_codes")
-        self.starts: npt.NDArray[np.int64] = open_array(generation, "forward_starts")
-        self.ranks: npt.NDArray[np.int32] = open_array(generation, "forward_ranks")
+    def __init__(
+        self, codes: Codes, starts: npt.NDArray[np.int64], ranks: npt.NDArray[np.int32]
+    ) -> None:
+        self.codes, self.starts, self.ranks = codes, starts, ranks
+
+    @classmethod
+    def open(cls, generation: Path) -> Forward:
+        """Open that of a generation, mapped into memory."""
+        return cls(
+            open_array(generation, "forward_codes"),
+            open_array(generation, "forward_starts"),
+            open_array(generation, "forward_ranks"),
+        )
 
     def counts(self, documents: Positions) -> sparse.csr_array:
         """f(t,d) of some documents: (n, V) sparse float32. Cost: 5 ns a word."""

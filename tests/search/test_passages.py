@@ -63,7 +63,9 @@ class Kept:
         )
         self.texts, self.analyzer = texts, Analyzer(chosen)
         self.documents = DocumentReader(folder)
-        self.passages = Passages(self.documents, Forward(folder), self.analyzer, counts.vocabulary)
+        self.passages = Passages(
+            self.documents, Forward.open(folder), self.analyzer, counts.vocabulary
+        )
 
     def differing(self, query, **options):
         """The first passage that is not `snippet`'s, with that; None if there is none."""

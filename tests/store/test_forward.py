@@ -35,7 +35,7 @@ def written(folder, given):
     )
     counts = builder.finish()
     write_forward(folder, builder.blocks(), counts)
-    return Forward(folder), counts
+    return Forward.open(folder), counts
 
 
 def places_of(forward, document, terms):
@@ -83,7 +83,7 @@ def test_no_place_is_beyond_the_room_there_is(tmp_path):
 def test_a_collection_of_nothing_has_one_too(tmp_path):
     builder = CountsBuilder()
     write_forward(tmp_path, builder.blocks(), builder.finish())
-    assert Forward(tmp_path).counts(np.zeros(0, np.int64)).shape == (0, 0)
+    assert Forward.open(tmp_path).counts(np.zeros(0, np.int64)).shape == (0, 0)
 
 
 @settings(deadline=None, max_examples=200)

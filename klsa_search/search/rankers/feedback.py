@@ -66,12 +66,12 @@ def rank_rocchio(
 
 
 def _rank(snapshot: Snapshot, query: QueryTerms, feedback: Feedback) -> Scores:
-    row = snapshot.bm25.query_row(query.numbers, query.counts)
+    row = snapshot.lexical(query)
     best, scores = top_z(row, DOCUMENTS)
     if not len(best):
         return row
     fed = enlarged(query, snapshot.counts_of(best), scores, feedback)
-    return snapshot.bm25.query_row(fed.numbers, fed.counts)
+    return snapshot.lexical(fed)
 
 
 def enlarged(

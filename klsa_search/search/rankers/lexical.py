@@ -12,4 +12,4 @@ def rank_bm25(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
     """k_q: Σ_t f(t,q) · w(t) · sat(t,d) [KLSA eq. 3]. Cost: the postings of the query."""
-    return snapshot.bm25.query_row(query.numbers, query.counts)
+    return snapshot.lexical(query)

@@ -52,6 +52,7 @@ def cut_world(
         expansion_key=("gvsm", 0.3, 0),
         cut=_each(cut, around),
         has_spectrum=False,
+        small=False,
         latent_dimensions=len(spectrum.eigenvalues),
         lsi_dimensions=dimensions,
         neighbour_count=neighbours,

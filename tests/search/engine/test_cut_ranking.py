@@ -76,7 +76,7 @@ def world_of(options, **changes):
 def new_engine(snapshot):
     return ExpandingEngine(
         snapshot.bm25, snapshot.cut, len(snapshot.eigenvalues), snapshot.neighbour_count,
-        small=snapshot.has_spectrum,
+        small=snapshot.small,
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def world():
 @pytest.mark.parametrize("small", [False, True])
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_the_same_bits(world, monkeypatch, way, small):
-    engine = replace(world, has_spectrum=small).expanding
+    engine = replace(world, small=small).expanding
     mix = mix_of(world, SearchSettings.checked(way))
     few = 0 if small else 200  # documents of a mask that are looked at one and all
     randomness = np.random.default_rng(7)
