@@ -23,6 +23,15 @@ SCRATCH = "scratch"
 WRITTEN = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
 """Files of a generation beside its manifest and its mark, in any format so far."""
 
+WRITES = "WRITES"
+BEGUN = f"{WRITES}-begun"
+NEW_WRITES = f".{WRITES}.{NEW}"
+LIVING = re.compile(
+    rf"{WRITES}(-begun|-wal|-shm|-journal)?|{re.escape(NEW_WRITES)}(-journal)?"
+    rf"|delta-[a-z0-9-]+\.npz|\.delta-[a-z0-9-]+\.{NEW}"
+)
+"""Files that come into a generation after it was sealed: the log, and what was made from it."""
+
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
