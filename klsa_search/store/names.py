@@ -9,6 +9,7 @@ from klsa_search.errors import SettingsError
 
 CURRENT = "CURRENT"
 LOCK = "LOCK"
+HOLDER = "LOCK-holder"
 MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
 GENERATION = re.compile(r"[0-9]{6}")

@@ -25,7 +25,7 @@ from klsa_search.store.marking import (
     remove_empty,
     sweep,
 )
-from klsa_search.store.names import CURRENT, DELETED, LOCK, MARKER, NAME
+from klsa_search.store.names import CURRENT, DELETED, HOLDER, LOCK, MARKER, NAME
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def rollback(path: Path, to: str | None = None) -> Rollback:
     its manifest where CURRENT has it; `verify` checks the rest.
     """
     _refuse_other(path)
-    with alone(path):
+    with alone(path, "going back"):
         before = named(path)
         sealed = sealed_generations(path)
         target = _chosen(path, sealed, before, to)
@@ -90,7 +90,7 @@ def delete_index(path: Path) -> list[Path]:
     if path.is_symlink():
         path.unlink()
         return []
-    with alone(path):
+    with alone(path, "deleting"):
         mark_index(path)
         if os.path.lexists(path / CURRENT):
             os.replace(path / CURRENT, path / DELETED)
@@ -98,6 +98,7 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         sweep(path, keep=())
+        (path / HOLDER).unlink(missing_ok=True)
         for name in (DELETED, MARKER, LOCK):
             (path / name).unlink()
     return [] if remove_empty(path) else sorted(path.iterdir())
