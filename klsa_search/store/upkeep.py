@@ -17,6 +17,7 @@ from klsa_search.store.generations import (
     named,
     sealed_generations,
 )
+from klsa_search.store.log import WriteLog
 from klsa_search.store.manifest import Manifest, read_manifest
 from klsa_search.store.marking import (
     is_index,
@@ -50,11 +51,15 @@ def indexes_in(home: Path) -> list[Path]:
 
 
 def verify(path: Path) -> Manifest:
-    """Read every file of the generation in use and compare its sum. Cost: one read of each."""
+    """Read every file of the generation in use and compare its sum, and those of all writes.
+
+    IndexDamaged. Cost: one read of each.
+    """
     generation = current_generation(path)
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_again(generation, manifest)
+    WriteLog(generation).check()
     return manifest
 
 
