@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klsa_search.cli.output import in_bytes
@@ -71,6 +72,37 @@ def facts_for_programs(name: str, manifest: Manifest) -> dict[str, Any]:
     """Say the same for programs: the manifest, without its list of files."""
     facts = manifest.model_dump(exclude={"files"})
     return {"name": name, **facts, "bytes": manifest.bytes()}
+
+
+def writes_for_programs(generation: Path) -> dict[str, Any]:
+    """Say what was written since the generation was built, and how many bytes that takes."""
+    from klsa_search.store.log import WriteLog
+    from klsa_search.store.names import LIVING
+
+    batches = WriteLog(generation).batches()
+    standing = [batch for batch in batches if batch.undone is None]
+    beside = [file for file in generation.iterdir() if LIVING.fullmatch(file.name)]
+    return {
+        "batches": len(standing),
+        "undone": len(batches) - len(standing),
+        "puts": sum(batch.puts for batch in standing),
+        "deletes": sum(batch.deletes for batch in standing),
+        "last": standing[-1].time if standing else None,
+        "bytes": sum(file.stat().st_size for file in beside),
+    }
+
+
+def writes_for_people(generation: Path) -> list[tuple[str, str]]:
+    """Say the same for people; nothing where nothing was written."""
+    facts = writes_for_programs(generation)
+    if not facts["batches"] and not facts["undone"]:
+        return []
+    last = f" (the last {facts['last']})" if facts["last"] else ""
+    told = (
+        f"{facts['puts']:,} put in, {facts['deletes']:,} deleted, batches: {facts['batches']:,}"
+        f"{last}, undone: {facts['undone']:,}, {in_bytes(facts['bytes'])}"
+    )
+    return [("written since", told)]
 
 
 def unread_for_people(unread: Unread) -> str:

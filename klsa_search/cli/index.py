@@ -30,6 +30,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import progress_bar, write_facts, write_json
 from klsa_search.cli.plan import plan
+from klsa_search.cli.safety import backup, export, restore
 from klsa_search.cli.tune import tune
 from klsa_search.cli.upkeep import delete, info, list_, rollback, upgrade, verify
 from klsa_search.cli.warm import warm
@@ -46,13 +47,16 @@ def klsa_index() -> None:
 
 for command in (
     analyze,
+    backup,
     cluster,
     delete,
     duplicates,
+    export,
     info,
     list_,
     plan,
     related,
+    restore,
     rollback,
     tune,
     upgrade,

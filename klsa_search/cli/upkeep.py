@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.cli.facts import facts_for_people, facts_for_programs, settings_for_people
+from klsa_search.cli.facts import (
+    facts_for_people,
+    facts_for_programs,
+    settings_for_people,
+    writes_for_people,
+    writes_for_programs,
+)
 from klsa_search.cli.frame import debug_option, explain
 from klsa_search.cli.options import home_option, json_option, memory_option
 from klsa_search.cli.output import (
@@ -84,11 +90,13 @@ def info(name: str, home: Path, as_json: bool) -> None:
     }
     if as_json:
         facts = facts_for_programs(name, manifest) | {"generation": generation.name}
+        facts["writes"] = writes_for_programs(generation)
         write_json(facts | {"kept": [_kept_for_programs(*each) for each in kept.items()]})
     else:
         write_facts(
             [
                 *facts_for_people(name, manifest),
+                *writes_for_people(generation),
                 ("generation", generation.name),
                 *((f"kept {name}", _kept_for_people(each)) for name, each in kept.items()),
                 *settings_for_people(manifest.checked_settings()),

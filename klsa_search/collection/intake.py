@@ -51,7 +51,9 @@ class Intake:
         """
         seen: set[str] = set()
         for document in documents:
-            reason = _fault(document, seen)
+            reason = document_fault(document)
+            if not reason and document.id in seen:
+                reason = f"the id {document.id!r} is used before"
             if reason:
                 self.refuse(f"{document.origin or 'document'}: {reason}")
                 continue
@@ -78,7 +80,8 @@ def text_fault(text: str) -> str | None:
     return None
 
 
-def _fault(document: Document, seen: set[str]) -> str | None:
+def document_fault(document: Document) -> str | None:
+    """Say why a document cannot be kept; None if it can."""
     for name in ("id", "title", "text"):
         value = getattr(document, name)
         # A Document made in Python can hold anything, whatever its annotations say.
@@ -89,8 +92,6 @@ def _fault(document: Document, seen: set[str]) -> str | None:
             return f"the {name} {reason}"
     if not document.id.strip():
         return "the id is blank"
-    if document.id in seen:
-        return f"the id {document.id!r} is used before"
     return _metadata_fault(document.metadata)
 
 

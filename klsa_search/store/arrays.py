@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -92,20 +92,29 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
     path = generation / f"{name}.npy"
     try:
         with path.open("rb") as stream:
-            version = np.lib.format.read_magic(stream)
-            length = int.from_bytes(stream.read(2), "little")
-            header = _HEADER.fullmatch(stream.read(length).decode("latin1"))
-            begin = stream.tell()
-        if version != (1, 0) or header is None:
-            raise ValueError("its header is none")
-        shape = tuple(map(int, header["shape"].replace(",", " ").split()))
-        mapped = np.memmap(path, np.dtype(header["type"]), "r", begin, shape, "C")
+            kind, shape, begin = read_header(stream)
+        mapped = np.memmap(path, kind, "r", begin, shape, "C")
     except (OSError, ValueError, TypeError, OverflowError) as error:
         if is_exhausted(error):
             raise
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     # A plain array over the same memory: np.memmap's own indexing is several times slower.
     return np.asarray(mapped)
+
+
+def read_header(stream: BinaryIO) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+    """Read the type and shape of an array file, and where its numbers begin.
+
+    ValueError or TypeError where they are not those of one that was written here.
+    """
+    version = np.lib.format.read_magic(stream)
+    length = int.from_bytes(stream.read(2), "little")
+    header = _HEADER.fullmatch(stream.read(length).decode("latin1"))
+    begin = stream.tell()
+    if version != (1, 0) or header is None:
+        raise ValueError("its header is none")
+    shape = tuple(map(int, header["shape"].replace(",", " ").split()))
+    return np.dtype(header["type"]), shape, begin
 
 
 def has_array(generation: Path, name: str) -> bool:
@@ -127,11 +136,12 @@ def read_vocabulary(generation: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         if is_exhausted(error):
             raise
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     return text.split("\n")[:-1]
 
 
-def _unreadable(path: Path, error: Exception) -> IndexDamaged:
+def unreadable(path: Path, error: Exception) -> IndexDamaged:
+    """Say that a file cannot be read for that reason."""
     reason = " ".join(str(error).split())  # NumPy quotes a header with its padding and line end
     return IndexDamaged(
         f"{path} cannot be read ({reason}): rebuild the index with klsa-index build"

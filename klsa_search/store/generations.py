@@ -3,7 +3,7 @@
     <home>/<name>/KLSA-INDEX         says that the folder is an index
     <home>/<name>/<generation>/...   files, then manifest.json
     <home>/<name>/CURRENT            the generation in use, replaced atomically
-    <home>/<name>/LOCK               held by the one that changes something
+    <home>/<name>/LOCK               held by the one that changes something, as LOCK-holder says
 
 A build that dies leaves a marked folder without a manifest, or one that CURRENT never named; the
 next one removes it. The generation that a build replaces stays, for readers that still hold it and
@@ -21,11 +21,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
 from klsa_search.store.current import Current, next_step, read_current, write_current
 from klsa_search.store.files import is_real, read_regular, sync, write_fresh
+from klsa_search.store.holding import held
 from klsa_search.store.manifest import FileEntry, Manifest, read_manifest, sha256_of
 from klsa_search.store.marking import (
     generations,
@@ -38,7 +37,16 @@ from klsa_search.store.marking import (
     remove_generation,
     sweep,
 )
-from klsa_search.store.names import CURRENT, DELETED, LOCK, MANIFEST, MARKER, NEW_CURRENT
+from klsa_search.store.names import (
+    CURRENT,
+    DELETED,
+    HOLDER,
+    LIVING,
+    LOCK,
+    MANIFEST,
+    MARKER,
+    NEW_CURRENT,
+)
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -55,7 +63,7 @@ def new_generation(path: Path) -> Iterator[Path]:
     made = [folder for folder in (path, *path.parents) if not folder.is_dir()]
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with alone(path), _marked(path):
+        with alone(path, "building"), _marked(path):
             _sweep_dead(path)
             generation = make_generation(path, above=named(path) or "")
             try:
@@ -83,30 +91,17 @@ def new_generation(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Hold the lock of an index; StoreError while another does."""
-    lock = FileLock(path / LOCK, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise StoreError(
-            f"another build of {path} is at work: wait for it to end, then try again"
-        ) from None
-    except OSError as error:
-        if error.errno not in (errno.ELOOP, errno.EISDIR):
-            raise
-        raise StoreError(
-            f"{path / LOCK} is a link or a folder and not ours: move it away, then try again"
-        ) from error
-    try:
+def alone(path: Path, purpose: str) -> Iterator[None]:
+    """Hold the lock of an index for a purpose ("building"); StoreError, naming who, while another
+    does.
+    """
+    with held(path / LOCK, purpose):
         for name in (CURRENT, NEW_CURRENT, DELETED, MARKER):
             if is_real(path / name, stat.S_IFDIR):
                 raise StoreError(
                     f"{path / name} is a folder and not ours: move it away, then try again"
                 )
         yield
-    finally:
-        lock.release()
 
 
 def seal(generation: Path, manifest: Manifest) -> None:
@@ -136,11 +131,14 @@ def seal(generation: Path, manifest: Manifest) -> None:
 
 
 def describe_files(generation: Path) -> dict[str, FileEntry]:
-    """Size and sum of the files of a generation, without manifest and mark. Cost: reading them."""
+    """Size and sum of the files of a generation, without manifest, mark and what comes after it.
+
+    Cost: reading them.
+    """
     return {
         path.name: FileEntry(bytes=path.stat().st_size, sha256=sha256_of(path))
         for path in sorted(generation.iterdir())
-        if path.name not in (MANIFEST, MARKER)
+        if path.name not in (MANIFEST, MARKER) and not LIVING.fullmatch(path.name)
     }
 
 
@@ -191,7 +189,7 @@ def _marked(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if bare and not generations(path):
-            for name in (MARKER, LOCK):
+            for name in (MARKER, HOLDER, LOCK):
                 (path / name).unlink(missing_ok=True)
         raise
 

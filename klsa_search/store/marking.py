@@ -22,6 +22,8 @@ from klsa_search.store.names import (
     GENERATION,
     GONE,
     HALF_DONE,
+    HOLDER,
+    LIVING,
     LOCK,
     MANIFEST,
     MARKER,
@@ -162,7 +164,7 @@ def _is_ours(entry: Path, files: Collection[str] | None) -> bool:
     if is_real(entry, stat.S_IFDIR):
         return files is None and entry.name == SCRATCH
     known = WRITTEN.fullmatch(entry.name) if files is None else entry.name in files
-    return bool(known) or entry.name in (MANIFEST, MARKER)
+    return bool(known or LIVING.fullmatch(entry.name)) or entry.name in (MANIFEST, MARKER)
 
 
 def _folders_of_digits(path: Path) -> list[Path]:
@@ -177,7 +179,11 @@ def _folders_of_digits(path: Path) -> list[Path]:
 
 def _is_bare_lock(entry: Path) -> bool:
     """Say whether it is the LOCK that a process left which died before it marked the folder."""
-    return entry.name == LOCK and is_real(entry, stat.S_IFREG) and entry.lstat().st_size == 0
+    if not is_real(entry, stat.S_IFREG):
+        return False
+    if entry.name == HOLDER:
+        return read_regular(entry, 7) in (b"", b'{"pid":')
+    return entry.name == LOCK and entry.lstat().st_size == 0
 
 
 def _is_half_mark(entry: Path) -> bool:

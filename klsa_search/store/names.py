@@ -9,6 +9,7 @@ from klsa_search.errors import SettingsError
 
 CURRENT = "CURRENT"
 LOCK = "LOCK"
+HOLDER = "LOCK-holder"
 MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
 GENERATION = re.compile(r"[0-9]{6}")
@@ -22,6 +23,15 @@ HALF_DONE = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 SCRATCH = "scratch"
 WRITTEN = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
 """Files of a generation beside its manifest and its mark, in any format so far."""
+
+WRITES = "WRITES"
+BEGUN = f"{WRITES}-begun"
+NEW_WRITES = f".{WRITES}.{NEW}"
+LIVING = re.compile(
+    rf"{WRITES}(-begun|-wal|-shm|-journal)?|{re.escape(NEW_WRITES)}(-journal)?"
+    rf"|delta-[a-z0-9-]+\.npz|\.delta-[a-z0-9-]+\.{NEW}"
+)
+"""Files that come into a generation after it was sealed: the log, and what was made from it."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

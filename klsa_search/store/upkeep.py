@@ -17,6 +17,7 @@ from klsa_search.store.generations import (
     named,
     sealed_generations,
 )
+from klsa_search.store.log import WriteLog
 from klsa_search.store.manifest import Manifest, read_manifest
 from klsa_search.store.marking import (
     is_index,
@@ -25,7 +26,7 @@ from klsa_search.store.marking import (
     remove_empty,
     sweep,
 )
-from klsa_search.store.names import CURRENT, DELETED, LOCK, MARKER, NAME
+from klsa_search.store.names import CURRENT, DELETED, HOLDER, LOCK, MARKER, NAME
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,15 @@ def indexes_in(home: Path) -> list[Path]:
 
 
 def verify(path: Path) -> Manifest:
-    """Read every file of the generation in use and compare its sum. Cost: one read of each."""
+    """Read every file of the generation in use and compare its sum, and those of all writes.
+
+    IndexDamaged. Cost: one read of each.
+    """
     generation = current_generation(path)
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     check_again(generation, manifest)
+    WriteLog(generation).check()
     return manifest
 
 
@@ -68,7 +73,7 @@ def rollback(path: Path, to: str | None = None) -> Rollback:
     its manifest where CURRENT has it; `verify` checks the rest.
     """
     _refuse_other(path)
-    with alone(path):
+    with alone(path, "going back"):
         before = named(path)
         sealed = sealed_generations(path)
         target = _chosen(path, sealed, before, to)
@@ -90,7 +95,7 @@ def delete_index(path: Path) -> list[Path]:
     if path.is_symlink():
         path.unlink()
         return []
-    with alone(path):
+    with alone(path, "deleting"):
         mark_index(path)
         if os.path.lexists(path / CURRENT):
             os.replace(path / CURRENT, path / DELETED)
@@ -98,6 +103,7 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         sweep(path, keep=())
+        (path / HOLDER).unlink(missing_ok=True)
         for name in (DELETED, MARKER, LOCK):
             (path / name).unlink()
     return [] if remove_empty(path) else sorted(path.iterdir())

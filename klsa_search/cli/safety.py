@@ -1,0 +1,66 @@
+"""klsa-index export, backup, restore: the documents, or the whole index, taken elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import home_option
+
+_FOLDER = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("name")
+@click.argument("file", required=False, type=_FOLDER)
+@home_option
+@debug_option
+def export(name: str, file: Path | None, home: Path) -> None:
+    """Write the documents of an index as JSON lines, to FILE or to the standard output.
+
+    A build reads them as the same documents. What was deleted or replaced is not among them.
+    """
+    from klsa_search.store import current_generation, index_path
+    from klsa_search.store.export import as_line, living
+    from klsa_search.store.export import export as export_to
+
+    generation = current_generation(index_path(home, name))
+    if file is None:
+        sys.stdout.writelines(map(as_line, living(generation)))
+    else:
+        click.echo(f"{name}: {export_to(generation, file):,} documents in {file}")
+
+
+@click.command()
+@click.argument("name")
+@click.argument("target", type=_FOLDER)
+@home_option
+@debug_option
+def backup(name: str, target: Path, home: Path) -> None:
+    """Copy an index to the folder TARGET, which must not be there, while it is in use.
+
+    The copy is an index itself, with all that was written until then; klsa-index restore brings it
+    back.
+    """
+    from klsa_search.store import index_path
+    from klsa_search.store.backup import copy_index
+
+    manifest = copy_index(index_path(home, name), target)
+    click.echo(f"{name}: {len(manifest.files)} files copied to {target}, all as built")
+
+
+@click.command()
+@click.argument("source", type=_FOLDER)
+@click.option("--name", required=True, help="Name of the index below the home.")
+@home_option
+@debug_option
+def restore(source: Path, name: str, home: Path) -> None:
+    """Bring the backup at SOURCE back, as an index of a name that is free."""
+    from klsa_search.store import index_path
+    from klsa_search.store.backup import copy_index
+
+    manifest = copy_index(source, index_path(home, name))
+    click.echo(f"{name}: {len(manifest.files)} files copied from {source}, all as built")

@@ -1,0 +1,45 @@
+"""A copy of an index that is in use: an index of one generation, to be opened or copied back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.store.current import current_generation, next_step
+from klsa_search.store.generations import check_sizes, new_generation, seal
+from klsa_search.store.log import WriteLog
+from klsa_search.store.manifest import Manifest, read_manifest, sha256_of
+
+
+def copy_index(source: Path, target: Path) -> Manifest:
+    """Copy the generation in use and its log to a folder that is not there, whole or not at all.
+
+    It may be searched and written meanwhile: the copy has what was acknowledged when its log is
+    copied, last. Every file is compared with its sum. IndexNotFound; IndexDamaged names a file of
+    the source that has changed; StoreError if something is at the target, or the generation was
+    removed meanwhile; OSError where there is no room. Cost: reading and writing all files.
+    """
+    if os.path.lexists(target):
+        raise StoreError(f"{target} is there already: choose another name, or delete it first")
+    generation = current_generation(source)
+    manifest = read_manifest(generation)
+    check_sizes(generation, manifest)
+    with new_generation(target) as fresh:
+        for name in manifest.files:
+            try:
+                shutil.copyfile(generation / name, fresh / name)
+            except FileNotFoundError as error:
+                raise StoreError(
+                    f"{generation} was removed while it was copied: copy the index again"
+                ) from error
+            found = sha256_of(fresh / name)
+            if found != manifest.files[name].sha256:
+                raise IndexDamaged(
+                    f"{generation / name} has changed since it was built: "
+                    f"{next_step(source, besides=generation.name)}"
+                )
+        WriteLog(generation).copy_to(fresh)
+        seal(fresh, manifest)
+    return manifest

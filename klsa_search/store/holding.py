@@ -1,0 +1,120 @@
+"""Holding a lock: alone, and known to who comes second.
+
+    held(path, purpose)   a context; StoreError names who holds it: process, host, since when, why
+
+The lock goes with the process that holds it, however that ends. Who holds it is written beside it,
+for the sentence only: facts of a process that is gone are never told.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from filelock import FileLock, Timeout
+
+from klsa_search.errors import StoreError
+from klsa_search.store.files import read_regular
+from klsa_search.store.names import HOLDER
+
+_PATIENCE: Final = 10
+"""Looks, a hundredth of a second apart, at facts that are being written."""
+
+
+@contextmanager
+def held(lock: Path, purpose: str) -> Iterator[None]:
+    """Hold the lock for a purpose ("building"); StoreError at once while another does."""
+    own = FileLock(lock, timeout=0)
+    try:
+        own.acquire()
+    except Timeout:
+        raise StoreError(
+            f"{lock.parent} is being changed by {_holder(lock)}: wait for it to end, then try again"
+        ) from None
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EISDIR):
+            raise
+        raise StoreError(
+            f"{lock} is a link or a folder and not ours: move it away, then try again"
+        ) from error
+    try:
+        _tell(lock, purpose)
+        yield
+    finally:
+        try:
+            with suppress(OSError):  # facts of who is gone are told to nobody
+                lock.with_name(HOLDER).unlink()
+        finally:
+            own.release()
+
+
+def _tell(lock: Path, purpose: str) -> None:
+    """Write down who holds the lock; a full disk is no reason not to go on."""
+    facts = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+        "purpose": purpose,
+        "start": _start(os.getpid()),
+    }
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with suppress(OSError):
+        descriptor = os.open(lock.with_name(HOLDER), flags, 0o666)
+        try:
+            os.write(descriptor, json.dumps(facts).encode())
+        finally:
+            os.close(descriptor)
+
+
+def _holder(lock: Path) -> str:
+    """Say who holds a lock that is held."""
+    for _ in range(_PATIENCE):
+        facts = _facts(lock)
+        if facts:
+            return (
+                f"process {facts['pid']} on {facts['host']} ({facts['purpose']}, since "
+                f"{facts['since']})"
+            )
+        time.sleep(0.01)
+    return "another process"
+
+
+def _facts(lock: Path) -> dict[str, Any] | None:
+    """Read them; None where there are none, or they are of a process that is gone."""
+    try:
+        facts = json.loads(read_regular(lock.with_name(HOLDER), 4096))
+        pid, host, start = int(facts["pid"]), str(facts["host"]), facts["start"]
+        told = {"pid": pid, "host": host, "since": facts["since"], "purpose": facts["purpose"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return told if host != socket.gethostname() or _lives(pid, start) else None
+
+
+def _lives(pid: int, start: str | None) -> bool:
+    """Say whether it is the process that began then, not another by its number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        pass
+    return _start(pid) == start
+
+
+def _start(pid: int) -> str | None:
+    """When a process began, in ticks since the machine did; None where the system does not tell."""
+    try:
+        said = read_regular(Path(f"/proc/{pid}/stat"), 4096).decode("utf-8", "replace")
+    except OSError:
+        return None
+    # State and start are behind the name, which is in brackets and may hold any character.
+    fields = said.rpartition(")")[2].split()
+    return fields[19] if fields[0] not in "ZX" else None

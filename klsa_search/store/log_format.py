@@ -1,0 +1,158 @@
+"""What a log of writes is on disk: an SQLite file of two tables, and its rows as values."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from klsa_search.collection import Document
+from klsa_search.collection.intake import document_fault, text_fault
+from klsa_search.errors import CollectionError, IndexDamaged
+from klsa_search.store.files import read_regular
+from klsa_search.store.names import BEGUN
+
+APPLICATION: Final = 0x4B4C5357  # "KLSW", in the head of the file
+SCHEMA: Final = """
+create table batches (
+    number integer primary key, time text not null, puts integer not null,
+    deletes integer not null, last integer not null, undone integer, sum integer not null
+);
+create index undone on batches (undone) where undone is not null;
+create table writes (
+    seq integer primary key, batch integer not null, id text not null, document text,
+    sum integer not null
+);
+"""
+
+
+MOST_ID: Final = 512
+"""Bytes of an id."""
+
+MOST_DOCUMENT: Final = 10 * 2**20
+"""Bytes of a document as JSON."""
+
+
+class Write(NamedTuple):
+    """One write: the document that was put there, or None where that of the id was deleted."""
+
+    seq: int
+    id: str
+    document: Document | None
+
+
+class Batch(NamedTuple):
+    """Writes that became durable together; `undone` is the turn that undid them, if one has.
+
+    last  the seq of its last row
+    time  ISO 8601, UTC
+    """
+
+    number: int
+    time: str
+    puts: int
+    deletes: int
+    last: int
+    undone: int | None
+
+
+class Last(NamedTuple):
+    """How far a log goes: its last row that is not undone, and how often something was undone."""
+
+    seq: int = 0
+    turns: int = 0
+
+
+def last_of(connection: sqlite3.Connection) -> Last:
+    """Tell how far the log goes, as the connection sees it."""
+    [(turns,)] = connection.execute("select max(undone) from batches where undone is not null")
+    found = connection.execute(
+        "select * from batches where undone is null order by number desc limit 1"
+    ).fetchone()
+    return Last(batch_of(found).last if found else 0, turns or 0)
+
+
+def batch_of(row: tuple[Any, ...]) -> Batch:
+    """Make a batch of a row with its sum; ValueError where they do not agree."""
+    *values, known = row
+    if known != sum_of(tuple(values)):
+        raise ValueError(f"batch {row[0]} has changed since it was written")
+    return Batch(*values)
+
+
+def has_rows(connection: sqlite3.Connection, path: Path) -> bool:
+    """Say whether something was written to the log at a path; DatabaseError if it is none of ours.
+
+    Before the first row the file beside is written, with the number of the log. So a log that is
+    missing, or that of another index, is told from one that was not begun.
+    """
+    [(application,)] = connection.execute("pragma application_id")
+    if application != APPLICATION:
+        raise sqlite3.DatabaseError("it is no log of writes")
+    if not connection.execute("select 1 from batches").fetchone():
+        return False
+    [(number,)] = connection.execute("pragma user_version")
+    if number_beside(path) != str(number):
+        raise sqlite3.DatabaseError(f"{BEGUN} beside it is not of this log")
+    return True
+
+
+def number_beside(path: Path) -> str | None:
+    """Read the number of the log that was begun at a path; None if none was."""
+    try:
+        return read_regular(path.with_name(BEGUN), 100).decode("ascii", "replace")
+    except FileNotFoundError:
+        return None
+
+
+def sum_of(row: tuple[Any, ...]) -> int:
+    """Sum of what a row holds."""
+    return zlib.crc32(repr(row).encode())
+
+
+def checked_id(id_: str) -> str:
+    """Return an id that can be kept; CollectionError for any other."""
+    fault = text_fault(id_) if isinstance(id_, str) else f"is of type {type(id_).__name__}, not str"
+    if fault is None and len(id_.encode()) > MOST_ID:
+        fault = f"has {len(id_.encode()):,} bytes, {MOST_ID} are allowed"
+    if fault:
+        raise CollectionError(f"the id {str(id_)[:60]!r} {fault}: choose another", field="id")
+    return id_
+
+
+def document_as_json(document: Document) -> str:
+    """Write a document as JSON, without its id and what is empty; CollectionError."""
+    fault = document_fault(document)
+    if fault:
+        where = document.origin or f"document {str(document.id)[:60]!r}"
+        raise CollectionError(f"{where}: {fault}; mend it, then write again")
+    checked_id(document.id)
+    parts = {
+        "title": document.title,
+        "text": document.text,
+        "metadata": dict(document.metadata),
+    }
+    written = json.dumps({name: part for name, part in parts.items() if part}, ensure_ascii=False)
+    size = len(written.encode())
+    if size > MOST_DOCUMENT:
+        raise CollectionError(
+            f"document {document.id[:60]!r} takes {size:,} bytes as JSON, {MOST_DOCUMENT:,} are "
+            "allowed: cut it into several",
+            field="text",
+        )
+    return written
+
+
+def document_of(id_: str, written: str) -> Document:
+    """Make a document of its id and what `document_as_json` wrote."""
+    return Document(id=id_, **json.loads(written))
+
+
+def damaged(path: Path, fact: object) -> IndexDamaged:
+    """Say that a log cannot be read for that reason."""
+    return IndexDamaged(
+        f"{path} cannot be read ({fact}): restore a backup of the index, or go back to its "
+        "generation before with klsa-index rollback"
+    )

@@ -1,0 +1,62 @@
+"""klsa-index export, backup, restore, and info of what was written since the build."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from klsa_search.collection import Document
+from klsa_search.store import current_generation
+from klsa_search.store.log_writing import LogWriter
+
+
+@pytest.fixture
+def ids(shell, cars):
+    """Ids of an index that was written to after its build: one document gone, one new."""
+    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+    found = [
+        json.loads(line)["_id"] for line in shell("klsa-index", "export", "cars").out.splitlines()
+    ]
+    with LogWriter(current_generation(Path("index/cars"))) as writer:
+        writer.append([Document(id="new", title="New", text="brakes")], [found[0]])
+        writer.append([Document(id="newer")])
+        writer.undo()
+    return [*found[1:], "new"]
+
+
+def exported(text):
+    return [json.loads(line)["_id"] for line in text.splitlines()]
+
+
+def test_an_export_has_what_lives(shell, ids):
+    assert exported(shell("klsa-index", "export", "cars").out) == ids
+    done = shell("klsa-index", "export", "cars", "out.jsonl")
+    assert (done.code, done.out) == (0, f"cars: {len(ids)} documents in out.jsonl\n")
+    assert exported(Path("out.jsonl").read_text()) == ids
+    assert shell("klsa-index", "build", "out.jsonl", "--name", "again").code == 0
+    assert shell("klsa-index", "export", "again").out == Path("out.jsonl").read_text()
+
+
+def test_a_backup_comes_back(shell, ids):
+    done = shell("klsa-index", "backup", "cars", "kept")
+    assert done.code == 0
+    assert done.out.endswith("files copied to kept, all as built\n")
+    assert shell("klsa-index", "backup", "cars", "kept").code == 1
+    assert "is there already" in shell("klsa-index", "restore", "kept", "--name", "cars").err
+    assert shell("klsa-index", "delete", "cars", "--yes").code == 0
+    assert shell("klsa-index", "restore", "kept", "--name", "cars").code == 0
+    assert shell("klsa-index", "verify", "cars").code == 0
+    assert exported(shell("klsa-index", "export", "cars").out) == ids
+
+
+def test_info_tells_what_was_written(shell, ids):
+    written = shell("klsa-index", "info", "cars", "--json").json["writes"]
+    assert {name: written[name] for name in ("batches", "undone", "puts", "deletes")} == {
+        "batches": 1,
+        "undone": 1,
+        "puts": 1,
+        "deletes": 1,
+    }
+    assert written["bytes"] > 4096
+    told = shell("klsa-index", "info", "cars").out
+    assert "1 put in, 1 deleted, batches: 1 (the last 20" in told

@@ -1,0 +1,115 @@
+"""Documents taken out as they came, and copies of an index that is in use."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from klsa_search.collection import Document, open_collection
+from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.store import DocumentWriter, current_generation, delete_index, rollback, verify
+from klsa_search.store.backup import copy_index
+from klsa_search.store.export import export, living
+from klsa_search.store.generations import describe_files, new_generation, seal
+from klsa_search.store.log import WriteLog
+from klsa_search.store.log_writing import LogWriter
+
+from .worlds import files_below, manifest_of
+
+BASE = [
+    Document(id="a", title="A", text="one"),
+    Document(id="b", text="two\n", metadata={"metadata": {"_id": "x"}, "n": [1, {"m": None}]}),
+    Document(id="ü", title="\u2028"),
+]
+NEW_B = Document(id="b", text="new", metadata={"title": "t", "text": 1})
+
+
+def build(path):
+    with new_generation(path) as generation:
+        with DocumentWriter(generation) as writer:
+            writer.extend(BASE)
+        seal(generation, manifest_of(generation, len(BASE)))
+    return current_generation(path)
+
+
+@pytest.fixture
+def index(tmp_path):
+    path = tmp_path / "tickets"
+    with LogWriter(build(path)) as writer:
+        writer.append([NEW_B, Document(id="c"), Document(id="d")], ["a"])
+        writer.append([Document(id="a", text="again")], ["d", "never"])
+        yield path
+
+
+WANTED = [BASE[2], NEW_B, Document(id="c"), Document(id="a", text="again")]
+
+
+def test_what_lives_is_exported_and_read_as_the_same_documents(index, tmp_path):
+    assert list(living(current_generation(index))) == WANTED
+    file = tmp_path / "out.jsonl"
+    file.write_text("before")
+    assert export(current_generation(index), file) == 4
+    read = list(open_collection(str(file)).documents())
+    assert [(d.id, d.title, d.text, d.metadata) for d in read] == [
+        (d.id, d.title, d.text, d.metadata) for d in WANTED
+    ]
+
+
+def test_an_export_that_fails_leaves_what_was_there(index, tmp_path):
+    file = tmp_path / "out.jsonl"
+    file.write_text("before")
+    generation = current_generation(index)
+    (generation / "documents_starts.npy").write_bytes(b"")
+    with pytest.raises(IndexDamaged):
+        export(generation, file)
+    assert file.read_text() == "before"
+    assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == ["out.jsonl"]
+
+
+def test_a_backup_is_the_index_and_comes_back(index, tmp_path):
+    copy_index(index, tmp_path / "kept")
+    shutil.rmtree(index)
+    copy_index(tmp_path / "kept", index)
+    for path in (index, tmp_path / "kept"):
+        verify(path)
+        assert list(living(current_generation(path))) == WANTED
+    with LogWriter(current_generation(index)) as writer:
+        writer.append(deletes=["c"])
+    assert len(WriteLog(current_generation(index)).batches()) == 3
+
+
+def test_a_backup_takes_no_ones_place_and_no_damage(index, tmp_path):
+    (tmp_path / "mine").mkdir()
+    for target in (index, tmp_path / "mine"):
+        with pytest.raises(StoreError, match="is there already: choose another name"):
+            copy_index(index, target)
+    path = current_generation(index) / "documents.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(IndexDamaged, match=r"tickets/000001/documents\.npy has changed"):
+        copy_index(index, tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
+def test_verify_looks_at_the_log(index):
+    generation = current_generation(index)
+    verify(index)
+    (generation / "WRITES-begun").write_text("7")
+    with pytest.raises(IndexDamaged, match="WRITES cannot be read"):
+        verify(index)
+
+
+def test_the_log_stays_with_its_generation_and_goes_with_it(index):
+    first = current_generation(index)
+    (first / "delta-000001.npz").write_text("made from the log")
+    before = describe_files(first)
+    assert not [name for name in before if name.startswith(("WRITES", "delta"))]
+    build(index)
+    assert list(living(current_generation(index))) == BASE
+    rollback(index)
+    assert list(living(first)) == WANTED
+    rollback(index, "000002")
+    build(index)
+    assert not first.exists()
+    assert delete_index(index) == []
+    assert files_below(index.parent) == {}

@@ -1,0 +1,122 @@
+"""Who comes second is told who holds the lock, and nobody is told of who is gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+from filelock import FileLock
+
+from klsa_search.errors import StoreError
+from klsa_search.store import delete_index, rollback
+from klsa_search.store.generations import new_generation
+from klsa_search.store.holding import held
+
+from .worlds import write
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from klsa_search.store.holding import held
+with held(Path(sys.argv[1]), "adding documents"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def lock(tmp_path):
+    return tmp_path / "LOCK"
+
+
+def holding(lock):
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(lock)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout.readline() == "held\n"
+    return child
+
+
+def refused(lock):
+    with pytest.raises(StoreError) as told, held(lock, "building"):
+        pass
+    return told.value.message
+
+
+def test_the_second_is_told_who_is_first(lock):
+    with holding(lock) as child:
+        told = refused(lock)
+        child.stdin.close()
+    wanted = (
+        rf"{re.escape(str(lock.parent))} is being changed by process {child.pid} on "
+        rf"{re.escape(socket.gethostname())} \(adding documents, since 20[-\dT:]+\+00:00\): "
+        "wait for it to end, then try again"
+    )
+    assert re.fullmatch(wanted, told)
+    with held(lock, "building"):
+        assert f"process {os.getpid()} " in refused(lock)
+    assert os.listdir(lock.parent) == ["LOCK"]
+
+
+def test_every_change_of_an_index_tells_what_it_is(tmp_path):
+    path = tmp_path / "a"
+    write(path, "one")
+    with new_generation(path):
+        for change in (rollback, delete_index):
+            with pytest.raises(StoreError, match=rf"process {os.getpid()} on .* \(building, since"):
+                change(path)
+
+
+def test_a_killed_holder_holds_nothing_and_is_not_told(lock):
+    with holding(lock) as child:
+        child.kill()
+    assert json.loads((lock.parent / "LOCK-holder").read_text())["pid"] == child.pid
+    another = FileLock(lock, timeout=0)
+    with another:  # who has not said yet who it is
+        assert "is being changed by another process: wait" in refused(lock)
+    with held(lock, "building"):
+        assert f"process {os.getpid()} " in refused(lock)
+
+
+def test_another_process_by_the_number_of_one_that_is_gone_is_not_told(lock):
+    if not os.path.isdir("/proc/self"):
+        pytest.skip("when a process began is told by /proc")
+    with held(lock, "building"):
+        facts = json.loads((lock.parent / "LOCK-holder").read_text())
+        (lock.parent / "LOCK-holder").write_text(json.dumps({**facts, "start": "1"}))
+        assert "by another process" in refused(lock)
+        (lock.parent / "LOCK-holder").write_text(json.dumps({**facts, "host": "far", "start": "1"}))
+        assert f"process {os.getpid()} on far (building" in refused(lock)
+
+
+@pytest.mark.parametrize("facts", ["", "{", "[]", '{"pid": "x"}', '{"pid": 1}', "\ud800"])
+def test_facts_that_are_none_name_nobody(lock, facts):
+    with held(lock, "building"):
+        (lock.parent / "LOCK-holder").write_text(facts, errors="surrogatepass")
+        assert "by another process" in refused(lock)
+
+
+def test_what_a_killed_first_build_leaves_is_no_users(tmp_path):
+    path = tmp_path / "a"
+    path.mkdir()
+    with holding(path / "LOCK") as child:
+        child.kill()
+    write(path, "one")
+    assert not (path / "LOCK-holder").exists()
+
+
+def test_a_full_disk_is_no_reason_not_to_hold_it(lock, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("klsa_search.store.holding.os.write", full)
+    with held(lock, "deleting"):
+        assert "by another process" in refused(lock)
