@@ -14,7 +14,7 @@ _ALLOW = "allow it (--replace, in Python replace=True)"
 
 
 def held(path: Path) -> list[Manifest]:
-    """Say what an index may hold, of the former format too: what CURRENT names.
+    """Say what an index may hold, of a former format too: what CURRENT names.
 
     Where that, or CURRENT, cannot be read: every generation that can, the newest first.
     """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,26 +87,40 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
     """Map `<name>.npy` into memory, read-only; IndexDamaged if it is no array file.
 
     OSError where the process has too many files open.
-    The header is read here and not by NumPy, which gives it to Python's own parser: in two threads
-    at once that now and then fails, and took a query with it.
     """
     path = generation / f"{name}.npy"
     try:
         with path.open("rb") as stream:
-            version = np.lib.format.read_magic(stream)
-            length = int.from_bytes(stream.read(2), "little")
-            header = _HEADER.fullmatch(stream.read(length).decode("latin1"))
+            kind, shape = _read_header(stream)
             begin = stream.tell()
-        if version != (1, 0) or header is None:
-            raise ValueError("its header is none")
-        shape = tuple(map(int, header["shape"].replace(",", " ").split()))
-        mapped = np.memmap(path, np.dtype(header["type"]), "r", begin, shape, "C")
+        mapped = np.memmap(path, kind, "r", begin, shape, "C")
     except (OSError, ValueError, TypeError, OverflowError) as error:
         if is_exhausted(error):
             raise
         raise _unreadable(path, error) from error
     # A plain array over the same memory: np.memmap's own indexing is several times slower.
     return np.asarray(mapped)
+
+
+def array_of(content: bytes) -> npt.NDArray[Any]:
+    """Return the array that a `.npy` file of these bytes holds; ValueError if it holds none."""
+    stream = io.BytesIO(content)
+    kind, shape = _read_header(stream)
+    return np.frombuffer(content, kind, offset=stream.tell()).reshape(shape)
+
+
+def _read_header(stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """Read type and shape, up to where the numbers begin.
+
+    Not by NumPy, which gives the header to Python's own parser: in two threads at once that now and
+    then fails, and took a query with it.
+    """
+    version = np.lib.format.read_magic(stream)
+    length = int.from_bytes(stream.read(2), "little")
+    header = _HEADER.fullmatch(stream.read(length).decode("latin1"))
+    if version != (1, 0) or header is None:
+        raise ValueError("its header is none")
+    return np.dtype(header["type"]), tuple(map(int, header["shape"].replace(",", " ").split()))
 
 
 def has_array(generation: Path, name: str) -> bool:
