@@ -10,6 +10,10 @@ Progress = Callable[[str, int, int | None], None]
 """Called with phase, amount done, and amount in all where it is known."""
 
 
+def silent(phase: str, done: int, total: int | None) -> None:
+    """Tell nobody."""
+
+
 def steps(progress: Progress | None, phase: str, total: int | None = None) -> Callable[[], None]:
     """Give a function that is called after each step of a phase and tells how many are done."""
     done = count(1)

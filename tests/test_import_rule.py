@@ -17,6 +17,7 @@ FLOORS = {
     "extras": 0,
     "faces": 0,
     "forks": 0,
+    "growing": 0,
     "lazily": 0,
     "version": 0,
     "processors": 0,
@@ -30,12 +31,13 @@ FLOORS = {
     "expansion": 6,
     "estimators": 6,
     "store": 7,
-    "search": 8,
-    "indexing": 9,
-    "mining": 9,
-    "evaluation": 10,
-    "service": 11,
-    "cli": 11,
+    "delta": 8,
+    "search": 9,
+    "indexing": 10,
+    "mining": 10,
+    "evaluation": 11,
+    "service": 12,
+    "cli": 12,
 }
 # The command that starts the service is the one bridge on the top floor.
 BRIDGES = {("cli/serve.py", "service")}

@@ -149,7 +149,7 @@ def rollback(name: str, home: Path, to: str | None) -> None:
 @memory_option
 @debug_option
 def upgrade(name: str, home: Path, memory: str | None) -> None:
-    """Carry an index of the former format over to this version's.
+    """Carry an index of a former format over to this version's.
 
     It is built again, with its settings, from the documents it holds: its source is not needed.
     The former generation stays until the next build.

@@ -22,9 +22,9 @@ _Steps = npt.NDArray[np.float32]
 
 
 def pack_rows(
-    rows: sparse.csr_array, ranks: npt.NDArray[np.int64]
+    rows: sparse.csr_array, ranks: npt.NDArray[np.int64] | None = None
 ) -> tuple[npt.NDArray[np.int64], _Packed, _Steps]:
-    """Pack positive entries as `ranks` numbers their columns; those past 2^24 are left out.
+    """Pack positive entries, columns numbered by `ranks` or as they are; none past 2^24 is kept.
 
     Returns starts, entries and the step of each row. Cost O(entries).
     """
@@ -35,7 +35,8 @@ def pack_rows(
         end = min(begin + _BLOCK, N)
         entries = slice(rows.indptr[begin], rows.indptr[end])
         documents = np.repeat(np.arange(end - begin), np.diff(rows.indptr[begin : end + 1]))
-        numbers, values = ranks[rows.indices[entries]], rows.data[entries]
+        numbers, values = rows.indices[entries], rows.data[entries]
+        numbers = numbers if ranks is None else ranks[numbers]
         largest = np.zeros(end - begin, np.float32)
         np.maximum.at(largest, documents, values)
         steps[begin:end] = largest / LEVELS

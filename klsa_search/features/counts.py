@@ -33,12 +33,14 @@ class TermCounts:
     matrix      (N, V) sparse, int32: f(t, d), columns in order within each row
     pairs       (N, P) sparse, int32: how often two terms stand side by side, in either order; only
                 pairs of two different terms that at least two documents hold
+    pair_keys   (P,) ascending, which those are: lesser term · V + greater term
     words       in all documents, those that make no term included
     """
 
     vocabulary: Vocabulary
     matrix: sparse.csr_array
     pairs: sparse.csr_array
+    pair_keys: _NUMBERS
     words: int
 
     @property
@@ -135,7 +137,7 @@ class CountsBuilder:
         found.keys.close()
         found.key_counts.close()
         pairs = _matrix(*numbered, len(shared))
-        return TermCounts(Vocabulary(terms), matrix, pairs, len(self._words))
+        return TermCounts(Vocabulary(terms), matrix, pairs, shared, len(self._words))
 
     def blocks(self) -> Iterator[Block]:
         """Go through the documents once more, after `finish`: runs of some `BLOCK` words."""

@@ -3,6 +3,7 @@
 from klsa_search.indexing.build import build
 from klsa_search.indexing.plan import PhaseCost, Plan, plan
 from klsa_search.indexing.rebuild import build_like, rebuild
+from klsa_search.indexing.refit import refit
 from klsa_search.indexing.replacing import other_source
 from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.upgrade import upgrade
@@ -16,5 +17,6 @@ __all__ = [
     "other_source",
     "plan",
     "rebuild",
+    "refit",
     "upgrade",
 ]

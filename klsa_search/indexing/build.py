@@ -6,7 +6,8 @@ import hashlib
 import resource
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -24,11 +25,12 @@ from klsa_search.indexing.reading import read
 from klsa_search.indexing.replacing import (
     address,
     refuse_other_source,
+    refuse_to_drop_writes,
     refuse_to_empty,
     refuse_to_shrink,
 )
 from klsa_search.indexing.weighing import weigh
-from klsa_search.progress import FILES, Progress
+from klsa_search.progress import FILES, Progress, silent
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum
 from klsa_search.store import Manifest, index_path, note_checked
@@ -93,20 +95,37 @@ def build(
     >>> len(index)
     6
     """
-    started = time.monotonic()
     chosen = Settings.of_preset(preset, **settings)
     if not isinstance(source, Collection):
         source = open_collection(
             source, format=format, on_error=on_error, data=data, follow_links=follow_links
         )
-    collection = source
-    report = progress or _silent
-    budget = memory_budget(memory)
     path = index_path(Path(home), name)
+    budget = memory_budget(memory)
+    return build_generation(path, source, chosen, progress or silent, budget, replace=replace)
+
+
+def build_generation(
+    path: Path,
+    collection: Collection,
+    chosen: Settings,
+    report: Progress,
+    budget: int,
+    *,
+    replace: bool,
+    carrying: Callable[[Path], AbstractContextManager[None]] | None = None,
+) -> Index:
+    """Build the next generation of the index at a path and open it. See `build`.
+
+    carrying  lets the index be written to meanwhile: it is entered with the new generation before
+              that is sealed, and left once it is in use
+    """
+    started = time.monotonic()
     refuse_overlap(path, collection)
-    with new_generation(path) as generation:
+    with new_generation(path, beside_writes=carrying is not None) as generation:
         if not replace:
             refuse_other_source(path, collection)
+            refuse_to_drop_writes(path)
         refuse_large_source(collection, chosen, budget)
         counts, digest, fields = read(collection, generation, chosen, report, memory=budget)
         refuse_to_empty(path, counts.matrix.shape[0], collection)
@@ -138,7 +157,8 @@ def build(
             source_path=address(collection),
             fields=fields,
         )
-        seal(generation, manifest)
+        with carrying(generation) if carrying else nullcontext():
+            seal(generation, manifest)
         note_checked(generation, manifest)
     return Index(generation)
 
@@ -165,7 +185,3 @@ def _peak_memory() -> int:
     """Bytes of the process at its largest; the kernel counts in KiB, macOS in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _silent(phase: str, done: int, total: int | None) -> None:
-    pass

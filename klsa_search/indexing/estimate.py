@@ -29,6 +29,7 @@ _WEIGHTED = 12  # the same where the number is float64
 _SATURATED = 44
 _STACKED = 36  # of an entry while two matrices are put side by side: both, end to end, interleaved
 
+_PAIR = 3  # bytes of a pair as the epoch keeps it
 _RUNS = 8  # of a term, on average, where there are many blocks
 _GRAPH = 2**22  # entries of K that the graph of neighbours looks at, at a time
 
@@ -60,7 +61,7 @@ def memory_needed(
     numbered = _ENTRY * shape.pair_non_zeros
     counting = words + max(singles, _ENTRY * shape.non_zeros + numbered) + doubles
     under_way = min(shape.words, (processes + 1) * BLOCK)
-    always_counted = always + _ENTRY * shape.features
+    always_counted = always + _ENTRY * (shape.features + shape.pairs)  # entries, keys of pairs
     weighed = shape.features if settings.pairs else shape.non_zeros
     stacked = max(
         _WEIGHTED * shape.non_zeros + _SATURATED * shape.pair_non_zeros,
@@ -160,4 +161,5 @@ def _cut_disk(shape: Shape, settings: Settings) -> dict[str, int]:
         "expansion": (4 * entries + 8) * shape.documents,
         "features": 4 * (shape.features + shape.terms + shape.pairs) + 8 * shape.documents,
         "latent": card_width(latent) * shape.documents + term_width(latent) * shape.terms,
+        "epoch": (shape.terms + _PAIR * shape.pairs) * bool(settings.pairs),
     }

@@ -14,28 +14,33 @@ from klsa_search.search import Index
 from klsa_search.store import current_generation
 
 
-class _Stored:
-    """The documents of an index as the collection they once were."""
+class Stored:
+    """The documents of an index as the collection they once were; see `Collection`."""
 
     format = "index"
     root = None
 
     def __init__(self, index: Index) -> None:
-        self._index = index
+        """Take those that it has now."""
+        self._index = index.pinned()
         self.name = index.manifest.source
         self.address = index.manifest.source_path
         self.problems = Problems(index.manifest.counts.skipped)
 
     def __len__(self) -> int:
+        """How many there are."""
         return len(self._index)
 
     def documents(self) -> Iterator[Document]:
+        """Yield all, in their order."""
         return map(self._index.document, self._index.ids())
 
     def queries(self) -> list[Query]:
+        """None."""
         return []
 
     def judgements(self) -> list[Judgement]:
+        """None."""
         return []
 
 
@@ -78,4 +83,4 @@ def build_like(
     2.0
     """
     settings = {**index.settings.model_dump(), **changes}
-    return build(_Stored(index), name=name, home=home, progress=progress, replace=True, **settings)
+    return build(Stored(index), name=name, home=home, progress=progress, replace=True, **settings)

@@ -8,13 +8,20 @@ from pathlib import Path
 from klsa_search.collection import Collection
 from klsa_search.collection.model import Placed
 from klsa_search.errors import CollectionError, StoreError
-from klsa_search.store import Manifest, current_generation, read_manifest, sealed_generations
+from klsa_search.store import (
+    Manifest,
+    current_generation,
+    is_index,
+    read_manifest,
+    sealed_generations,
+)
+from klsa_search.store.log import WriteLog
 
 _ALLOW = "allow it (--replace, in Python replace=True)"
 
 
 def held(path: Path) -> list[Manifest]:
-    """Say what an index may hold, of the former format too: what CURRENT names.
+    """Say what an index may hold, of a former format too: what CURRENT names.
 
     Where that, or CURRENT, cannot be read: every generation that can, the newest first.
     """
@@ -75,6 +82,23 @@ def refuse_to_shrink(path: Path, documents: int, collection: Collection) -> None
         raise StoreError(
             f"{path} holds {most:,} documents, and only {documents:,} would take their place: "
             f"choose another name if they are others, or {_ALLOW}"
+        )
+
+
+def refuse_to_drop_writes(path: Path) -> None:
+    """StoreError where an index was written to since it was built: its source has none of that."""
+    if not is_index(path):
+        return
+    puts = deletes = 0
+    with suppress(StoreError):  # what cannot be read is refused as that
+        batches = WriteLog(current_generation(path)).batches()
+        puts = sum(batch.puts for batch in batches if batch.undone is None)
+        deletes = sum(batch.deletes for batch in batches if batch.undone is None)
+    if puts or deletes:
+        raise StoreError(
+            f"{path} was written to since it was built, {puts:,} documents added and {deletes:,} "
+            "deleted, which its source does not know: build it anew from what it holds "
+            f"(klsa-index refit {path.name}), or {_ALLOW}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Carry an index of the former format over to the present one."""
+"""Carry an index of a former format over to the present one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from klsa_search.store.manifest import FORMAT_VERSION
 
 
 class _Former:
-    """The documents of an index of the former format as the collection they once were."""
+    """The documents of an index of a former format as the collection they once were."""
 
     format = "index"
     root = None
@@ -46,7 +46,7 @@ def upgrade(
 
     It is built from the documents it holds, beside the old generation, which stays as after any
     build; one of the present format is opened as it is. Cost: that of `build`.
-    IndexNotFound; FormatUnsupported for formats older than the former one; IndexDamaged where the
+    IndexNotFound; FormatUnsupported for formats older than 3; IndexDamaged where the
     documents are not what was indexed, whatever the other files are; SettingsError (memory).
 
     >>> upgrade("index/reports")

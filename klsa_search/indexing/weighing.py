@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.config import Settings
+from klsa_search.delta import epoch_arrays
 from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.expansion.cut import ENTRIES, CutExpansion, cut_arrays
 from klsa_search.features import TermCounts, bm25, tfidf
@@ -45,6 +46,7 @@ def weigh(
         normalised=settings.normalised,
     )
     if layout(len(kernel), settings) == "cut":
+        write_arrays(generation, epoch_arrays(counts, settings))
         return {"bm25": _write_cut(generation, kernel, idf, settings, report)}
     spectrum = decompose(kernel, settings.dimensions, seed=settings.seed, progress=report)
     lsi = decompose(

@@ -21,31 +21,38 @@ class QueryKernel:
     documents  N, those that count
     idf        (V,) float32, w(t)
     weights    (V,) int64, w(t) in 65,536ths, at least one
+    gone       (V,) documents that hold each term and count no more; None where all count
     """
 
     postings: Segments
     documents: int
     idf: npt.NDArray[np.float32]
     weights: npt.NDArray[np.int64]
+    gone: npt.NDArray[np.int64] | None = None
 
     @classmethod
     def of(
         cls,
         postings: Postings | Segments,
         left_out: int = 0,
-        frequencies: npt.NDArray[np.int64] | None = None,
+        gone: npt.NDArray[np.int64] | None = None,
     ) -> QueryKernel:
         """Weigh the terms of postings by how many documents hold them. Cost O(V).
 
-        left_out     documents that count no more, though they still have postings
-        frequencies  (V,) how many of them hold each term
+        left_out  documents that count no more, though they still have postings
+        gone      (V,) how many of them hold each term
         """
         held = Segments.alone(postings) if isinstance(postings, Postings) else postings
         documents = held.documents - left_out
-        counting = held.frequencies if frequencies is None else held.frequencies - frequencies
-        idf = idf_of(counting, documents)
+        idf = idf_of(held.frequencies if gone is None else held.frequencies - gone, documents)
         weights = np.maximum(np.rint(idf * UNIT), 1).astype(np.int64)
-        return cls(held, documents, idf.astype(np.float32), weights)
+        return cls(held, documents, idf.astype(np.float32), weights, gone)
+
+    @property
+    def frequencies(self) -> npt.NDArray[np.int64]:
+        """n_t: (V,) documents that count and hold each term."""
+        held = self.postings.frequencies
+        return held if self.gone is None else held - self.gone
 
     @property
     def size(self) -> int:

@@ -73,7 +73,7 @@ def classify(
         wanted = list(ids)
         places = np.asarray(coordinates)[index.positions(wanted)]
         return _answers(wanted, learnt.names, learnt.scores(places))
-    rest = np.setdiff1d(np.arange(len(coordinates)), learnt.positions)
+    rest = np.setdiff1d(np.flatnonzero(index.snapshot.counting()), learnt.positions)
     scores = np.concatenate(
         [np.zeros((0, len(learnt.names)))]
         + [

@@ -85,7 +85,8 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
     k, words = whole_number("k", k), whole_number("words", words)
     titles = whole_number("titles", titles)
     coordinates = latent_space(index).documents
-    placed = np.flatnonzero(np.asarray(coordinates).any(axis=1))
+    counting = index.snapshot.counting()
+    placed = np.flatnonzero(np.asarray(coordinates).any(axis=1) & counting)
     if k > len(placed):
         instead = "ask for fewer" if len(placed) else "there is nothing to divide"
         raise QueryError(
@@ -117,7 +118,7 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
                     titles=tuple(title_of(index, document) for document in shown),
                 )
             )
-    unplaced = np.flatnonzero(whole_labels == k)
+    unplaced = np.flatnonzero((whole_labels == k) & counting)
     return Clustering(clusters=tuple(clusters), unplaced=tuple(index.ids(unplaced)))
 
 
@@ -164,12 +165,14 @@ def _strongest_terms(index: Index, labels: _Labels, k: int, count: int) -> list[
     bm25 = index.snapshot.bm25
     terms = len(bm25.idf)
     sums = np.zeros(terms * (k + 1))
+    counting = index.snapshot.counting()
     for held, documents, saturations in bm25.postings.at_a_time(_BLOCK):
-        np.add.at(sums, held * (k + 1) + labels[documents], saturations)
+        places = held * (k + 1) + labels[documents]
+        np.add.at(sums, places, saturations * counting[documents])
     by_cluster = sums.reshape(terms, k + 1)
     by_cluster *= (bm25.postings.step * bm25.idf)[:, None]
     sizes = np.bincount(labels, minlength=k + 1)
-    overall = by_cluster.sum(axis=1) / max(len(labels), 1)
+    overall = by_cluster.sum(axis=1) / max(bm25.documents, 1)
     strongest = []
     for number in range(k):
         strength = by_cluster[:, number] / max(sizes[number], 1) - overall

@@ -64,6 +64,7 @@ def duplicates(
     least = share("threshold", threshold)
     near = nearest_rows(_normalised(index.snapshot.kernel), _NEAREST, progress=progress)
     pairs = sparse.csr_array(near.maximum(near.T))
+    pairs.data[~_counting(index, pairs)] = 0
     leaders = _leaders(pairs, least - _ROUNDING)
     led = np.flatnonzero(leaders >= 0)
     members: dict[int, list[tuple[int, float]]] = {}
@@ -84,10 +85,18 @@ def _normalised(kernel: DocumentKernel) -> DocumentKernel:
     return DocumentKernel(features, kernel.scales * factors, kernel.mean)
 
 
+def _counting(index: Index, pairs: sparse.csr_array) -> npt.NDArray[np.bool_]:
+    """Whether both documents of each pair count."""
+    counting = index.snapshot.counting()
+    rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
+    return np.asarray(counting[rows] & counting[pairs.indices])
+
+
 def _mean_documents(index: Index) -> list[int]:
     """Documents that hold terms and yet have no K: what distinguishes them is centred away."""
     snapshot = index.snapshot
-    return np.flatnonzero((snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0)).tolist()
+    means = (snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0) & snapshot.counting()
+    return np.flatnonzero(means).tolist()
 
 
 def _leaders(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:

@@ -59,7 +59,7 @@ def similar(
     _refuse_beyond_cut(index, k, kernel)
     row, own = _row(index, position, kernel, gamma)
     row[position] = 0
-    positions, values = top_z(row, k)
+    positions, values = top_z(row * index.snapshot.counting(), k)
     return _hits(index, position, positions, values / own if own else values)
 
 
@@ -101,8 +101,7 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
             return row, float(row[position])
     row = np.zeros(len(snapshot))
     if snapshot.cut is not None and not snapshot.has_spectrum:
-        held = snapshot.cut.rows[position]
-        others = (held[held > 0] >> np.uint32(8)).astype(np.int64)
+        others = snapshot.nearest(position)
         row[others] = kernel_entries(snapshot, np.repeat(one, len(others)), others)
         return row, float(kernel_diagonal(snapshot)[position])
     row[position] = 1

@@ -63,7 +63,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     asked = _numbers(index, term)
     space = term_places(index)
     place = space[asked].sum(axis=0)
-    frequencies = index.snapshot.bm25.postings.frequencies
+    frequencies = index.snapshot.bm25.frequencies
     cosines = _cosines(space, place) * (frequencies / (frequencies + DOUBT))
     cosines[frequencies < 2] = 0
     cosines[asked] = 0

@@ -39,6 +39,8 @@ def words_of(index: Index, terms: Iterable[int]) -> list[str]:
 
 def _sources(index: Index, term: int) -> list[int]:
     documents, saturations = index.snapshot.bm25.postings.of_term(term)
+    counting = index.snapshot.counting()[documents]
+    documents, saturations = documents[counting], saturations[counting]
     heaviest = np.argsort(-saturations.astype(np.int64), kind="stable")[:_SOURCES]
     return [int(position) for position in documents[heaviest]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -80,6 +80,20 @@ class Snapshot:
         row = self.bm25.query_row(query.numbers, query.counts)
         return row if self.living is None else row * self.living.allowed
 
+    def counting(self) -> npt.NDArray[np.bool_]:
+        """Whether each position holds a document that counts: (N,)."""
+        return np.ones(len(self), np.bool_) if self.living is None else self.living.allowed
+
+    def nearest(self, document: int) -> Positions:
+        """Documents in the row of one where D is cut, strongest first, and those beside it."""
+        if self.cut is None:
+            raise ValueError("rows are kept where D is cut")
+        rows = [self.cut.rows[document]]
+        if self.reverse is not None and self.reverse.reversed_of[document : document + 1].any():
+            rows.append(self.reverse.reversed[self.reverse.reversed_of[document] - 1])
+        row = np.concatenate(rows)
+        return (row[row > 0] >> np.uint32(8)).astype(np.int64)
+
     def allowed(self, mask: Mask | None) -> Mask | None:
         """Of a mask, the documents that count."""
         if mask is None or self.living is None:
@@ -126,7 +140,12 @@ class Snapshot:
     def latent(self) -> LatentSpace | None:
         """The latent space, if it was built."""
         if self.cut is not None:
-            return self.cut.latent(self.latent_dimensions)
+            space = self.cut.latent(self.latent_dimensions)
+            # Terms of documents that came later lie nowhere.
+            later = len(self.vocabulary) - len(space.terms)
+            if later:
+                space = replace(space, terms=np.pad(space.terms, ((0, later), (0, 0))))
+            return space
         if not has_array(self.generation, "latent_terms"):
             return None
         return LatentSpace(

@@ -120,7 +120,7 @@ class Catalog:
 
     @contextmanager
     def use(self, name: str | None = None) -> Iterator[Index]:
-        """Lend an index; it stays open and the same until the block ends.
+        """Lend an index as it is now; it stays open and the same until the block ends.
 
         `name` may be left out when the home holds one index. QueryError if it was left out and
         there are several, IndexNotFound if there is none of that name, StoreError if the index is
@@ -132,7 +132,7 @@ class Catalog:
             opened = self._chosen(name)
             opened.users += 1
         try:
-            yield opened.index
+            yield opened.index.pinned()
         except IndexDamaged as damage:
             if opened.damage is None:
                 _log.warning("%s", damage.message)
@@ -229,6 +229,7 @@ class Catalog:
         try:
             mark = mark_of(path)
             if opened is not None and opened.mark == mark and opened.sums.failure is None:
+                opened.index.refresh()
                 return _Entry(opened)
             if before.tried == mark and begun < before.again:
                 return before

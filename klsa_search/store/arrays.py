@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +103,13 @@ def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
     return np.asarray(mapped)
 
 
-def read_header(stream: BinaryIO) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+def array_of(content: bytes) -> npt.NDArray[Any]:
+    """Return the array of the bytes of a `.npy` file, over them; ValueError if it is none."""
+    kind, shape, begin = read_header(io.BytesIO(content))
+    return np.frombuffer(content, kind, offset=begin).reshape(shape)
+
+
+def read_header(stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], int]:
     """Read the type and shape of an array file, and where its numbers begin.
 
     ValueError or TypeError where they are not those of one that was written here.

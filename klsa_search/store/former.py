@@ -1,4 +1,8 @@
-"""The documents of an index of format 3, so that it can be carried over."""
+"""The documents of an index of a former format, so that it can be carried over.
+
+format 3   documents.db, a table of whole documents
+format 4   documents.npy and documents_starts.npy, as they are now
+"""
 
 from __future__ import annotations
 
@@ -10,25 +14,38 @@ from pathlib import Path
 
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged
+from klsa_search.store.documents import DocumentReader
 from klsa_search.store.manifest import Manifest, sha256_of
 from klsa_search.store.names import MANIFEST
 from klsa_search.store.sums import compare_sum
 
-_DOCUMENTS = "documents.db"
+_TABLE = "documents.db"
+_RECORDS = (_TABLE, "documents.npy", "documents_starts.npy")
 
 
 def former_documents(generation: Path, manifest: Manifest) -> Iterator[Document]:
-    """Yield the documents of a generation of format 3, in order, as they were indexed.
+    """Yield the documents of a generation of a former format, in order, as they were indexed.
 
-    Its file is compared with its sum first; no other file is read, so none of them need be whole.
-    IndexDamaged if it is not what was built.
+    Their files are compared with their sums first; no other file is read, so none of them need be
+    whole. IndexDamaged if they are not what was built.
     """
-    path = generation / _DOCUMENTS
-    if _DOCUMENTS not in manifest.files:
-        raise IndexDamaged(
-            f"{generation / MANIFEST} names no {_DOCUMENTS}: build the index again from its source"
-        )
-    compare_sum(path, manifest, sha256_of)
+    table = manifest.format_version == 3
+    for name in (_TABLE,) if table else _RECORDS:
+        if name not in manifest.files:
+            raise IndexDamaged(
+                f"{generation / MANIFEST} names no {name}: build the index again from its source"
+            )
+        compare_sum(generation / name, manifest, sha256_of)
+    return _of_table(generation / _TABLE) if table else _of_records(generation)
+
+
+def _of_records(generation: Path) -> Iterator[Document]:
+    with closing(DocumentReader(generation)) as reader:
+        for position in range(len(reader.starts) - 1):
+            yield from reader.at((position,))
+
+
+def _of_table(path: Path) -> Iterator[Document]:
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(address, uri=True)) as database:

@@ -18,8 +18,9 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
 from klsa_search.store.current import Current, next_step, read_current, write_current
@@ -40,21 +41,27 @@ from klsa_search.store.marking import (
 from klsa_search.store.names import (
     CURRENT,
     DELETED,
-    HOLDER,
+    HOLDERS,
     LIVING,
     LOCK,
+    LOCKS,
     MANIFEST,
     MARKER,
     NEW_CURRENT,
+    WRITING,
 )
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
+_PATIENCE: Final = 10.0
+"""Seconds that who writes waits for who else does."""
+
 
 @contextmanager
-def new_generation(path: Path) -> Iterator[Path]:
+def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]:
     """Give an empty folder for the next generation, alone.
 
+    beside_writes  let the log be written to meanwhile: who seals takes what was over
     Whatever fails inside removes what was made here and nothing else, unless CURRENT names the
     generation by then; an OSError for want of room names a file, or at least the folder.
     StoreError if the path holds something that is no index, or is being changed by another.
@@ -63,7 +70,7 @@ def new_generation(path: Path) -> Iterator[Path]:
     made = [folder for folder in (path, *path.parents) if not folder.is_dir()]
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with alone(path, "building"), _marked(path):
+        with alone(path, "building", beside_writes=beside_writes), _marked(path):
             _sweep_dead(path)
             generation = make_generation(path, above=named(path) or "")
             try:
@@ -91,16 +98,31 @@ def new_generation(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def alone(path: Path, purpose: str) -> Iterator[None]:
-    """Hold the lock of an index for a purpose ("building"); StoreError, naming who, while another
+def alone(path: Path, purpose: str, *, beside_writes: bool = False) -> Iterator[None]:
+    """Hold the locks of an index for a purpose ("building"); StoreError, naming who, while another
     does.
+
+    beside_writes  leave that of writing to the log to others
     """
-    with held(path / LOCK, purpose):
+    with ExitStack() as holding:
+        holding.enter_context(held(path / LOCK, purpose))
+        if not beside_writes:
+            holding.enter_context(writing(path, purpose))
         for name in (CURRENT, NEW_CURRENT, DELETED, MARKER):
             if is_real(path / name, stat.S_IFDIR):
                 raise StoreError(
                     f"{path / name} is a folder and not ours: move it away, then try again"
                 )
+        yield
+
+
+@contextmanager
+def writing(path: Path, purpose: str = "writing") -> Iterator[None]:
+    """Hold the lock of writing to the log of an index; StoreError, naming who, while another does.
+
+    A write takes moments, so others are waited for; a build is not.
+    """
+    with held(path / WRITING, purpose, patience=_PATIENCE):
         yield
 
 
@@ -189,7 +211,7 @@ def _marked(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if bare and not generations(path):
-            for name in (MARKER, HOLDER, LOCK):
+            for name in (MARKER, *HOLDERS, *LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
 

@@ -1,6 +1,6 @@
 """Holding a lock: alone, and known to who comes second.
 
-    held(path, purpose)   a context; StoreError names who holds it: process, host, since when, why
+    held(lock, purpose)   a context; StoreError names who holds it: process, host, since when, why
 
 The lock goes with the process that holds it, however that ends. Who holds it is written beside it,
 for the sentence only: facts of a process that is gone are never told.
@@ -23,16 +23,19 @@ from filelock import FileLock, Timeout
 
 from klsa_search.errors import StoreError
 from klsa_search.store.files import read_regular
-from klsa_search.store.names import HOLDER
 
 _PATIENCE: Final = 10
 """Looks, a hundredth of a second apart, at facts that are being written."""
 
 
 @contextmanager
-def held(lock: Path, purpose: str) -> Iterator[None]:
-    """Hold the lock for a purpose ("building"); StoreError at once while another does."""
-    own = FileLock(lock, timeout=0)
+def held(lock: Path, purpose: str, *, patience: float = 0) -> Iterator[None]:
+    """Hold the lock for a purpose ("building"); StoreError while another does.
+
+    patience  seconds to wait for the other
+    """
+    # Each call has a lock of its own: threads of a process wait for each other too.
+    own = FileLock(lock, timeout=patience, thread_local=False)
     try:
         own.acquire()
     except Timeout:
@@ -51,9 +54,13 @@ def held(lock: Path, purpose: str) -> Iterator[None]:
     finally:
         try:
             with suppress(OSError):  # facts of who is gone are told to nobody
-                lock.with_name(HOLDER).unlink()
+                _beside(lock).unlink()
         finally:
             own.release()
+
+
+def _beside(lock: Path) -> Path:
+    return lock.with_name(f"{lock.name}-holder")
 
 
 def _tell(lock: Path, purpose: str) -> None:
@@ -67,7 +74,7 @@ def _tell(lock: Path, purpose: str) -> None:
     }
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     with suppress(OSError):
-        descriptor = os.open(lock.with_name(HOLDER), flags, 0o666)
+        descriptor = os.open(_beside(lock), flags, 0o666)
         try:
             os.write(descriptor, json.dumps(facts).encode())
         finally:
@@ -90,7 +97,7 @@ def _holder(lock: Path) -> str:
 def _facts(lock: Path) -> dict[str, Any] | None:
     """Read them; None where there are none, or they are of a process that is gone."""
     try:
-        facts = json.loads(read_regular(lock.with_name(HOLDER), 4096))
+        facts = json.loads(read_regular(_beside(lock), 4096))
         pid, host, start = int(facts["pid"]), str(facts["host"]), facts["start"]
         told = {"pid": pid, "host": host, "since": facts["since"], "purpose": facts["purpose"]}
     except (OSError, ValueError, KeyError, TypeError):

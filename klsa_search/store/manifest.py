@@ -17,9 +17,9 @@ from klsa_search.store.current import next_step, read_current
 from klsa_search.store.files import is_exhausted, read_regular
 from klsa_search.store.names import MANIFEST
 
-FORMAT_VERSION = 4
-FORMER_VERSION = 3
-"""The one that is read once more, to be carried over: see `former`."""
+FORMAT_VERSION = 5
+FORMER_VERSIONS = (3, 4)
+"""Those that are read once more, to be carried over: see `former`."""
 
 
 class Frozen(BaseModel):
@@ -134,7 +134,7 @@ class Manifest(Frozen):
 def read_manifest(generation: Path, *, former: bool = False) -> Manifest:
     """Read `manifest.json` of a generation, and compare its sum with CURRENT's.
 
-    former  take one of the former format version too
+    former  take one of a former format version too
     FormatUnsupported for another format version; IndexDamaged if it is missing, broken, or not
     what was built. OSError where the process has too many files open.
     """
@@ -147,9 +147,9 @@ def read_manifest(generation: Path, *, former: bool = False) -> Manifest:
         if is_exhausted(error):
             raise
         raise IndexDamaged(f"{path} cannot be read ({error}): {_step(generation)}") from error
-    if version != FORMAT_VERSION and not (former and version == FORMER_VERSION):
+    if version != FORMAT_VERSION and not (former and version in FORMER_VERSIONS):
         step = "build it again with klsa-index build"
-        if version == FORMER_VERSION:
+        if version in FORMER_VERSIONS:
             name, home = generation.parent.name, str(generation.parent.parent)
             step = (
                 f"carry it over with {shlex.join(['klsa-index', 'upgrade', name, '--home', home])}"

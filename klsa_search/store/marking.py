@@ -22,9 +22,9 @@ from klsa_search.store.names import (
     GENERATION,
     GONE,
     HALF_DONE,
-    HOLDER,
+    HOLDERS,
     LIVING,
-    LOCK,
+    LOCKS,
     MANIFEST,
     MARKER,
     NEW,
@@ -178,12 +178,12 @@ def _folders_of_digits(path: Path) -> list[Path]:
 
 
 def _is_bare_lock(entry: Path) -> bool:
-    """Say whether it is the LOCK that a process left which died before it marked the folder."""
+    """Say whether it is a lock that a process left which died before it marked the folder."""
     if not is_real(entry, stat.S_IFREG):
         return False
-    if entry.name == HOLDER:
+    if entry.name in HOLDERS:
         return read_regular(entry, 7) in (b"", b'{"pid":')
-    return entry.name == LOCK and entry.lstat().st_size == 0
+    return entry.name in LOCKS and entry.lstat().st_size == 0
 
 
 def _is_half_mark(entry: Path) -> bool:

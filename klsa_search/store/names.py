@@ -9,7 +9,10 @@ from klsa_search.errors import SettingsError
 
 CURRENT = "CURRENT"
 LOCK = "LOCK"
-HOLDER = "LOCK-holder"
+WRITING = "WRITING"
+LOCKS = (LOCK, WRITING)
+"""The first is held by who changes what CURRENT says, the second also by who writes to the log."""
+HOLDERS = tuple(f"{lock}-holder" for lock in LOCKS)
 MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
 GENERATION = re.compile(r"[0-9]{6}")

@@ -26,7 +26,7 @@ from klsa_search.store.marking import (
     remove_empty,
     sweep,
 )
-from klsa_search.store.names import CURRENT, DELETED, HOLDER, LOCK, MARKER, NAME
+from klsa_search.store.names import CURRENT, DELETED, HOLDERS, LOCKS, MARKER, NAME
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,8 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         sweep(path, keep=())
-        (path / HOLDER).unlink(missing_ok=True)
-        for name in (DELETED, MARKER, LOCK):
-            (path / name).unlink()
+        for name in (*HOLDERS, DELETED, MARKER, *LOCKS):
+            (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())
 
 

@@ -5,6 +5,7 @@
     python -m studies.effectiveness unseen          [--json FILE] [TASK...]
     python -m studies.effectiveness hold-back       [--json FILE]
     python -m studies.effectiveness stop-lists      [--json FILE]
+    python -m studies.effectiveness folded-in       [--json FILE]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The four
 collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, Reuters-21578 below
@@ -23,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from studies.effectiveness import ablation, hold_back, leave_one_out, stop_lists, unseen
+from studies.effectiveness import ablation, folded_in, hold_back, leave_one_out, stop_lists, unseen
 from studies.effectiveness.measuring import Bench
 
 CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
@@ -32,6 +33,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "unseen": unseen.report,
     "hold-back": hold_back.report,
     "stop-lists": stop_lists.report,
+    "folded-in": folded_in.report,
 }
 
 

@@ -119,7 +119,7 @@ def test_of_a_link_the_link_is_deleted(shell, cars, tmp_path):
 
 
 def test_an_index_of_a_former_format_is_carried_over(shell, tmp_path):
-    shutil.unpack_archive(FORMATS / "3.tar.gz", tmp_path / "index")
+    shutil.unpack_archive(FORMATS / "4.tar.gz", tmp_path / "index")
     assert "upgrade letters" in shell("klsa-index", "list", "--json").out
     done = shell("klsa-index", "upgrade", "letters")
     assert (done.code, done.out) == (0, f"letters: 6 documents, in format {FORMAT_VERSION} now\n")

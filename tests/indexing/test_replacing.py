@@ -8,6 +8,7 @@ from klsa_search import build, open_index
 from klsa_search.errors import CollectionError, IndexDamaged, StoreError
 from klsa_search.indexing import build_like, rebuild
 from klsa_search.store import rollback
+from klsa_search.store.manifest import FORMAT_VERSION
 from tests.store.worlds import as_first_release
 
 CARS = [{"id": str(number), "text": "engines stall"} for number in range(4)]
@@ -145,7 +146,8 @@ def test_a_collection_by_name_is_the_same_wherever_it_lies(tmp_path):
 def as_format(path, version):
     for manifest in path.glob("0*/manifest.json"):
         text = manifest.read_text()
-        manifest.write_text(text.replace('"format_version": 4', f'"format_version": {version}'))
+        own = f'"format_version": {FORMAT_VERSION}'
+        manifest.write_text(text.replace(own, f'"format_version": {version}'))
 
 
 @pytest.mark.parametrize("fault", ["format", "manifest"])

@@ -72,6 +72,6 @@ def test_a_mask_of_nothing_has_no_answer(index):
 )
 def test_what_is_no_mask_is_refused(index, mask):
     with pytest.raises(
-        QueryError, match=r"mask is .*: give an array with a bool for each of the 300 documents"
+        QueryError, match=r"mask is .*: give an array with a bool for each of the 300 positions"
     ):
         index.rank("t03", mask=mask)

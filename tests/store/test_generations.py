@@ -16,6 +16,7 @@ import pytest
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.store import index_path, rollback
 from klsa_search.store.generations import new_generation, seal
+from klsa_search.store.manifest import FORMAT_VERSION
 
 from .worlds import as_first_release, content, folders, manifest_of, write
 
@@ -119,7 +120,8 @@ def test_a_generation_of_a_foreign_format_in_use_stays_beside_the_newest_whole_o
     for text in ("one", "two"):
         write(path, text)
     manifest = path / "000002" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format_version": 4', '"format_version": 2'))
+    own = f'"format_version": {FORMAT_VERSION}'
+    manifest.write_text(manifest.read_text().replace(own, '"format_version": 2'))
     write(path, "three")
     assert folders(path) == ["000001", "000002", "000003"]
 

@@ -7,7 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from studies.effectiveness import ablation, hold_back, leave_one_out, reuters, stop_lists, unseen
+from studies.effectiveness import (
+    ablation,
+    folded_in,
+    hold_back,
+    leave_one_out,
+    reuters,
+    stop_lists,
+    unseen,
+)
 from studies.effectiveness.citations import _links
 from studies.effectiveness.known_item import sentence_to_rest, title_to_text
 from studies.effectiveness.measuring import TARGETS, Bench, compared
@@ -81,6 +89,13 @@ def test_leave_one_out_and_the_figures(toy, tmp_path, monkeypatch):
     for name in ("queries", "plateau"):
         picture = tmp_path / f"effectiveness-{name}.png"
         assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_folded_in(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(folded_in, "FOUR", ("cran",))
+    found = folded_in.report(Bench(tmp_path), tmp_path)["cran"]
+    assert set(found) == {"bm25", "whole", "folded", "one_way"}
+    assert len({len(precisions) for precisions in found.values()}) == 1
 
 
 def test_hold_back(toy, tmp_path, monkeypatch):

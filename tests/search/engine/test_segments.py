@@ -16,7 +16,7 @@ from klsa_search.kernel.postings import DEPTHS
 from klsa_search.kernel.segments import Segment, Segments
 from klsa_search.search.engine import Engine, ExpandingEngine, Mask
 from klsa_search.search.engine.record import MAX_SEGMENTS, Asked
-from klsa_search.search.engine.reverse import REVERSED, Reverse
+from klsa_search.search.engine.reverse import REVERSED, Reversing
 from klsa_search.search.rankers.klsa import mix_of
 from tests.search.engine.cut_world import cut_world
 from tests.search.engine.cutting import cut_into, matrix_of, spread
@@ -38,6 +38,13 @@ def living_of(positions, size, gone=()):
     allowed = np.zeros(size, np.bool_)
     allowed[np.delete(positions, list(gone))] = True
     return Mask(allowed)
+
+
+def reverse_of(positions, pairs, values):
+    reversing = Reversing()
+    pairs = np.array(pairs, np.int32).reshape(-1, 2)
+    reversing.append(positions, pairs, np.array(values, np.float32))
+    return reversing.reverse(positions)
 
 
 def at_positions(share, positions, size):
@@ -130,10 +137,8 @@ def test_the_plain_way_gives_the_same_bits(world, cuts, gone, terms, k, small, l
     segments, positions = cut_into(world.bm25.postings, cuts, block_bits=7)
     entries = {(one, other): value / 50 for one, other, value in later if one != other}
     owners, others = np.array([*entries]).reshape(-1, 2).T
-    reverse = Reverse.of(
-        segments.size, positions[owners.astype(int)], positions[others.astype(int)],
-        np.array([*entries.values()]),
-    )  # fmt: skip
+    pairs = np.column_stack((positions[owners.astype(int)], positions[others.astype(int)]))
+    reverse = reverse_of(segments.size, pairs, [*entries.values()])
     engine = ExpandingEngine(
         QueryKernel.of(segments), spread(world.cut, positions, segments.size),
         len(world.eigenvalues), world.neighbour_count,
@@ -154,7 +159,7 @@ def test_a_later_document_is_brought_up_by_an_earlier_one():
     world = cut_world(["a b x y", "a", "x y", "e f", "g h", "i j"])
     cut = replace(world.cut, rows=np.zeros_like(world.cut.rows))
     mix = mix_of(world, SearchSettings())
-    reverse = Reverse.of(6, np.array([0]), np.array([2]), np.array([0.9]))
+    reverse = reverse_of(6, [[0, 2]], [0.9])
     given = len(world.eigenvalues), world.neighbour_count
     terms = [world.vocabulary.numbers["b"]]
     without = ExpandingEngine(world.bm25, cut, *given, small=False)
@@ -164,16 +169,29 @@ def test_a_later_document_is_brought_up_by_an_earlier_one():
     assert (2 in found, 2 in more) == (False, True)
 
 
-def test_the_strongest_entries_beside_a_row_are_kept():
-    later = np.arange(10, 10 + REVERSED + 5)
-    values = np.linspace(0.1, 1.0, len(later))
-    reverse = Reverse.of(100, np.full(len(later), 3), later, values)
-    assert reverse.reversed_of[3] == 1
-    assert np.count_nonzero(reverse.reversed_of) == 1
-    kept = reverse.reversed[0] >> np.uint32(8)
-    assert kept.tolist() == later[::-1][:REVERSED].tolist()
-    assert reverse.reversed[0, 0] & 255 == 255
-    assert reverse.steps[0] == np.float32(1 / 255)
+@given(
+    entries=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 20)), max_size=80),
+    pieces=st.integers(1, 4),
+)
+def test_the_strongest_entries_beside_a_row_are_kept(entries, pieces):
+    pairs = np.array([(owner, 10 + number) for number, (owner, _) in enumerate(entries)], np.int32)
+    values = np.array([value for _, value in entries], np.float32)
+    reversing = Reversing()
+    for piece in np.array_split(np.arange(len(entries)), pieces):
+        reversing.append(100, pairs.reshape(-1, 2)[piece], values[piece])
+    reverse = reversing.reverse(100)
+    for owner in range(6):
+        own = [place for place, (one, _) in enumerate(entries) if one == owner]
+        own = sorted(own, key=lambda place: -values[place])[:REVERSED]
+        if not own:
+            assert not len(reverse.reversed_of) or reverse.reversed_of[owner] == 0
+            continue
+        row = reverse.reversed[reverse.reversed_of[owner] - 1]
+        assert (row >> np.uint32(8)).tolist()[: len(own)] == [10 + place for place in own]
+        step = reverse.steps[reverse.reversed_of[owner] - 1]
+        levels = (row & np.uint32(255)).tolist()
+        assert levels[: len(own)] == [max(round(values[place] / step), 1) for place in own]
+        assert not any(levels[len(own) :])
 
 
 def test_statistics_are_of_all_segments(world):

@@ -1,0 +1,84 @@
+"""klsa-index add, remove, refit: changing the documents of an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import data_option, home_option, memory_option, source_options
+from klsa_search.cli.output import progress_bar
+
+
+@click.command()
+@click.argument("name")
+@click.argument("source")
+@home_option
+@data_option
+@source_options
+@debug_option
+def add(
+    name: str,
+    source: str,
+    home: Path,
+    data: Path | None,
+    format_: str | None,
+    on_error: str,
+    follow_links: bool,
+) -> None:
+    """Add the documents of SOURCE to an index.
+
+    SOURCE is what klsa-index build takes. A document whose id is there replaces the one that has
+    it. What was added is found at once, by a service too; klsa-index rollback --write undoes it.
+    """
+    from klsa_search.cli.options import collections_homes
+    from klsa_search.search import open_index
+    from klsa_search.store import index_path
+
+    index = open_index(index_path(home, name))
+    count = index.add(
+        source,
+        format=format_,
+        on_error=on_error,
+        data=collections_homes(data),
+        follow_links=follow_links,
+    )
+    click.echo(f"{name}: {count:,} documents added, {len(index):,} now")
+    index.close()
+
+
+@click.command()
+@click.argument("name")
+@click.argument("ids", nargs=-1, required=True)
+@home_option
+@debug_option
+def remove(name: str, ids: tuple[str, ...], home: Path) -> None:
+    """Remove the documents of these IDS from an index. One that is not there is passed over."""
+    from klsa_search.search import open_index
+    from klsa_search.store import index_path
+
+    index = open_index(index_path(home, name))
+    count = index.delete(ids)
+    click.echo(f"{name}: {count:,} documents removed, {len(index):,} now")
+    index.close()
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@memory_option
+@debug_option
+def refit(name: str, home: Path, memory: str | None) -> None:
+    """Build an index anew from the documents it holds, those that were added later among them.
+
+    Until then later documents are ranked by the statistics of those that were there before. It goes
+    on answering meanwhile, and taking writes.
+    """
+    from klsa_search.indexing import refit as refit_index
+    from klsa_search.store import index_path
+
+    with progress_bar() as bar:
+        index = refit_index(index_path(home, name), progress=bar, memory=memory)
+    click.echo(f"{name}: {len(index):,} documents, generation {index.generation}")
+    index.close()

@@ -1,0 +1,121 @@
+"""Counts of new documents → features, facts and cards, by the statistics of an epoch.
+
+place(epoch, counts, base) -> Placed
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from klsa_search.arrays import narrowed
+from klsa_search.delta.candidates import Asked
+from klsa_search.delta.epoch import Epoch
+from klsa_search.expansion.cut import LATENT_LEVELS
+from klsa_search.expansion.packing import pack_rows
+from klsa_search.features import bm25
+from klsa_search.features.counting import BlockCounts
+from klsa_search.kernel.document import NO_LENGTH
+
+_ANY: Final = 2**31 - 1  # columns: whatever the epoch's are
+_Floats = npt.NDArray[np.float64]
+
+
+class Placed(NamedTuple):
+    """Documents as the arrays of a cut D have them: see `CutExpansion`.
+
+    starts     (n + 1,) int64
+    features   uint32
+    cards      (n, w) int8
+    diagonals  (n,) float32, K(d, d)
+    asked      the terms that ask for a pool, and how much each counts
+    """
+
+    starts: npt.NDArray[np.int64]
+    features: npt.NDArray[np.uint32]
+    cards: npt.NDArray[np.int8]
+    diagonals: npt.NDArray[np.float32]
+    asked: Asked
+
+
+def place(
+    epoch: Epoch, counts: BlockCounts, terms: int, lengths: npt.NDArray[np.integer]
+) -> Placed:
+    """Weigh and place documents; terms and pairs that the epoch does not know count for nothing.
+
+    counts   of all terms known so far; the first V are the epoch's
+    terms    what a pair's key was made with
+    lengths  (n,) dl(d)
+    Cost O(nnz) and O(m) a term. What has no features, or is the mean document, is like nothing.
+    """
+    settings, n = epoch.settings, len(counts.sizes)
+    norms = bm25.norms(lengths, epoch.average, k1=settings.kernel_k1, b=settings.b)
+
+    def saturated(sizes: npt.NDArray[np.int32], times: npt.NDArray[np.int32]) -> _Floats:
+        values = (settings.kernel_k1 + 1) * times.astype(np.float64)
+        return np.asarray(values / (np.repeat(norms, sizes) + times))
+
+    known = counts.columns < epoch.terms
+    held = counts.columns[known]
+    of_terms = saturated(counts.sizes, counts.counts)[known]
+    documents = np.repeat(np.arange(n), counts.sizes)[known]
+    numbers = epoch.pairs.terms[held]
+    weights = epoch.weights(numbers)
+    values = of_terms * weights
+    found = epoch.pairs.find(counts.keys, terms)
+    paired = found >= 0
+    of_pairs = saturated(counts.key_sizes, counts.key_counts)[paired] * settings.pairs
+    features = _rows(
+        n,
+        (documents, np.repeat(np.arange(n), counts.key_sizes)[paired]),
+        (numbers, found[paired]),
+        (values, of_pairs * epoch.weights(found[paired])),
+    )
+    of_features = np.repeat(np.arange(n), np.diff(features.indptr))
+    mean = epoch.cut.mean[np.minimum(features.indices, len(epoch.cut.mean) - 1)]
+    mean = np.where(features.indices < len(epoch.cut.mean), mean, 0.0)
+    towards = np.bincount(of_features, features.data * mean, n)
+    squares = np.bincount(of_features, np.square(features.data), n)
+    distances = squares - 2 * towards + epoch.mean_square
+    scales = np.ones(n)
+    if settings.normalised:
+        apart = (distances > NO_LENGTH * (squares + epoch.mean_square)) & (squares > 0)
+        scales = np.where(apart, np.where(apart, distances, 1.0) ** -0.25, 0.0)
+    features.data *= scales[of_features]
+    starts, packed, steps = pack_rows(features)
+    saturations = _rows(n, (documents,), (held,), (of_terms,))
+    cards = np.zeros((n, epoch.cut.cards.shape[1]), np.int8)
+    cards[:, : epoch.dimensions] = _levels(epoch.places(saturations) - epoch.centre, scales)
+    facts = cards.view(np.float32)
+    facts[:, -3], facts[:, -2], facts[:, -1] = steps, scales, scales * towards
+    diagonals = np.square(scales) * np.maximum(distances, 0.0)
+    of_each = np.bincount(documents, minlength=n)
+    asking = scales[documents] * values * weights
+    asked = Asked(np.concatenate(([0], np.cumsum(of_each))), held, asking.astype(np.float32))
+    return Placed(starts, packed, cards, diagonals.astype(np.float32), asked)
+
+
+def _rows(
+    n: int,
+    documents: tuple[npt.NDArray[np.int64], ...],
+    columns: tuple[npt.NDArray[np.int32], ...],
+    values: tuple[_Floats, ...],
+) -> sparse.csr_array:
+    """Make a sparse matrix of entries in document order; of a document the first come first."""
+    rows = np.concatenate(documents)
+    order = np.argsort(rows, kind="stable")
+    starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n))))
+    indices, data = np.concatenate(columns)[order], np.concatenate(values)[order]
+    matrix = (data, indices.astype(np.int32), narrowed(starts))
+    return sparse.csr_array(matrix, shape=(n, _ANY))
+
+
+def _levels(places: _Floats, scales: _Floats) -> npt.NDArray[np.int8]:
+    """Coordinates of length 1 in steps of 1/127; 0 for what is like nothing."""
+    lengths = np.sqrt(np.einsum("nm,nm->n", places, places))
+    factors = np.divide(LATENT_LEVELS, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    factors[scales == 0] = 0
+    return np.asarray(np.rint(places * factors[:, None]), np.int8)

@@ -1,0 +1,144 @@
+"""What was written to an index since it was built, joined to what was built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from klsa_search.config import Settings
+from klsa_search.delta import Folding, open_epoch
+from klsa_search.features import bm25
+from klsa_search.growing import Growing
+from klsa_search.kernel import QueryKernel
+from klsa_search.kernel.segments import Segment, Segments
+from klsa_search.search.engine import Engine, Mask
+from klsa_search.search.engine.reverse import Reversing
+from klsa_search.search.joined import Joined
+from klsa_search.search.parts import Parts, saturated_anew
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.store import DocumentReader
+from klsa_search.store.log_format import Write
+
+
+class Grown:
+    """Takes writes, in memory, and gives snapshots, which stay as they are.
+
+    What it gives is a function of the generation and of all writes so far, in their order, however
+    they are divided among calls. One thread at a time.
+
+    base       of a generation whose D is cut
+    documents  of the same
+    """
+
+    def __init__(
+        self, generation: Path, settings: Settings, base: Snapshot, documents: DocumentReader
+    ) -> None:
+        if base.cut is None:
+            raise ValueError("documents are folded in where D is cut")
+        self._base, self._documents, self._settings = base, documents, settings
+        self._cut = base.cut
+        epoch = open_epoch(generation, settings, base.vocabulary)
+        self._folding = Folding(epoch)
+        self._joined = Joined(generation, epoch.first)
+        (built,) = base.bm25.postings.parts
+        self._built, self._standing = built, epoch.standing
+        self._parts = Parts(epoch.first, built.postings.block_bits, k1=settings.k1, b=settings.b)
+        self._words: list[str] = []  # terms that came later
+        self._moved: dict[str, int | None] = {}
+        self._reversing = Reversing()
+        self._living = Growing(np.bool_)
+        self._living.extend(np.arange(epoch.first) < len(base))
+        self._lengths = int(base.lengths.sum(dtype=np.int64))  # of all that count
+        self._gone = 0
+        self._gone_counts = np.zeros(len(base.vocabulary), np.int64)
+
+    def take(self, writes: Sequence[Write]) -> None:
+        """Take writes, in their order. Cost: see `delta.fold`, and 10 µs a deletion."""
+        documents = [write.document for write in writes if write.document is not None]
+        position = self._folding.after
+        if documents:
+            segment = self._folding.fold(documents)
+            self._joined.append(segment, documents)
+            self._parts.append(segment)
+            self._words += segment.new_terms
+            self._reversing.append(len(self._joined), segment.reverse, segment.reverse_values)
+            self._living.extend(np.ones(len(documents), np.bool_))
+            self._lengths += int(segment.lengths.sum(dtype=np.int64))
+        dead: list[int] = []
+        for write in writes:
+            former = (
+                self._moved[write.id] if write.id in self._moved else self._documents.find(write.id)
+            )
+            if former is not None:
+                dead.append(former)
+            self._moved[write.id] = None
+            if write.document is not None:
+                self._moved[write.id] = position
+                position += 1
+        self._drop(np.array(dead, np.int64))
+
+    def snapshot(self) -> tuple[Snapshot, DocumentReader]:
+        """Return what is searched now. Cost O(positions + V), some ms for 300,000."""
+        base, n = self._base, len(self._joined)
+        vocabulary = base.vocabulary.extended(self._words)
+        living = self._living.held.copy()
+        mask = None if self._gone == 0 and living.all() else Mask(living)
+        forward = self._joined.forward(base.forward, len(vocabulary))
+        parts = self._segments()
+        segments = Segments(parts, len(vocabulary))
+        bm25_ = QueryKernel.of(segments, self._gone, self._counts_of_gone(len(vocabulary)))
+        joined = replace(
+            base,
+            vocabulary=vocabulary,
+            bm25=bm25_,
+            lengths=self._joined.view("lengths"),
+            engine=Engine(bm25_, mask),
+            eigenvectors=np.zeros((n, 0), np.float32),
+            has_spectrum=False,
+            cut=self._joined.cut(self._cut),
+            forward=forward,
+            living=mask,
+            reverse=self._reversing.reverse(n),
+        )
+        reader = self._documents.grown(
+            self._joined.view("documents"),
+            self._joined.view("documents_starts"),
+            MappingProxyType(dict(self._moved)),
+            living,
+        )
+        return joined, reader
+
+    def _segments(self) -> list[Segment]:
+        """Segments of all postings, saturated by the mean length of what counts now."""
+        count = len(self._base) + self._folding.after - self._folding.first - self._gone
+        average = self._lengths / count if self._lengths else 1.0
+        standing = bm25.standing_length(average)
+        if standing != self._standing:
+            base, postings = self._base, self._built.postings
+            counts = base.forward.counts(np.arange(len(base)))
+            self._built = Segment(
+                0, saturated_anew(postings, counts, base.lengths, standing, self._settings.b)
+            )
+            self._standing = standing
+        return [self._built, *self._parts.segments(standing)]
+
+    def _drop(self, positions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        """Let the documents at these positions count no more."""
+        if not len(positions):
+            return
+        terms = len(self._base.vocabulary) + len(self._words)
+        counts = self._joined.forward(self._base.forward, terms).counts(positions)
+        self._gone_counts = self._counts_of_gone(terms)
+        self._gone_counts += np.bincount(counts.indices, minlength=terms)
+        self._gone += len(positions)
+        self._lengths -= int(self._joined.view("lengths")[positions].sum(dtype=np.int64))
+        self._living.held[positions] = False
+
+    def _counts_of_gone(self, terms: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """How many of the documents that count no more hold each term: (V,)."""
+        later = np.zeros(terms - len(self._gone_counts), np.int64)
+        return np.concatenate((self._gone_counts, later))

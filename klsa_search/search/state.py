@@ -1,0 +1,126 @@
+"""What an open index holds: one generation, and what was written to it since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from klsa_search.analysis import Analyzer
+from klsa_search.config import SearchSettings, Settings
+from klsa_search.search.grown import Grown
+from klsa_search.search.parameters import Parameters
+from klsa_search.search.passages import Passages
+from klsa_search.search.ranking import Ranking
+from klsa_search.search.snapshot import Snapshot, open_snapshot
+from klsa_search.store import DocumentReader, Manifest, check_once, read_manifest
+from klsa_search.store.fields.columns import Field, open_fields
+from klsa_search.store.generations import check_sizes
+from klsa_search.store.log import WriteLog
+from klsa_search.store.log_format import Last
+
+_TOGETHER = 2_000
+"""Writes that are taken up at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of an index without its files.
+
+    path       of the generation
+    documents  how many there are
+    last       how far the log of writes was taken up
+    """
+
+    path: Path
+    manifest: Manifest
+    settings: Settings
+    defaults: SearchSettings
+    analyzer: Analyzer
+    documents: int
+    last: Last
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a call holds on to until it ends, whoever refreshes or closes the index meanwhile."""
+
+    facts: Facts
+    snapshot: Snapshot
+    ranking: Ranking
+    parameters: Parameters
+    documents: DocumentReader
+    passages: Passages
+    fields: Mapping[str, Field]
+
+
+def open_state(generation: Path) -> State:
+    """Open a generation as it was built. See `Index`."""
+    manifest = read_manifest(generation)
+    check_sizes(generation, manifest)
+    check_once(generation, manifest)
+    settings = manifest.checked_settings()
+    analyzer = Analyzer(settings)
+    defaults = SearchSettings(
+        **{name: getattr(settings, name) for name in SearchSettings.model_fields}
+    )
+    documents = DocumentReader(generation)
+    snapshot = open_snapshot(generation, settings)
+    return State(
+        facts=Facts(generation, manifest, settings, defaults, analyzer, len(snapshot), Last()),
+        snapshot=snapshot,
+        ranking=Ranking(snapshot, analyzer, defaults),
+        parameters=Parameters(generation.parent.name, defaults, snapshot),
+        documents=documents,
+        passages=Passages(documents, snapshot.forward, analyzer, snapshot.vocabulary),
+        fields=open_fields(generation, manifest.fields, len(snapshot)),
+    )
+
+
+class Following:
+    """Takes up what the log of a generation says; one thread at a time."""
+
+    def __init__(self, built: State) -> None:
+        self._built = built
+        self.log = WriteLog(built.facts.path)
+        self._grown: Grown | None = None
+        self._taken = Last()
+
+    def state(self, before: State) -> State:
+        """Return the state of all that was written; `before` itself where that is the same.
+
+        Cost: a look at the log, and what `Grown` takes for each write since.
+        """
+        last = self.log.last()
+        if last == before.facts.last:
+            return before
+        if last.seq == 0:
+            return replace(self._built, facts=replace(self._built.facts, last=last))
+        grown, self._grown = self._grown, None  # what fails halfway is begun anew
+        if grown is None or self.log.kept(self._taken) < self._taken.seq:
+            built, facts = self._built, self._built.facts
+            grown = Grown(facts.path, facts.settings, built.snapshot, built.documents)
+            self._taken = Last()
+        some = []
+        for write in self.log.rows(self._taken.seq, last):
+            some.append(write)
+            if len(some) == _TOGETHER:
+                grown.take(some)
+                some = []
+        grown.take(some)
+        joined = self._joined(*grown.snapshot(), last)
+        self._grown, self._taken = grown, last
+        return joined
+
+    def _joined(self, snapshot: Snapshot, documents: DocumentReader, last: Last) -> State:
+        built, facts = self._built, self._built.facts
+        analyzer, vocabulary = facts.analyzer, snapshot.vocabulary
+        return replace(
+            built,
+            facts=replace(facts, documents=snapshot.bm25.documents, last=last),
+            snapshot=snapshot,
+            ranking=Ranking(snapshot, analyzer, facts.defaults),
+            parameters=Parameters(facts.path.parent.name, facts.defaults, snapshot),
+            documents=documents,
+            passages=Passages(documents, snapshot.forward, analyzer, vocabulary),
+        )

@@ -1,0 +1,28 @@
+"""Collections whose first documents are built, and whose last are folded in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from klsa_search import Index
+from klsa_search.collection import Document
+from klsa_search.delta import Epoch, open_epoch
+from tests.worlds import random_documents, topic_documents
+
+PLAIN = {"stop_words": False, "stemmer": "none", "expansion": "cut"}
+
+
+def random_world(size: int, terms: int = 60, seed: int = 0) -> list[Document]:
+    return documents(random_documents(size, terms, seed))
+
+
+def topic_world() -> list[Document]:
+    return documents(topic_documents())
+
+
+def documents(texts: Sequence[str]) -> list[Document]:
+    return [Document(id=f"d{number:03d}", text=text) for number, text in enumerate(texts)]
+
+
+def epoch_of(index: Index) -> Epoch:
+    return open_epoch(index.path, index.settings, index.snapshot.vocabulary)

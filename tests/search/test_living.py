@@ -1,0 +1,254 @@
+"""An index that is written to: exact in its words at once, the same whoever opens it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from klsa_search import Document, build, open_index
+from klsa_search.errors import CollectionError, DocumentNotFound, QueryError, StoreError
+from klsa_search.search.engine import Engine
+from klsa_search.store.generations import writing
+from klsa_search.store.log_writing import LogWriter
+from tests.worlds import counts_of, query_kernel, random_documents
+
+TEXTS = random_documents(90, 45, seed=8)
+BUILT = 40
+PLAIN = {"stop_words": False, "stemmer": "none"}
+
+
+def records(numbers, texts=TEXTS):
+    return [{"id": str(number), "text": texts[number % len(texts)]} for number in numbers]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """An index that nobody writes to."""
+    home = tmp_path_factory.mktemp("living")
+    build(records(range(BUILT)), name="living", home=home, **PLAIN).close()
+    return home / "living"
+
+
+@pytest.fixture
+def path(built, tmp_path):
+    return shutil.copytree(built, tmp_path / "living")
+
+
+@pytest.fixture
+def index(path):
+    opened = open_index(path)
+    yield opened
+    opened.close()
+
+
+def ranked(index, query, k=1000, **parameters):
+    positions, scores = index.rank(query, k, **parameters)
+    return list(zip(index.ids(positions), scores.tolist(), strict=True))
+
+
+def fresh_bm25(documents, query):
+    """Ids and scores of BM25 over documents that nothing ever happened to, and the total."""
+    counts = counts_of(*documents.values())
+    known = [counts.vocabulary.numbers.get(term, -1) for term in query.split()]
+    (top,) = Engine(query_kernel(counts)).top([known], 1000, totals=True)
+    ids = [*documents]
+    found = [ids[position] for position in top.positions]
+    return list(zip(found, top.scores.tolist(), strict=True)), top.total
+
+
+QUERIES = ["t00 t05", "t01 t20 t33", "t44 t02", "new t03", "other t00"]
+
+LATER = [*TEXTS[40:], "new t03", "other " * 40, ""]
+
+writes = st.one_of(
+    st.tuples(
+        st.just("put"),
+        st.lists(
+            st.tuples(st.integers(0, 60), st.sampled_from(LATER)),
+            min_size=1,
+            max_size=6,
+            unique_by=lambda put: put[0],
+        ),
+    ),
+    st.tuples(st.just("delete"), st.lists(st.integers(0, 60), min_size=1, max_size=12)),
+    st.tuples(st.just("undo"), st.just([])),
+    st.tuples(st.just("open"), st.just([])),
+)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(history=st.lists(writes, min_size=1, max_size=8))
+def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory, history):
+    path = shutil.copytree(built, tmp_path_factory.mktemp("history") / "living")
+    index, documents = open_index(path), {str(n): TEXTS[n] for n in range(BUILT)}
+    before = []  # the states that can be gone back to
+    for kind, what in history:
+        if kind == "open":
+            index.close()
+            index = open_index(path)
+        elif kind == "undo":
+            if not before:
+                continue
+            documents = before.pop()
+            with writing(path), LogWriter(index.path) as writer:
+                writer.undo()
+            assert index.refresh()
+        elif kind == "put":
+            before.append(dict(documents))
+            some = [{"id": str(number), "text": text} for number, text in what]
+            assert index.add(some) == len(some)
+            for one in some:
+                documents.pop(one["id"], None)
+                documents[one["id"]] = one["text"]
+        else:
+            before.append(dict(documents))
+            ids = [str(number) for number in what]
+            assert index.delete(ids) == len({*ids} & documents.keys())
+            for one in ids:
+                documents.pop(one, None)
+        assert index.ids() == [*documents]
+        assert len(index) == len(documents)
+        for query in QUERIES:
+            expected, total = fresh_bm25(documents, query)
+            assert ranked(index, query, ranker="bm25") == expected
+            assert index.search(query, 1, ranker="bm25").total == total
+    again = open_index(path)
+    for query in QUERIES:
+        assert ranked(again, query) == ranked(index, query)
+        assert not {id_ for id_, _ in ranked(index, query)} - documents.keys()
+        assert [hit.id for hit in again.search(query, 5).hits] == [
+            id_ for id_, _ in ranked(index, query, 5)
+        ]
+    again.close()
+    index.close()
+
+
+@pytest.mark.parametrize("ranker", ["klsa", "bm25", "rm3", "rocchio"])
+def test_how_writes_are_divided_changes_no_bit(path, index, tmp_path, ranker):
+    other_path = shutil.copytree(path, tmp_path / "other")
+    other = open_index(other_path)
+    index.add(records(range(30, 60)))
+    index.delete([str(number) for number in range(25, 45)])
+    index.add(records(range(60, 70)))
+    for first in range(30, 60, 7):
+        other.add(records(range(first, min(first + 7, 60))))
+    for number in range(25, 45):
+        other.delete([str(number)])
+    other.add(records(range(60, 70)))
+    for query in QUERIES:
+        assert ranked(index, query, ranker=ranker) == ranked(other, query, ranker=ranker)
+        exact = {"exact": True} if ranker == "klsa" else {}
+        scores = index.scores(query, ranker=ranker, **exact)
+        assert scores.shape == (index.size,)
+        assert np.array_equal(scores, other.scores(query, ranker=ranker, **exact))
+    other.close()
+
+
+def test_a_later_document_is_found_by_what_it_is_about(index):
+    """Not by its words alone: one that shares none with the query comes with those it is like."""
+    index.add([{"id": "near", "text": " ".join(set(TEXTS[3].split()) - {"t05"})}])
+    found = [id_ for id_, _ in ranked(index, "t05")]
+    assert "near" in found
+
+
+def test_what_is_written_is_read_back_as_it_came(index):
+    document = Document(
+        id="ä b/?", title="Wing", text="Flow\nat  rest", metadata={"a": [1, {"b": None}]}
+    )
+    index.add([document])
+    assert index.document("ä b/?") == document
+    assert index.search("flow", ranker="bm25").hits[0].snippet == "Flow at rest"
+    index.add([{"id": "ä b/?", "text": "other"}])
+    assert index.document("ä b/?").text == "other"
+    index.delete(["ä b/?"])
+    with pytest.raises(DocumentNotFound):
+        index.document("ä b/?")
+    assert index.delete(["ä b/?", "never there"]) == 0
+
+
+def test_another_index_follows_when_asked(path, index):
+    other = open_index(path)
+    pinned = other.pinned()
+    assert not other.refresh()
+    index.add(records([70]))
+    assert "70" not in other.ids()
+    assert other.refresh()
+    assert "70" in other.ids()
+    assert not pinned.refresh()
+    assert "70" not in pinned.ids()
+    with pytest.raises(StoreError, match="pinned"):
+        pinned.add(records([71]))
+    pinned.close()
+    assert other.document("70").text == TEXTS[70]
+    other.close()
+
+
+def test_masks_are_of_positions_and_never_bring_back_what_is_gone(index):
+    index.add(records(range(40, 50)))
+    index.delete(["3", "41"])
+    everything = np.ones(index.size, np.bool_)
+    assert ranked(index, "t00 t01", mask=everything) == ranked(index, "t00 t01")
+    positions = index.positions(["4", "42"])
+    mask = np.zeros(index.size, np.bool_)
+    mask[positions] = True
+    found = ranked(index, "t00 t01 t02", mask=mask)
+    scores = dict(ranked(index, "t00 t01 t02"))
+    assert found
+    assert all(scores[id_] == score for id_, score in found)
+    with pytest.raises(QueryError, match="positions"):
+        index.rank("t00", mask=np.ones(BUILT, np.bool_))
+
+
+def test_all_documents_can_go_and_others_come(index):
+    index.delete(index.ids())
+    assert (len(index), index.ids(), ranked(index, "t00")) == (0, [], [])
+    assert index.search("t00").total == 0
+    index.add(records([80, 81]))
+    assert index.ids() == ["80", "81"]
+    assert {id_ for id_, _ in ranked(index, TEXTS[80])} <= {"80", "81"}
+
+
+def test_a_document_that_cannot_be_kept_leaves_its_batch_out(index):
+    with pytest.raises(CollectionError):
+        index.add([{"id": "a", "text": "t00"}, {"id": "x" * 600, "text": "t01"}])
+    assert index.ids() == [str(number) for number in range(BUILT)]
+
+
+def test_an_index_whose_d_is_whole_takes_no_writes(tmp_path):
+    with_whole = build(records(range(9)), name="whole", home=tmp_path, preset="paper", **PLAIN)
+    with pytest.raises(StoreError, match="keeps D whole"):
+        with_whole.add(records([10]))
+    with_whole.close()
+
+
+def test_readers_see_whole_batches_while_one_writes(path, index):
+    """Documents come and go in pairs; nobody ever sees half a pair."""
+    index.add([{"id": "a0", "text": "pair t00"}, {"id": "b0", "text": "pair t00"}])
+    reader, wrong, done = open_index(path), [], threading.Event()
+
+    def read():
+        while not done.is_set():
+            reader.refresh()
+            ids = {hit.id for hit in reader.search("pair", 10, ranker="bm25").hits}
+            if {id_[1:] for id_ in ids if id_[0] == "a"} != {
+                id_[1:] for id_ in ids if id_[0] == "b"
+            }:
+                wrong.append(ids)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for number in range(1, 15):
+        new = [{"id": f"{side}{number}", "text": "pair t00"} for side in "ab"]
+        index.add(new)
+        index.delete([f"{side}{number - 1}" for side in "ab"])
+    done.set()
+    thread.join()
+    assert not wrong
+    reader.close()
