@@ -34,6 +34,7 @@ from klsa_search.cli.safety import backup, export, restore
 from klsa_search.cli.tune import tune
 from klsa_search.cli.upkeep import delete, info, list_, rollback, upgrade, verify
 from klsa_search.cli.warm import warm
+from klsa_search.cli.writing import add, refit, remove
 
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
@@ -46,6 +47,7 @@ def klsa_index() -> None:
 
 
 for command in (
+    add,
     analyze,
     backup,
     cluster,
@@ -55,7 +57,9 @@ for command in (
     info,
     list_,
     plan,
+    refit,
     related,
+    remove,
     restore,
     rollback,
     tune,

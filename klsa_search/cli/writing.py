@@ -7,7 +7,13 @@ from pathlib import Path
 import click
 
 from klsa_search.cli.frame import debug_option
-from klsa_search.cli.options import data_option, home_option, memory_option, source_options
+from klsa_search.cli.options import (
+    collections_homes,
+    data_option,
+    home_option,
+    memory_option,
+    source_options,
+)
 from klsa_search.cli.output import progress_bar
 
 
@@ -32,7 +38,6 @@ def add(
     SOURCE is what klsa-index build takes. A document whose id is there replaces the one that has
     it. What was added is found at once, by a service too; klsa-index rollback --write undoes it.
     """
-    from klsa_search.cli.options import collections_homes
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 

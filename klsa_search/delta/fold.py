@@ -19,12 +19,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import LEFT_OUT, Analyzer, Numbering
 from klsa_search.collection import Document
 from klsa_search.delta.candidates import Asked
 from klsa_search.delta.epoch import Epoch
 from klsa_search.delta.known import Known, boosts
 from klsa_search.delta.placing import place
+from klsa_search.delta.reading import Reader
 from klsa_search.delta.segment import DeltaSegment
 from klsa_search.delta.strongest import (
     POOL,
@@ -35,9 +35,7 @@ from klsa_search.delta.strongest import (
 )
 from klsa_search.errors import StoreError
 from klsa_search.expansion.packing import LEVELS, NUMBERS
-from klsa_search.features import Block
 from klsa_search.features.counting import BlockCounts, count_block
-from klsa_search.growing import Growing
 from klsa_search.lazily import lazily
 from klsa_search.processors import processors
 from klsa_search.store.forward import encoded
@@ -67,11 +65,7 @@ class Folding:
 
     def __init__(self, epoch: Epoch, segments: Sequence[DeltaSegment] = ()) -> None:
         self._epoch = epoch
-        self._numbering = Numbering(Analyzer(epoch.settings))
-        self._numbers = Growing(np.int32)  # among all terms, of each term of the numbering
-        self._new: dict[str, int] = {}
-        self._ranks = Growing(np.int32)
-        self._ranks.extend(epoch.ranks)
+        self._reader = Reader(epoch)
         self._known = Known(epoch)
         self._scratch: SimpleQueue[Scratch] = SimpleQueue()
         self._room = _Room(0, 0, 0)
@@ -99,14 +93,14 @@ class Folding:
                 f"{first} positions and {len(documents)} more documents are more than the "
                 f"{NUMBERS} that a cut D can number: divide the documents among several indexes"
             )
-        block, words = self._analysed(documents)
-        terms = len(self._ranks)
-        counts = count_block(block, terms)
+        block, words = self._reader.read(documents)
+        ranks = self._reader.ranks
+        counts = count_block(block, len(ranks))
         starts = _starts(counts.sizes)
         tokens = np.concatenate(([0], np.cumsum(counts.counts, dtype=np.int64)))
         lengths = np.diff(tokens[starts]).astype(np.int32)
-        codes, code_sizes = encoded(block, self._ranks.held)
-        placed = place(epoch, counts, terms, lengths)
+        codes, code_sizes = encoded(block, ranks)
+        placed = place(epoch, counts, len(ranks), lengths)
         self._known.append(placed.starts, placed.features, placed.cards, placed.diagonals)
         values, found = self._strongest(placed.asked, counts, starts, lengths)
         rows, steps = _packed(values, found)
@@ -137,7 +131,7 @@ class Folding:
         """Know the documents of a segment."""
         if segment.first != self.after:
             raise ValueError(f"a segment at {segment.first}, where {self.after} is next")
-        self._learn(segment.new_terms)
+        self._reader.learn(segment.new_terms)
         known = self._known
         known.append(segment.feature_starts, segment.features, segment.cards, segment.scales[:, 1])
         known.link(
@@ -150,27 +144,6 @@ class Folding:
             segment.lengths,
         )
         known.append_rows(segment.rows, segment.scales)
-
-    def _learn(self, words: Sequence[str]) -> None:
-        terms = len(self._ranks)
-        self._new.update(zip(words, range(terms, terms + len(words)), strict=True))
-        self._ranks.extend(np.arange(terms, terms + len(words), dtype=np.int32))
-
-    def _analysed(self, documents: Sequence[Document]) -> tuple[Block, list[str]]:
-        """Return the documents in numbers of terms, and the terms that are new."""
-        texts = self._numbering.numbered(
-            [part for document in documents for part in (document.title, document.text)]
-        )
-        known = self._epoch.vocabulary.numbers
-        words = [term for term in texts.terms if term not in known and term not in self._new]
-        self._learn(words)
-        met = [known[term] if term in known else self._new[term] for term in texts.terms]
-        self._numbers.extend(np.array(met, np.int32))
-        numbers = np.frombuffer(texts.numbers, np.int32)
-        numbered = np.full(len(numbers), LEFT_OUT, np.int32)
-        numbered[numbers >= 0] = self._numbers.held[numbers[numbers >= 0]]
-        lengths = np.frombuffer(texts.lengths, np.int32)
-        return Block(numbered, lengths, np.full(len(documents), 2, np.int32)), words
 
     def _strongest(
         self,

@@ -21,10 +21,14 @@ from klsa_search.kernel.prefetch import prefetch
 from klsa_search.selection import LOW, select_largest, sort_ascending
 
 POSTINGS: Final = 60_000
-"""Postings of the epoch that are added for a document: twice as many find nothing more."""
+"""Postings of the epoch that are added for a document."""
 
-POOL: Final = 300
-"""Documents whose K is computed."""
+POOL: Final = 500
+"""Documents whose K is computed.
+
+With both the entries that are found have .995 of the sum of those that 2,000 documents and all
+postings would give, among 300,000 documents; with twice the postings .997, for a third more time.
+"""
 
 _AHEAD: Final = 6  # documents whose features are asked for before their turn
 _LINE: Final = 16  # features of a cache line

@@ -23,7 +23,7 @@ from klsa_search.search.rankers import USES
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import Following, State, open_state
-from klsa_search.search.writing import Source, batches, open_source, refuse_whole
+from klsa_search.search.writing import Source, batches, documents_of, refuse_whole
 from klsa_search.store import Manifest, current_generation
 from klsa_search.store.fields.columns import Field
 from klsa_search.store.generations import writing
@@ -139,7 +139,7 @@ class Index:
         process builds, the disk is full, or D is not kept cut.
         Cost: some 1 ms a document, and 10 ms.
         """
-        return sum(self._write(puts, ()) for puts in batches(open_source(source, **reading)))
+        return sum(self._write(puts, ()) for puts in batches(documents_of(source, **reading)))
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete the documents of these ids; returns how many were there.

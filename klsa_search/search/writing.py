@@ -17,7 +17,7 @@ _CHARACTERS: Final = 2**24
 """Of a batch, at most; a single document may be longer."""
 
 
-def open_source(source: Source, **reading: Any) -> Iterator[Document]:
+def documents_of(source: Source, **reading: Any) -> Iterator[Document]:
     """Documents of anything `build` takes, one in memory at a time."""
     collection = source if isinstance(source, Collection) else open_collection(source, **reading)
     yield from collection.documents()

@@ -102,8 +102,8 @@ def _joined(epoch: Epoch, segment: DeltaSegment, reverse: bool) -> CutExpansion:
         rows = np.concatenate((rows, _closed(segment.reverse[:, 0], size, gap)))
         columns = np.concatenate((columns, segment.reverse[:, 1]))
         values = np.concatenate((values, segment.reverse_values))
-    square = (len(table), len(table))
-    entries = sparse.coo_array((values, (rows, _closed(columns, size, gap))), shape=square)
+    shape = (len(table), len(table))
+    entries = sparse.coo_array((values, (rows, _closed(columns, size, gap))), shape=shape)
     packed, row_steps = pack_table(sparse.csr_array(entries), table.shape[1])
     more = np.zeros((len(segment.new_terms), cut.terms.shape[1]), np.int8)
     diagonal = np.concatenate((cut.scales, segment.scales))[:, 1]

@@ -92,6 +92,12 @@ def test_mining(built, tmp_path, monkeypatch):
     assert (row["question"], row["first"] > 0) == ("related", True)
 
 
+def test_folding(built, world, tmp_path):
+    found = tmp_path / "found.json"
+    run("benchmarks.folding", built, world / "corpus.jsonl", "--sample", 5, "--json", found)
+    assert figures(found)["mass"] > 0.9
+
+
 def test_neighbours(world, tmp_path):
     found = tmp_path / "found.json"
     run("benchmarks.neighbours", world / "corpus.jsonl", "--sample", 10, "--all", "--json", found)
