@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,9 @@ from klsa_search.expansion.packing import NUMBERS
 from klsa_search.features import TermCounts, Vocabulary, bm25
 from klsa_search.kernel import Postings
 from klsa_search.kernel.postings import postings_of_arrays
+from klsa_search.kernel.segments import ALIGNED
 from klsa_search.lazily import lazily
 from klsa_search.store.arrays import open_array
-
-ALIGNED: Final = 64
-"""Segments begin at multiples of it: documents of one word of a mask are of one segment."""
 
 
 def epoch_arrays(counts: TermCounts, settings: Settings) -> dict[str, npt.NDArray[Any]]:
