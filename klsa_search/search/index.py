@@ -145,7 +145,7 @@ class Index:
         process builds, the disk is full, or D is not kept cut.
         Cost: some 1 ms a document, and 10 ms.
 
-        >>> index.add([{"id": "fan", "title": "Fans", "text": "A fan that stands still overheats."}])
+        >>> index.add([{"id": "fan", "title": "Fans", "text": "A fan that stands overheats."}])
         1
         >>> [hit.id for hit in index.search("fans").hits][:1]
         ['fan']
