@@ -28,6 +28,7 @@ from benchmarks.faults import (
     rebuilds,
     slow,
     write_kills,
+    write_readers,
 )
 from benchmarks.faults.scratch import scratch
 from benchmarks.faults.tally import HEAD, Tally, failures, row
@@ -35,7 +36,10 @@ from benchmarks.faults.tally import HEAD, Tally, failures, row
 
 def _writes(folder: Path, times: int) -> list[Tally]:
     kills = {"writers": 200, "refitters": 150, "builders": 150}
-    return write_kills.run(folder, **{who: number * times for who, number in kills.items()})
+    return [
+        *write_kills.run(folder, **{who: number * times for who, number in kills.items()}),
+        *write_readers.run(folder / "readers", seconds=60 * times),
+    ]
 
 
 PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {

@@ -6,7 +6,7 @@ import json
 import os
 import random
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,17 +107,24 @@ def do(index: Index, kind: str, what: Any) -> bool:
     elif kind == "delete":
         index.delete(what)
     else:
-        with writing(index.path.parent):
-            index.refresh()
-            with LogWriter(index.path) as writer:
-                try:
-                    writer.undo()
-                except StoreError as error:
-                    if error.field != "batches":
-                        raise
-                    return False
+        try:
+            with alone_writing(index) as writer:
+                writer.undo()
+        except StoreError as error:
+            if error.field != "batches":
+                raise
+            return False
         index.refresh()
     return True
+
+
+@contextmanager
+def alone_writing(index: Index) -> Iterator[LogWriter]:
+    """Write to the log of an index while nobody else does, as it is at present."""
+    with writing(index.path.parent):
+        index.refresh()
+        with LogWriter(index.path) as writer:
+            yield writer
 
 
 def _tell(descriptor: int, what: dict[str, Any]) -> None:
