@@ -2,8 +2,8 @@
 
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
-Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, forks; all of them by
-default. Prints a table of what was tried and what survived, then the first examples of each
+Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, forks, writes; all of
+them by default. Prints a table of what was tried and what survived, then the first examples of each
 failure; N repeats what depends on chance.
 """
 
@@ -27,9 +27,20 @@ from benchmarks.faults import (
     random_kills,
     rebuilds,
     slow,
+    write_kills,
+    write_readers,
 )
 from benchmarks.faults.scratch import scratch
 from benchmarks.faults.tally import HEAD, Tally, failures, row
+
+
+def _writes(folder: Path, times: int) -> list[Tally]:
+    kills = {"writers": 200, "refitters": 150, "builders": 150}
+    return [
+        *write_kills.run(folder, **{who: number * times for who, number in kills.items()}),
+        *write_readers.run(folder / "readers", seconds=60 * times),
+    ]
+
 
 PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "kills": lambda folder, times: kills.run(folder),
@@ -42,6 +53,7 @@ PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "beside": lambda folder, times: beside.run(folder),
     "rebuilds": lambda folder, times: rebuilds.run(folder),
     "forks": lambda folder, times: forks.run(folder, times=4 * times),
+    "writes": _writes,
 }
 
 

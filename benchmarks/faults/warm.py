@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
-from benchmarks.faults import world
+from benchmarks.faults import world, written
 from benchmarks.faults.answers import answers
+from klsa_search import open_index
 
 
 def _warm_up() -> None:
@@ -15,6 +17,12 @@ def _warm_up() -> None:
             place = world.Place(Path(folder) / layout, layout)
             place.build("old")
             answers(place.index)
+        home = Path(folder) / "written"
+        written.build_version(home, "old")
+        with closing(open_index(home / written.NAME)) as index:
+            for kind, what in (("add", {"0": "w0 late"}), ("delete", ["1"]), ("undo", None)):
+                written.do(index, kind, what)
+            written.seen(index)
 
 
 _warm_up()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from klsa_search.collection import Document, Judgement, Problems, Query
+from klsa_search.config import Settings
 from klsa_search.errors import StoreError
-from klsa_search.indexing.build import build
-from klsa_search.progress import Progress
+from klsa_search.indexing.budget import memory_budget
+from klsa_search.indexing.build import build, build_generation
+from klsa_search.indexing.carrying import carried
+from klsa_search.progress import Progress, silent
 from klsa_search.search import Index
 from klsa_search.store import current_generation
 
@@ -52,7 +56,8 @@ def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -
     index built that way in the first place. `index` stays open, and whole until the build after
     this one is done.
 
-    Cost: that of `build`. SettingsError; StoreError if the index has been replaced meanwhile.
+    Cost: that of `build`. What is written meanwhile is carried over, as by `refit`. SettingsError;
+    StoreError if the index has been replaced meanwhile, and see `carrying`.
 
     >>> bolder = rebuild(index, alpha=1.0)
     >>> bolder.settings.alpha
@@ -64,7 +69,16 @@ def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -
             f"{folder} has been built again since generation {index.generation} was opened: "
             "open it again and start over"
         )
-    return build_like(index, home=folder.parent, name=index.name, progress=progress, **changes)
+    held = index.pinned()  # what others write to it meanwhile is not in it
+    return build_generation(
+        folder,
+        Stored(held),
+        Settings(**{**index.settings.model_dump(), **changes}),
+        progress or silent,
+        memory_budget(None),
+        replace=True,
+        carrying=partial(carried, held),
+    )
 
 
 def build_like(

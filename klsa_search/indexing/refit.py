@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from klsa_search.collection import Document
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.build import build_generation
+from klsa_search.indexing.carrying import carried
 from klsa_search.indexing.rebuild import Stored
 from klsa_search.progress import Progress, silent
 from klsa_search.search import Index, open_index
-from klsa_search.store.generations import writing
-from klsa_search.store.log import WriteLog
-from klsa_search.store.log_format import Last
-from klsa_search.store.log_writing import LogWriter
-
-_TOGETHER = 1_000
 
 
 def refit(
@@ -28,7 +21,8 @@ def refit(
     What it answers then is what `build` of the same documents in their order would, to the bit.
     Meanwhile it goes on answering and can be written to; what is written is carried over. Cost:
     that of `build`. The generation before stays, with its log, for `rollback`. IndexNotFound,
-    IndexDamaged; SettingsError (memory); StoreError while another builds.
+    IndexDamaged; SettingsError (memory); StoreError while another builds, or where writes were
+    undone or another generation was put into use meanwhile: then nothing has changed.
 
     >>> refit("index/reports")
     <Index reports generation 000002: 6 documents>
@@ -43,28 +37,7 @@ def refit(
             progress or silent,
             memory_budget(memory),
             replace=True,
-            carrying=lambda generation: _carried(index.path, index.last, generation),
+            carrying=partial(carried, index),
         )
     finally:
         index.close()
-
-
-@contextmanager
-def _carried(before: Path, last: Last, generation: Path) -> Iterator[None]:
-    """Write what came to a log behind `last` to that of a new generation, and keep writers out."""
-    with writing(before.parent, "refitting"):
-        with LogWriter(generation) as writer:
-            puts: list[Document] = []
-            deletes: list[str] = []
-            for write in WriteLog(before).rows(last.seq):
-                # A batch has its deletions first.
-                if len(puts) + len(deletes) == _TOGETHER or (puts and write.document is None):
-                    writer.append(puts, deletes)
-                    puts, deletes = [], []
-                if write.document is None:
-                    deletes.append(write.id)
-                else:
-                    puts.append(write.document)
-            if puts or deletes:
-                writer.append(puts, deletes)
-        yield

@@ -1,0 +1,60 @@
+"""Carry over: what is written to an index while it is built anew from the documents it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from klsa_search.collection import Document
+from klsa_search.errors import StoreError
+from klsa_search.search import Index
+from klsa_search.store import current_generation
+from klsa_search.store.arrays import has_array
+from klsa_search.store.generations import writing
+from klsa_search.store.log import WriteLog
+from klsa_search.store.log_writing import LogWriter
+
+_TOGETHER = 1_000
+
+
+@contextmanager
+def carried(index: Index, generation: Path) -> Iterator[None]:
+    """Write what came to the log of an index since it was opened to that of a new generation.
+
+    Writers are kept out until the context is left. StoreError, with nothing changed, where that
+    cannot be done: the index was built again, documents that it was built of were written by a
+    batch that is undone, or D is not kept cut any more.
+    """
+    path, log, last = index.path.parent, WriteLog(index.path), index.last
+    with writing(path, "refitting"):
+        if current_generation(path) != index.path:
+            raise StoreError(
+                f"{path} has been built again since generation {index.generation} was opened: "
+                "open it again and start over"
+            )
+        now = log.last()
+        if log.kept(last) < last.seq:
+            raise StoreError(
+                f"writes to {path} were undone while it was built anew with them: start over"
+            )
+        if now.seq > last.seq and not has_array(generation, "cut_rows"):
+            raise StoreError(
+                f"{path} was written to while it was built anew with D whole, which takes no "
+                "writes: start over"
+            )
+        with LogWriter(generation) as writer:
+            puts: list[Document] = []
+            deletes: list[str] = []
+            for write in log.rows(last.seq, now):
+                # A batch has its deletions first.
+                if len(puts) + len(deletes) == _TOGETHER or (puts and write.document is None):
+                    writer.append(puts, deletes)
+                    puts, deletes = [], []
+                if write.document is None:
+                    deletes.append(write.id)
+                else:
+                    puts.append(write.document)
+            if puts or deletes:
+                writer.append(puts, deletes)
+        yield

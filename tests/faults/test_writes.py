@@ -1,0 +1,34 @@
+"""Whatever befalls who writes, what was acknowledged is there, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.faults import write_kills, write_readers
+from benchmarks.faults.written import Model, Seen, fresh, wrong
+
+
+@pytest.mark.parametrize("killed", [{"writers": 9}, {"refitters": 8}, {"builders": 8}], ids=str)
+def test_killed_at_random(folder, survived, killed):
+    survived(write_kills.run(folder, **{"writers": 0, "refitters": 0, "builders": 0, **killed}))
+
+
+def test_readers_meanwhile(folder, survived):
+    survived(write_readers.run(folder, seconds=8))
+
+
+def test_what_is_lost_risen_or_wrong_is_noticed():
+    held = {"a": "w0 w5", "b": "w0 late"}
+    model = Model(dict(held))
+    model.do("add", {"a": "w1"})
+    assert list(model.documents) == ["b", "a"]
+    model.do("undo", None)
+    assert list(model.documents) == ["a", "b"]
+    right = Seen("000001", 0, held, fresh(held), {"a"})
+    assert wrong(right, model.documents) is None
+    assert "risen ['b']" in wrong(right, {"a": "w0 w5"})
+    assert "lost ['c']" in wrong(right, {**held, "c": ""})
+    assert "changed ['a']" in wrong(right, {"a": "w0", "b": "w0 late"})
+    another = Seen("000001", 0, held, fresh({"a": "w0 w5", "b": "late"}), {"a"})
+    assert wrong(another, held) == "BM25 is not that of a fresh build"
+    assert "'c'" in wrong(Seen("000001", 0, held, fresh(held), {"c"}), held)
