@@ -15,9 +15,7 @@ import numpy as np
 from klsa_search.analysis import Analyzer, NumberedTexts, Numbering
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.collection import Collection, Document
-from klsa_search.collection.model import Refusing
 from klsa_search.config import Settings
-from klsa_search.errors import CollectionError
 from klsa_search.features import CountsBuilder, TermCounts
 from klsa_search.features.spool import Spools
 from klsa_search.indexing.estimate import spool_room
@@ -25,7 +23,7 @@ from klsa_search.indexing.extent import Extent
 from klsa_search.processors import in_order, processors
 from klsa_search.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.store import DocumentWriter
-from klsa_search.store.fields.declared import Declared
+from klsa_search.store.fields.declared import Declared, fitting
 from klsa_search.store.fields.writing import FieldsWriter
 from klsa_search.store.forward import write_forward
 from klsa_search.store.manifest import FieldsEntry
@@ -95,19 +93,6 @@ def read(
     builder.close()
     shutil.rmtree(scratch)
     return counts, digest.hexdigest(), columns
-
-
-def fitting(collection: Collection, declared: Declared) -> Iterator[Document]:
-    """Yield the documents that fit the declared fields, and have the collection refuse others."""
-    for document in collection.documents():
-        fault = declared.fault(document.metadata)
-        if fault is None:
-            yield document
-            continue
-        message = f"{document.origin or 'document'}: document {document.id!r}: {fault}"
-        if not isinstance(collection, Refusing):
-            raise CollectionError(f"{message}; declare it otherwise, or not at all")
-        collection.refuse(message)
 
 
 def stored_bytes(generation: Path) -> int:

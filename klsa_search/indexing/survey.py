@@ -12,10 +12,10 @@ from klsa_search.collection import Collection, Document, Judgement, Problems, Qu
 from klsa_search.config import Settings
 from klsa_search.features import CountsBuilder, TermCounts
 from klsa_search.indexing.extent import Extent
-from klsa_search.indexing.reading import fitting, read, stored_bytes
+from klsa_search.indexing.reading import read, stored_bytes
 from klsa_search.indexing.shape import Shape, foretell, shape_of_first
 from klsa_search.progress import DOCUMENTS
-from klsa_search.store.fields.declared import Declared
+from klsa_search.store.fields.declared import Declared, fitting
 from klsa_search.store.fields.writing import columns_bytes
 from klsa_search.store.manifest import FieldsEntry
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from klsa_search.config import Settings
 from klsa_search.delta import Folding, open_epoch
 from klsa_search.features import bm25
 from klsa_search.growing import Growing
@@ -21,7 +20,12 @@ from klsa_search.search.joined import Joined
 from klsa_search.search.parts import Parts, saturated_anew
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store import DocumentReader
+from klsa_search.store.fields.columns import Fields
+from klsa_search.store.fields.later import LaterFields
 from klsa_search.store.log_format import Write
+
+if TYPE_CHECKING:
+    from klsa_search.search.state import State
 
 
 class Grown:
@@ -30,23 +34,25 @@ class Grown:
     What it gives is a function of the generation and of all writes so far, in their order, however
     they are divided among calls. One thread at a time.
 
-    base       of a generation whose D is cut
-    documents  of the same
+    built  a generation whose D is cut
     """
 
-    def __init__(
-        self, generation: Path, settings: Settings, base: Snapshot, documents: DocumentReader
-    ) -> None:
+    def __init__(self, built: State) -> None:
+        base, facts = built.snapshot, built.facts
         if base.cut is None:
             raise ValueError("documents are folded in where D is cut")
-        self._base, self._documents, self._settings = base, documents, settings
+        self._base, self._documents = base, built.documents
+        self._settings = settings = facts.settings
         self._cut = base.cut
-        epoch = open_epoch(generation, settings, base.vocabulary)
+        epoch = open_epoch(facts.path, settings, base.vocabulary)
         self._folding = Folding(epoch)
-        self._joined = Joined(generation, epoch.first)
-        (built,) = base.bm25.postings.parts
-        self._built, self._standing = built, epoch.standing
-        self._parts = Parts(epoch.first, built.postings.block_bits, k1=settings.k1, b=settings.b)
+        self._joined = Joined(facts.path, epoch.first)
+        (self._built,) = base.bm25.postings.parts
+        self._standing, bits = epoch.standing, self._built.postings.block_bits
+        self._fields = LaterFields(
+            built.fields, facts.manifest.fields, settings.declared(), epoch.first
+        )
+        self._parts = Parts(epoch.first, bits, k1=settings.k1, b=settings.b)
         self._words: list[str] = []  # terms that came later
         self._moved: dict[str, int | None] = {}
         self._reversing = Reversing()
@@ -64,6 +70,7 @@ class Grown:
             segment = self._folding.fold(documents)
             self._joined.append(segment, documents)
             self._parts.append(segment)
+            self._fields.extend(documents)
             self._words += segment.new_terms
             self._reversing.append(len(self._joined), segment.reverse, segment.reverse_values)
             self._living.extend(np.ones(len(documents), np.bool_))
@@ -81,7 +88,7 @@ class Grown:
                 position += 1
         self._drop(np.array(dead, np.int64))
 
-    def snapshot(self) -> tuple[Snapshot, DocumentReader]:
+    def snapshot(self) -> tuple[Snapshot, DocumentReader, Fields]:
         """Return what is searched now. Cost O(positions + V), some ms for 300,000."""
         base, n = self._base, len(self._joined)
         vocabulary = base.vocabulary.extended(self._words)
@@ -110,7 +117,7 @@ class Grown:
             MappingProxyType(dict(self._moved)),
             living,
         )
-        return joined, reader
+        return joined, reader, self._fields.fields(living)
 
     def _segments(self) -> list[Segment]:
         """Segments of all postings, saturated by the mean length of what counts now."""

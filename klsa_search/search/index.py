@@ -25,7 +25,8 @@ from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import Following, State, open_state
 from klsa_search.search.writing import Source, batches, documents_of, refuse_whole
 from klsa_search.store import Manifest, current_generation
-from klsa_search.store.fields.columns import Field
+from klsa_search.store.fields.columns import Fields
+from klsa_search.store.fields.declared import Declared
 from klsa_search.store.generations import writing
 from klsa_search.store.log_format import Last
 from klsa_search.store.log_writing import LogWriter
@@ -141,8 +142,9 @@ class Index:
                  id, title, text and metadata. One whose id is there replaces that document.
         reading  `format`, `on_error` and `follow_links`, as `build` has them
         By the thousand, each of which is there whole or not at all; where a later one fails those
-        before stay. CollectionError for a document that cannot be kept, StoreError where another
-        process builds, the disk is full, or D is not kept cut.
+        before stay. CollectionError for a document that cannot be kept, or has a value that does
+        not fit a declared field; StoreError where another process builds, the disk is full, or D is
+        not kept cut.
         Cost: some 1 ms a document, and 10 ms.
 
         >>> index.add([{"id": "fan", "title": "Fans", "text": "A fan that stands overheats."}])
@@ -150,7 +152,8 @@ class Index:
         >>> [hit.id for hit in index.search("fans").hits][:1]
         ['fan']
         """
-        return sum(self._write(puts, ()) for puts in batches(documents_of(source, **reading)))
+        documents = documents_of(source, self._declared(), **reading)
+        return sum(self._write(puts, ()) for puts in batches(documents))
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete the documents of these ids; returns how many were there.
@@ -313,11 +316,13 @@ class Index:
         return documents.all_ids() if positions is None else documents.ids(positions)
 
     @property
-    def fields(self) -> Mapping[str, Field]:
+    def fields(self) -> Fields:
         """Metadata fields as columns, by name: what `mask` of a search is made of.
 
         A field is a column if it was declared when the index was built, or if all its values are
-        of one type; `manifest.fields` says why any other is none.
+        of one type; `fields.others` says why any other is none. A column that the build found keeps
+        its type: while a document is there that was added with a value that does not fit, it is
+        none. One of a field that is first met in added documents is found among those.
 
         >>> sorted(index.fields)
         ['about', 'seen', 'year']
@@ -376,6 +381,13 @@ class Index:
                 writer.append(puts, deletes)
         self.refresh()
         return len(puts) or before - len(self)
+
+    def _declared(self) -> Declared:
+        """The fields that were declared, with the types they have by now."""
+        fields = self._opened().fields
+        declared = self.settings.declared()
+        known = {name: fields[name].type for name in declared if name in fields}
+        return Declared(declared | known)
 
     def _checked(self, mask: Mask | None) -> engine.Mask | None:
         if mask is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from klsa_search.search.passages import Passages
 from klsa_search.search.ranking import Ranking
 from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.store import DocumentReader, Manifest, check_once, read_manifest
-from klsa_search.store.fields.columns import Field, open_fields
+from klsa_search.store.fields.columns import Fields, open_fields
 from klsa_search.store.generations import check_sizes
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_format import Last
@@ -54,7 +53,7 @@ class State:
     parameters: Parameters
     documents: DocumentReader
     passages: Passages
-    fields: Mapping[str, Field]
+    fields: Fields
 
 
 def open_state(generation: Path) -> State:
@@ -101,10 +100,9 @@ class Following:
             return replace(self._built, facts=replace(self._built.facts, last=last))
         grown, self._grown = self._grown, None  # what fails halfway is begun anew
         if grown is None or self.log.kept(self._taken) < self._taken.seq:
-            built, facts = self._built, self._built.facts
             from klsa_search.search.grown import Grown  # which an index as built does without
 
-            grown = Grown(facts.path, facts.settings, built.snapshot, built.documents)
+            grown = Grown(self._built)
             self._taken = Last()
         some = []
         for write in self.log.rows(self._taken.seq, last):
@@ -117,7 +115,9 @@ class Following:
         self._grown, self._taken = grown, last
         return joined
 
-    def _joined(self, snapshot: Snapshot, documents: DocumentReader, last: Last) -> State:
+    def _joined(
+        self, snapshot: Snapshot, documents: DocumentReader, fields: Fields, last: Last
+    ) -> State:
         built, facts = self._built, self._built.facts
         analyzer, vocabulary = facts.analyzer, snapshot.vocabulary
         return replace(
@@ -128,4 +128,5 @@ class Following:
             parameters=Parameters(facts.path.parent.name, facts.defaults, snapshot),
             documents=documents,
             passages=Passages(documents, snapshot.forward, analyzer, vocabulary),
+            fields=fields,
         )

@@ -9,6 +9,7 @@ from typing import Any, Final
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.errors import StoreError
 from klsa_search.search.snapshot import Snapshot
+from klsa_search.store.fields.declared import Declared, fitting
 
 Source = str | Path | Collection | Iterable[Document | Mapping[str, Any]]
 
@@ -17,10 +18,10 @@ _CHARACTERS: Final = 2**24
 """Of a batch, at most; a single document may be longer."""
 
 
-def documents_of(source: Source, **reading: Any) -> Iterator[Document]:
-    """Documents of anything `build` takes, one in memory at a time."""
+def documents_of(source: Source, declared: Declared, **reading: Any) -> Iterator[Document]:
+    """Documents of anything `build` takes, one in memory at a time, that fit declared fields."""
     collection = source if isinstance(source, Collection) else open_collection(source, **reading)
-    yield from collection.documents()
+    yield from fitting(collection, declared)
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:

@@ -252,3 +252,34 @@ def test_readers_see_whole_batches_while_one_writes(path, index):
     thread.join()
     assert not wrong
     reader.close()
+
+
+def test_fields_go_on_with_what_is_written(tmp_path):
+    documents = [
+        {**one, "metadata": {"year": 1990 + at}} for at, one in enumerate(records(range(9)))
+    ]
+    index = build(documents, name="f", home=tmp_path, fields=["rank:number"], **PLAIN)
+    index.add(
+        [
+            {"id": "3", "text": "t00 t01", "metadata": {"year": 1990, "rank": "7"}},
+            {"id": "new", "text": "t00 t01", "metadata": {"year": 1998, "team": "a"}},
+        ]
+    )
+
+    def found(mask):
+        return index.ids(np.flatnonzero(mask))
+
+    year = index.fields["year"]
+    assert found(year.any_of([1990, 1993, 1998])) == ["0", "8", "3", "new"]
+    assert found(index.fields["rank"].equal(7)) == ["3"]
+    assert found(index.fields["team"].present()) == ["new"]
+    assert {id_ for id_, _ in ranked(index, "t00 t01", mask=year.equal(1998))} >= {"new"}
+    with pytest.raises(CollectionError, match="number field 'rank'"):
+        index.add([{"id": "other", "text": "t00", "metadata": {"rank": "first"}}])
+    index.add([{"id": "odd", "text": "t00", "metadata": {"year": "unknown"}}])
+    assert "year" not in index.fields
+    assert "'odd'" in index.fields.others["year"]
+    index.delete(["odd", "new"])
+    assert found(index.fields["year"].between(1997)) == ["7", "8"]
+    assert "team" not in index.fields
+    index.close()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,50 +16,17 @@ from klsa_search.errors import QueryError
 from klsa_search.store.arrays import open_array
 from klsa_search.store.fields import asking
 from klsa_search.store.fields.making import MISSING
+from klsa_search.store.fields.texts import Texts
 from klsa_search.store.fields.writing import FILES, STARTS, TEXT_STARTS, TEXTS
 from klsa_search.store.manifest import FieldsEntry
 
 Mask = npt.NDArray[np.bool_]
 
 
-class Texts(Sequence[str]):
-    """The different texts of a keyword field, ascending by code points; read as they are asked for.
-
-    content  uint8, texts in UTF-8
-    starts   where each begins, and where the last ends
-    """
-
-    def __init__(self, content: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> None:
-        self._content, self._starts = content, starts
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._starts) - 1
-
-    @overload
-    def __getitem__(self, code: int) -> str: ...
-    @overload
-    def __getitem__(self, code: slice) -> list[str]: ...
-    def __getitem__(self, code: int | slice) -> str | list[str]:
-        """Text of a code."""
-        if isinstance(code, slice):
-            return [self[each] for each in range(*code.indices(len(self)))]
-        return self._written(range(len(self))[code]).decode()
-
-    def code(self, text: str) -> int | None:
-        """Code of a text; None if no document holds it. Cost: the logarithm of their number."""
-        # Bytes of UTF-8 are in the order of code points.
-        written = text.encode(errors="surrogatepass")
-        code = bisect_left(range(len(self)), written, key=self._written)
-        return code if code < len(self) and self._written(code) == written else None
-
-    def _written(self, code: int) -> bytes:
-        return self._content[self._starts[code] : self._starts[code + 1]].tobytes()
-
-
 class Field:
     """A metadata field of all documents, as a column; immutable, safe to share between threads.
 
+    N is the number of positions (`Index.size`); one whose document is gone has no value.
     Its methods make masks of documents, (N,) bool: for `mask=` of a search, and to be joined by
     &, | and ~. A document with several values is in a mask if one of them is what is asked for.
 
@@ -94,19 +60,39 @@ class Field:
     ) -> None:
         self.name = name
         self.type: FieldType = type
-        self.missing = missing
-        self.values = values
-        self.starts = starts
-        self.texts = texts
+        self._missing = missing
+        self._values = values
+        self._starts = starts
+        self._texts = texts
+
+    @property
+    def missing(self) -> int:
+        """Documents without a value."""
+        return self._missing
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """Codes, numbers or microseconds."""
+        return self._values
+
+    @property
+    def starts(self) -> Positions | None:
+        """Where the values of each document begin; None where none has several."""
+        return self._starts
+
+    @property
+    def texts(self) -> Texts:
+        """Texts of a keyword field."""
+        return self._texts
 
     def __len__(self) -> int:
-        """N, the number of documents."""
+        """N, the number of positions."""
         return len(self.values) if self.starts is None else len(self.starts) - 1
 
     def __repr__(self) -> str:
         """Name, type and size."""
         lists = " with lists" if self.starts is not None else ""
-        return f"<Field {self.name!r}: {self.type}{lists}, {len(self)} documents>"
+        return f"<Field {self.name!r}: {self.type}{lists}, {len(self)} positions>"
 
     def present(self) -> Mask:
         """Documents that have a value. Cost, as of any other mask: some ms a million values.
@@ -198,14 +184,40 @@ class Field:
         return np.asarray(before[self.starts[1:]] > before[self.starts[:-1]])
 
 
-def open_fields(generation: Path, fields: FieldsEntry, documents: int) -> Mapping[str, Field]:
+class Fields(Mapping[str, Field]):
+    """The metadata fields that are columns, by name; immutable.
+
+    others  fields that are no columns, and why
+    A name that is no column is a KeyError that says why.
+    """
+
+    def __init__(self, columns: Mapping[str, Field], others: Mapping[str, str]) -> None:
+        self._columns = columns
+        self.others: Mapping[str, str] = MappingProxyType(dict(others))
+
+    def __getitem__(self, name: str) -> Field:
+        """Column of a field."""
+        if name not in self._columns and name in self.others:
+            raise KeyError(f"{name!r} is no column: {self.others[name]}")
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the columns."""
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._columns)
+
+
+def open_fields(generation: Path, fields: FieldsEntry, documents: int) -> Fields:
     """Map the columns of a generation into memory. Cost: 20 µs a file, of which there are six."""
     kinds = {entry.type for entry in fields.columns.values()}
     arrays = {kind: open_array(generation, FILES[kind]) for kind in sorted(kinds)}
     lists = any(entry.lists for entry in fields.columns.values())
     starts = open_array(generation, STARTS) if lists else None
-    none = Texts(np.zeros(0, np.uint8), np.zeros(1, np.int64))
-    content, text_starts = none._content, none._starts
+    content, text_starts = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    none = Texts(content, text_starts)
     if "keyword" in kinds:
         content, text_starts = open_array(generation, TEXTS), open_array(generation, TEXT_STARTS)
     opened: dict[str, Field] = {}
@@ -223,4 +235,4 @@ def open_fields(generation: Path, fields: FieldsEntry, documents: int) -> Mappin
             text += entry.texts + 1
         values = arrays[entry.type][begin : begin + entry.values]
         opened[name] = Field(name, entry.type, entry.missing, values, own, texts)
-    return MappingProxyType(opened)
+    return Fields(opened, fields.others)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from klsa_search.collection import Collection, Document
+from klsa_search.collection.model import Refusing
 from klsa_search.config import FieldType
+from klsa_search.errors import CollectionError
 from klsa_search.store.fields.values import DECLARED, TAKE, Misfit, elements, plain, type_of
 
 
@@ -31,10 +34,26 @@ class Declared:
                     _take(value, kind)
                 except Misfit as reason:
                     told = f"{kind} field" if kind else "field"
-                    return f"the {told} {name!r} holds {_shown(value)}, which is {reason}"
+                    return f"the {told} {name!r} holds {shown(value)}, which is {reason}"
             types[name] = kind
         self.types.update(types)  # what is refused decides nothing
         return None
+
+
+def fitting(collection: Collection, declared: Declared) -> Iterator[Document]:
+    """Yield the documents that fit the declared fields, and have the collection refuse others.
+
+    CollectionError where it cannot.
+    """
+    for document in collection.documents():
+        fault = declared.fault(document.metadata)
+        if fault is None:
+            yield document
+            continue
+        message = f"{document.origin or 'document'}: document {document.id!r}: {fault}"
+        if not isinstance(collection, Refusing):
+            raise CollectionError(f"{message}; declare it otherwise, or not at all")
+        collection.refuse(message)
 
 
 def _take(value: object, kind: FieldType) -> None:
@@ -43,6 +62,7 @@ def _take(value: object, kind: FieldType) -> None:
         raise Misfit(f"a text of more than {DECLARED.characters:,} characters")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Write a value for a sentence."""
     written = json.dumps(value, ensure_ascii=False)
     return written if len(written) <= 60 else f"{written[:57]}..."

@@ -77,7 +77,7 @@ class Making:
         values = list(map(TAKE[self.kind], flat))
         documents = len(flat) if counts is None else len(counts)
         if counts is not None or None in values:
-            values, counts = _in_order(values, counts)
+            values, counts = in_order(values, counts)
         if not values:
             self.pass_over(documents)
             return
@@ -126,7 +126,7 @@ class Making:
         self._spool.append(array.view(np.uint8))
 
 
-def _in_order(values: list[Any], counts: list[int] | None) -> tuple[list[Any], list[int]]:
+def in_order(values: list[Any], counts: list[int] | None) -> tuple[list[Any], list[int]]:
     """Each value of a document once, ascending, blank ones left out; and how many are left."""
     left, sizes = [], []
     at = 0

@@ -39,20 +39,23 @@ STARTS: Final = "fields_starts"
 TEXTS: Final = "fields_texts"
 TEXT_STARTS: Final = "fields_text_starts"
 
-_NESTED: Final = "nested values"
-_NAMED: Final[dict[type, str]] = {
+NESTED: Final = "nested values"
+NO_VALUE: Final = "no value"
+"""Why fields are none."""
+
+NAMED: Final[dict[type, str]] = {
     str: "texts",
     bool: "true or false",
     int: "numbers",
     float: "numbers",
 }
-_TYPES: Final[dict[str, tuple[FieldType, ...]]] = {
+TYPES: Final[dict[str, tuple[FieldType, ...]]] = {
     "texts": ("date", "keyword"),
     "true or false": ("keyword",),
     "numbers": ("number",),
 }
 """What may become of values of each kind, the first that fits."""
-_NAME: Final = 256
+NAME: Final = 256
 """Characters of a name."""
 
 
@@ -76,7 +79,7 @@ class FieldsWriter:
         found = [plain(document.metadata) for document in documents]
         for metadata in found:
             for name in sorted(metadata.keys() - self._fields.keys()):
-                if len(self._fields) < MOST_FIELDS and len(name) <= _NAME:
+                if len(self._fields) < MOST_FIELDS and len(name) <= NAME:
                     self._fields[name] = _Field(name, self._spool, self._documents)
                 else:
                     self._more = True
@@ -92,7 +95,7 @@ class FieldsWriter:
             for name, field in sorted(self._fields.items()):
                 making = field.chosen(self._types.get(name), self._documents)
                 if making is None:
-                    others[name] = field.reason or "no value"
+                    others[name] = field.reason or NO_VALUE
                 else:
                     columns[name] = files.write(making, self._documents)
         return FieldsEntry(columns=columns, others=others, more=self._more)
@@ -143,11 +146,11 @@ class _Field:
     def _look_at(self, flat: list[object]) -> None:
         """Tell from the kinds of values whether the field can still be a column."""
         for kind in dict.fromkeys(
-            _NAMED.get(each, _NESTED) for each in dict.fromkeys(map(type, flat))
+            NAMED.get(each, NESTED) for each in dict.fromkeys(map(type, flat))
         ):
-            if self._kind is None and kind != _NESTED:
+            if self._kind is None and kind != NESTED:
                 self._kind = kind
-                self._begin(_TYPES[kind])
+                self._begin(TYPES[kind])
             elif kind != self._kind:
                 self.reason = f"{self._kind} and {kind}" if self._kind else kind
                 self._may_be.clear()
