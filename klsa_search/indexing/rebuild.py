@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.collection import Document, Judgement, Problems, Query
+from klsa_search.config import Settings
 from klsa_search.errors import StoreError
-from klsa_search.indexing.build import build
-from klsa_search.progress import Progress
+from klsa_search.indexing.budget import memory_budget
+from klsa_search.indexing.build import build, build_generation
+from klsa_search.indexing.carrying import carried
+from klsa_search.progress import Progress, silent
 from klsa_search.search import Index
 from klsa_search.store import current_generation
 
@@ -23,6 +26,7 @@ class Stored:
     def __init__(self, index: Index) -> None:
         """Take those that it has now."""
         self._index = index.pinned()
+        self.last = self._index.last
         self.name = index.manifest.source
         self.address = index.manifest.source_path
         self.problems = Problems(index.manifest.counts.skipped)
@@ -44,15 +48,23 @@ class Stored:
         return []
 
 
-def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -> Index:
+def rebuild(
+    index: Index,
+    *,
+    progress: Progress | None = None,
+    memory: int | str | None = None,
+    **changes: Any,
+) -> Index:
     """Replace an index by one of the same documents and other settings; open it.
 
     A generation never changes, so even a new α is a new one, made by `build` like any other: what
     depends on a setting is made again, and the manifest's settings and fingerprint are those of an
     index built that way in the first place. `index` stays open, and whole until the build after
-    this one is done.
+    this one is done. It can be written to meanwhile: whatever came to its log after what `index`
+    has taken up is carried over.
 
-    Cost: that of `build`. SettingsError; StoreError if the index has been replaced meanwhile.
+    Cost and memory: those of `build`. SettingsError; StoreError if the index has been replaced
+    meanwhile, or writes to it were undone.
 
     >>> bolder = rebuild(index, alpha=1.0)
     >>> bolder.settings.alpha
@@ -64,7 +76,16 @@ def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -
             f"{folder} has been built again since generation {index.generation} was opened: "
             "open it again and start over"
         )
-    return build_like(index, home=folder.parent, name=index.name, progress=progress, **changes)
+    stored = Stored(index)
+    return build_generation(
+        folder,
+        stored,
+        Settings.of_preset("default", **(index.settings.model_dump() | changes)),
+        progress or silent,
+        memory_budget(memory),
+        replace=True,
+        carrying=lambda generation: carried(index.path, stored.last, generation),
+    )
 
 
 def build_like(
@@ -77,7 +98,7 @@ def build_like(
 ) -> Index:
     """Build an index of the same documents, with changes, elsewhere. Cost and errors: `build`.
 
-    What has that name there is replaced, whatever its source.
+    What has that name there is replaced, whatever its source. For the index itself: `rebuild`.
 
     >>> build_like(index, home=Path("index"), name="other", k1=2.0).settings.k1
     2.0
