@@ -32,6 +32,20 @@ documents:
 >>> index.ids(positions)
 ['leak', 'heat']
 >>> index.warm_up()
+
+Documents come and go; each is there for good, and found, on return:
+
+>>> index.add([{"id": "horn", "text": "A horn that will not sound."}])
+1
+>>> [hit.id for hit in index.search("horn", ranker="bm25").hits], len(index), index.size
+(['horn'], 7, 65)
+>>> before = index.pinned()
+>>> index.delete(["horn", "never there"]), len(index), len(before)
+(1, 6, 7)
+>>> index.write([klsa.Document(id="lamp", text="A lamp.")], deletes=["copy"])
+Written(generation='000002', last=5, put=1, deleted=1)
+>>> index.refresh(), index.last.seq  # another process may have written meanwhile
+(False, 5)
 >>> index.close()
 
 Public are the names of this package and of its packages `collection`, `estimators`, `indexing` and

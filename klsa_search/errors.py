@@ -3,15 +3,19 @@
 KlsaError
 ├── SettingsError         a setting outside its limits
 ├── CollectionError       a source that cannot be read as it stands
+│   ├── BadDocument       a document that cannot be kept
 │   └── FetchError        a public collection that could not be downloaded
 ├── StoreError            an index directory that cannot be used
 │   ├── IndexNotFound
 │   ├── DocumentNotFound
 │   ├── TermNotFound
+│   ├── IndexBusy         an index that another process is changing
 │   ├── IndexDamaged
-│   └── FormatUnsupported
+│   ├── FormatUnsupported
+│   └── WritingRefused    an index, or a service, that takes no writes
 ├── QueryError            a search parameter outside its limits
 ├── ServiceBusy           a request that the service has no room for now
+│   └── TooManyWrites     one of more writes than the disk takes
 ├── RequestTimedOut       a request that took longer than the service may
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
 └── MissingExtra          a feature whose optional packages are not installed
@@ -52,6 +56,12 @@ class CollectionError(KlsaError):
     code = "bad_collection"
 
 
+class BadDocument(CollectionError):
+    """A document that cannot be kept as it is, or an id."""
+
+    code = "bad_document"
+
+
 class FetchError(CollectionError):
     """A public collection that could not be downloaded whole and unchanged."""
 
@@ -82,6 +92,12 @@ class TermNotFound(StoreError):
     code = "term_not_found"
 
 
+class IndexBusy(StoreError):
+    """Another process is changing the index: the message says which, and since when."""
+
+    code = "index_busy"
+
+
 class IndexDamaged(StoreError):
     """A file of the index is missing, cut short or changed."""
 
@@ -92,6 +108,12 @@ class FormatUnsupported(StoreError):
     """The index was written in a format this version does not read."""
 
     code = "format_unsupported"
+
+
+class WritingRefused(StoreError):
+    """The index, or the service, takes no writes."""
+
+    code = "writing_refused"
 
 
 class QueryError(KlsaError):
@@ -108,6 +130,12 @@ class ServiceBusy(KlsaError):
     def __init__(self, message: str, *, leaving: bool = False) -> None:
         super().__init__(message)
         self.leaving = leaving
+
+
+class TooManyWrites(ServiceBusy):
+    """A write that comes while as many wait as the service takes."""
+
+    code = "too_many_writes"
 
 
 class RequestTimedOut(KlsaError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import signal
 import socket
 import sys
@@ -23,6 +24,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.descriptors import raise_limit
 from klsa_search.service.hosts import names_of_this_machine
 from klsa_search.service.server import Server, end
+from klsa_search.service.writing import Writes
 from klsa_search.store import indexes_in
 
 _TURN = 0.0001
@@ -58,9 +60,17 @@ _REFUSALS = {
     help="Further name by which the service may be asked for, as a proxy passes it on; * allows "
     "any. May be repeated.  [default: the names of this machine]",
 )
+@click.option(
+    "--writable/--read-only",
+    default=None,
+    help="Whether who can ask may also add and delete documents: nobody is asked who he is.  "
+    "[default: where it listens on this machine alone and no --allowed-host is given]",
+)
 @click.version_option(package_name="klsa-search")
 @debug_option
-def serve(home: Path, host: str, port: int, allowed_hosts: tuple[str, ...]) -> None:
+def serve(
+    home: Path, host: str, port: int, allowed_hosts: tuple[str, ...], writable: bool | None
+) -> None:
     """Serve every index of a home over HTTP, until it is stopped (Ctrl-C or SIGTERM).
 
     Indexes that are built, rebuilt or deleted meanwhile are taken up within a second. Only requests
@@ -74,14 +84,16 @@ def serve(home: Path, host: str, port: int, allowed_hosts: tuple[str, ...]) -> N
     with watch_compiling(_tell_compiling), Catalog(home) as catalog:
         served = _served(catalog)
         with _listen(host, port) as listener:
-            _announce(served, listener)
+            if writable is None:  # behind a proxy, which needs another name, anybody may ask
+                writable = not allowed_hosts and _is_of_this_machine(listener)
+            _announce(served, listener, writable)
             if missing()[0]:
                 click.echo(
                     "Compiling the query engine, once on this machine, in a process beside: until "
                     "that is done answers take longer (/health tells)",
                     err=True,
                 )
-            _run(catalog, names, listener)
+            _run(catalog, names, listener, Writes() if writable else None)
 
 
 def _tell_opening(home: Path) -> None:
@@ -131,7 +143,12 @@ def _listen(host: str, port: int) -> socket.socket:
         raise KlsaError(f"cannot listen on port {port} of {host}: {fact}") from failure
 
 
-def _announce(names: Sequence[str], listener: socket.socket) -> None:
+def _is_of_this_machine(listener: socket.socket) -> bool:
+    """Whether no other machine can reach the address."""
+    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
+
+
+def _announce(names: Sequence[str], listener: socket.socket, writable: bool) -> None:
     """Say where it serves and what to try."""
     host, port = listener.getsockname()[:2]
     # From outside nobody can call a wildcard; on this machine the loopback stands for it.
@@ -141,24 +158,28 @@ def _announce(names: Sequence[str], listener: socket.socket) -> None:
     click.echo(f"Serving {', '.join(names)} at {address} (Ctrl-C stops it)")
     click.echo(f"Read    {address}/docs")
     click.echo(f"Try     curl '{address}/search?q=compare+floats+in+a+test&k=3{choice}'")
+    says = "taken (--read-only refuses them)" if writable else "refused (--writable takes them)"
+    click.echo(f"Writes  {says}")
 
 
-def _run(catalog: Catalog, names: Collection[str], listener: socket.socket) -> None:
+def _run(
+    catalog: Catalog, names: Collection[str], listener: socket.socket, writes: Writes | None
+) -> None:
     """Serve until a signal."""
     sys.setswitchinterval(_TURN)
-    admission = Admission()
+    admissions = [Admission(), *([writes] if writes else [])]
 
     def leave(*_: Any) -> NoReturn:
         catalog.close()
-        if admission.at_work or catalog.at_work:
+        if catalog.at_work or any(each.at_work for each in admissions):
             end(0)
         raise SystemExit(0)
 
     # The server repeats the signal when it is done; to be stopped is no failure.
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, leave)
-    app = create_app(catalog, admission=admission, allowed_hosts=names)
-    Server(app, admission).run(sockets=[listener])
+    app = create_app(catalog, admission=admissions[0], writes=writes, allowed_hosts=names)
+    Server(app, *admissions).run(sockets=[listener])
 
 
 def _leave(*_: Any) -> NoReturn:

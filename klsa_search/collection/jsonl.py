@@ -20,7 +20,7 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
     for number, line in lines(path):
         if not line.isspace():
             try:
-                document = _document(line, f"{path}:{number}")
+                document = document_of(line, f"{path}:{number}")
             except CollectionError as error:
                 intake.refuse(error.message)
             else:
@@ -36,7 +36,7 @@ def queries(path: Path) -> list[Query]:
     for number, line in lines(path):
         if line.isspace():
             continue
-        document = _document(line, f"{path}:{number}")
+        document = document_of(line, f"{path}:{number}")
         if not document.id.strip() or document.id in found:
             fact = f"{document.id!r} is used before" if document.id.strip() else "is blank"
             raise CollectionError(f"{path}:{number}: the query id {fact}; mend the line")
@@ -44,12 +44,13 @@ def queries(path: Path) -> list[Query]:
     return list(found.values())
 
 
-def _document(line: str, origin: str) -> Document:
+def document_of(line: str, origin: str) -> Document:
+    """Make a document of a line, as `lines` gives it; CollectionError begins with `origin`."""
     fault = text_fault(line)
     if fault:
         raise CollectionError(f"{origin}: the line {fault}")
     try:
-        record = json.loads(line, parse_constant=_no_constant, parse_float=_finite)
+        record = DECODER.decode(line)
     except json.JSONDecodeError as error:
         raise CollectionError(
             f"{origin}: broken JSON ({error.msg} at column {error.pos + 1})"
@@ -70,3 +71,7 @@ def _finite(digits: str) -> Any:
     if not math.isfinite(number):
         raise ValueError(f"{digits} is too large for a number")
     return number
+
+
+DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
+"""Reads what is JSON and nothing else: neither NaN nor numbers too large for one."""

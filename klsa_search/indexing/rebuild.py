@@ -48,7 +48,13 @@ class Stored:
         return []
 
 
-def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -> Index:
+def rebuild(
+    index: Index,
+    *,
+    progress: Progress | None = None,
+    memory: int | str | None = None,
+    **changes: Any,
+) -> Index:
     """Replace an index by one of the same documents and other settings; open it.
 
     A generation never changes, so even a new α is a new one, made by `build` like any other: what
@@ -75,7 +81,7 @@ def rebuild(index: Index, *, progress: Progress | None = None, **changes: Any) -
         Stored(held),
         Settings(**{**index.settings.model_dump(), **changes}),
         progress or silent,
-        memory_budget(None),
+        memory_budget(memory),
         replace=True,
         carrying=partial(carried, held),
     )

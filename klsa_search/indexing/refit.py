@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
-from klsa_search.indexing.budget import memory_budget
-from klsa_search.indexing.build import build_generation
-from klsa_search.indexing.carrying import carried
-from klsa_search.indexing.rebuild import Stored
-from klsa_search.progress import Progress, silent
+from klsa_search.indexing.rebuild import rebuild
+from klsa_search.progress import Progress
 from klsa_search.search import Index, open_index
 
 
@@ -21,23 +17,13 @@ def refit(
     What it answers then is what `build` of the same documents in their order would, to the bit.
     Meanwhile it goes on answering and can be written to; what is written is carried over. Cost:
     that of `build`. The generation before stays, with its log, for `rollback`. IndexNotFound,
-    IndexDamaged; SettingsError (memory); StoreError while another builds, or where writes were
-    undone or another generation was put into use meanwhile: then nothing has changed.
+    IndexDamaged; SettingsError (memory); StoreError while another builds.
 
     >>> refit("index/reports")
     <Index reports generation 000002: 6 documents>
     """
-    path = Path(path)
     index = open_index(path)
     try:
-        return build_generation(
-            path,
-            Stored(index),
-            index.settings,
-            progress or silent,
-            memory_budget(memory),
-            replace=True,
-            carrying=partial(carried, index),
-        )
+        return rebuild(index, progress=progress, memory=memory)
     finally:
         index.close()

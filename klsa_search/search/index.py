@@ -23,12 +23,12 @@ from klsa_search.search.rankers import USES
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import Following, State, open_state
-from klsa_search.search.writing import Source, batches, documents_of, refuse_whole
+from klsa_search.search.writing import Source, Written, batches, documents_of, refuse_whole
 from klsa_search.store import Manifest, current_generation
 from klsa_search.store.fields.columns import Fields
 from klsa_search.store.fields.declared import Declared
 from klsa_search.store.generations import writing
-from klsa_search.store.log_format import Last
+from klsa_search.store.log_format import Last, checked_id
 from klsa_search.store.log_writing import LogWriter
 
 Mask = npt.NDArray[np.bool_]
@@ -142,9 +142,9 @@ class Index:
                  id, title, text and metadata. One whose id is there replaces that document.
         reading  `format`, `on_error` and `follow_links`, as `build` has them
         By the thousand, each of which is there whole or not at all; where a later one fails those
-        before stay. CollectionError for a document that cannot be kept, or has a value that does
-        not fit a declared field; StoreError where another process builds, the disk is full, or D is
-        not kept cut.
+        before stay. BadDocument for one that cannot be kept, or has a value that does not fit a
+        declared field; IndexBusy while another builds, WritingRefused where D is not kept cut,
+        StoreError where the disk is full.
         Cost: some 1 ms a document, and 10 ms.
 
         >>> index.add([{"id": "fan", "title": "Fans", "text": "A fan that stands overheats."}])
@@ -153,7 +153,7 @@ class Index:
         ['fan']
         """
         documents = documents_of(source, self._declared(), **reading)
-        return sum(self._write(puts, ()) for puts in batches(documents))
+        return sum(self.write(puts).put for puts in batches(documents))
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete the documents of these ids; returns how many were there.
@@ -164,7 +164,27 @@ class Index:
         >>> index.delete(["tyre", "copy", "never there"])
         2
         """
-        return self._write((), list(ids))
+        return self.write((), list(ids)).deleted
+
+    def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> Written:
+        """Write one batch, the deletions before the documents: all of it, or nothing.
+
+        Of several documents of one id the last stays. It is durable, and found, on return. For what
+        fails, see `add`; memory is that of the batch as JSON.
+        """
+        self._opened()
+        if self._following is None:
+            raise StoreError("what is pinned cannot be written to: write to the index itself")
+        deletes = [checked_id(id_) for id_ in deletes]
+        with writing(self.path.parent):
+            self.refresh()
+            state = self._opened()
+            refuse_whole(self.name, state.snapshot)
+            there = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
+            with LogWriter(state.facts.path) as writer:
+                last = writer.append(puts, deletes)
+        self.refresh()
+        return Written(state.facts.path.name, last.seq, len(puts), len(there))
 
     def pinned(self) -> Index:
         """Return an index of what is there now, which nothing changes; it closes with this one.
@@ -368,19 +388,6 @@ class Index:
         following, self._following = self._following, None
         if state is not None and following is not None:
             state.documents.close()
-
-    def _write(self, puts: Sequence[Document], deletes: Sequence[str]) -> int:
-        self._opened()
-        if self._following is None:
-            raise StoreError("what is pinned cannot be written to: write to the index itself")
-        refuse_whole(self.name, self.snapshot)
-        with writing(self.path.parent):
-            self.refresh()
-            before = len(self)
-            with LogWriter(self.path) as writer:
-                writer.append(puts, deletes)
-        self.refresh()
-        return len(puts) or before - len(self)
 
     def _declared(self) -> Declared:
         """The fields that were declared, with the types they have by now."""

@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection import Collection, Document, open_collection
-from klsa_search.errors import StoreError
+from klsa_search.errors import WritingRefused
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store.fields.declared import Declared, fitting
 
 Source = str | Path | Collection | Iterable[Document | Mapping[str, Any]]
 
-_DOCUMENTS: Final = 1_000
-_CHARACTERS: Final = 2**24
-"""Of a batch, at most; a single document may be longer."""
+DOCUMENTS: Final = 1_000
+"""Of a batch, at most."""
+
+CHARACTERS: Final = 2**25
+"""Of the titles and texts of a batch, at most; a single document may be longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A batch that was written.
+
+    generation  whose log it is in
+    last        the number of its last row there
+    put         documents that were put in
+    deleted     documents that were deleted: of the ids given those that were there
+    """
+
+    generation: str
+    last: int
+    put: int
+    deleted: int
 
 
 def documents_of(source: Source, declared: Declared, **reading: Any) -> Iterator[Document]:
@@ -30,7 +49,7 @@ def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
     characters = 0
     for document in documents:
         length = len(document.title) + len(document.text)
-        if batch and (len(batch) == _DOCUMENTS or characters + length > _CHARACTERS):
+        if batch and (len(batch) == DOCUMENTS or characters + length > CHARACTERS):
             yield batch
             batch, characters = [], 0
         batch.append(document)
@@ -40,9 +59,9 @@ def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
 
 
 def refuse_whole(name: str, snapshot: Snapshot) -> None:
-    """StoreError where later documents cannot be folded in."""
+    """WritingRefused where later documents cannot be folded in."""
     if snapshot.cut is None:
-        raise StoreError(
+        raise WritingRefused(
             f"index {name} keeps D whole or in its factors, which later documents cannot be "
             "folded into: build it again from all documents, or with --expansion cut"
         )

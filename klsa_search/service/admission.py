@@ -77,10 +77,7 @@ class Admission:
             if not done and not task.cancel():
                 done, _ = await asyncio.wait({answer}, timeout=self._deadline)
                 if not done:
-                    raise RequestTimedOut(
-                        f"the request took more than {self._deadline:g} s: ask for fewer results, "
-                        "or for less to be computed for them"
-                    )
+                    raise self._late()
             if answer.cancelled() or not done:
                 raise self._busy(f"no thread was free for {self._patience:g} s")
             return answer.result()
@@ -116,6 +113,12 @@ class Admission:
             self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         return task
+
+    def _late(self) -> RequestTimedOut:
+        return RequestTimedOut(
+            f"the request took more than {self._deadline:g} s: ask for fewer results, or for less "
+            "to be computed for them"
+        )
 
     def _busy(self, reason: str) -> ServiceBusy:
         if self._stopping:

@@ -138,6 +138,28 @@ class DocumentAnswer(Answer):
     metadata: dict[str, Any]
 
 
+class WriteAnswer(Answer):
+    """What became of a write. It is on the disk, and the next request finds it so."""
+
+    index: str
+    generation: str = Field(description="whose log of writes has it")
+    added: int = Field(description="documents, in the place of others or not")
+    deleted: int = Field(description="documents that were there and are no more")
+    log_position: int = Field(description="of its last row in that log")
+    time_ms: float
+
+
+class LineAnswer(Answer):
+    """What became of one line of a stream. Names without a value are left out."""
+
+    line: int = Field(description="from 1, blank ones counted")
+    ok: bool
+    id: str | None = None
+    generation: str | None = Field(None, description="whose log of writes has the document")
+    log_position: int | None = Field(None, description="of its row in that log")
+    error: dict[str, str | None] | None = Field(None, description="as of any failure")
+
+
 class IndexSummary(Answer):
     """One index in short. `ok` is false if the newest generation cannot be opened; `error` says
     why, and the other fields are those of the generation still served, or null.

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from klsa_search.service import failures, mining
+from klsa_search.service import documents, failures, mining, reading
 from klsa_search.service.admission import Admission
 from klsa_search.service.body_limit import BodyLimit
 from klsa_search.service.catalog import Catalog
@@ -19,6 +19,7 @@ from klsa_search.service.request_id import RequestId
 from klsa_search.service.routes import router
 from klsa_search.service.serving import Desk
 from klsa_search.service.target import AbsoluteTarget
+from klsa_search.service.writing import Writes
 
 NAME = "klsa-search"
 
@@ -30,11 +31,13 @@ def create_app(
     catalog: Catalog,
     *,
     admission: Admission | None = None,
+    writes: Writes | None = None,
     allowed_hosts: Collection[str] | None = None,
 ) -> FastAPI:
     """Make the application that serves a catalog; closing the catalog is left to the caller.
 
     admission      how many requests run and wait; by default as many as serve this machine well
+    writes         lets indexes be written to, by whoever can ask; by default nobody may
     allowed_hosts  names by which the service may be asked for; by default any
     The page at /docs brings its own scripts and styles, so that it works without the internet.
     """
@@ -48,15 +51,16 @@ def create_app(
         swagger_ui_parameters={"validatorUrl": None},
     )
     admission = admission or Admission()
-    app.state.desk = Desk(catalog, admission)
-    app.add_middleware(BodyLimit, limit=MAX_BODY)
+    app.state.desk = Desk(catalog, admission, writes)
+    app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(Head)
     app.add_middleware(Door, admission=admission)
     if allowed_hosts is not None and ANY not in allowed_hosts:
         app.add_middleware(AllowedHosts, names=allowed_hosts)
     app.add_middleware(RequestId)
     app.add_middleware(AbsoluteTarget)
-    app.include_router(router)
-    app.include_router(mining.router)
-    failures.install(app, [*router.routes, *mining.router.routes])
+    routers = (router, mining.router, documents.router)
+    for each in routers:
+        app.include_router(each)
+    failures.install(app, [route for each in routers for route in each.routes])
     return app

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ class _Opened:
     mark: object
     sums: SumCheck
     users: int = 0
+    known: int = 0  # how many of the writes through the catalog it has taken up
     retired: bool = False
     damage: str | None = None
 
@@ -102,6 +104,7 @@ class Catalog:
         self._looking = threading.Lock()  # held by the one thread that looks at the home
         self._closed = threading.Event()
         self._unreadable: str | None = None
+        self._writes: Counter[str] = Counter()  # through the catalog, those that failed too
         self._told = False  # at first by `statuses`, later by the log
         self._look()
         self._told = True
@@ -127,12 +130,32 @@ class Catalog:
         there and cannot be opened, or the home holds none at all. IndexDamaged that leaves the
         block is told by `statuses` until another generation is taken up.
         """
+        with self._lent(name) as opened:
+            writes = self._writes[opened.index.name]
+            if opened.known != writes:  # opened in the place of another, while that was written to
+                opened.index.refresh()
+                opened.known = writes
+            yield opened.index.pinned()
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Index]:
+        """Lend an index to write to; who uses it afterwards finds what was written. See `use`."""
+        with self._lent(name) as opened:
+            try:
+                yield opened.index
+            finally:
+                with self._lock:
+                    self._writes[name] += 1
+                    opened.known += opened.known == self._writes[name] - 1
+
+    @contextmanager
+    def _lent(self, name: str | None) -> Iterator[_Opened]:
         self._look_first()
         with self._lock:
             opened = self._chosen(name)
             opened.users += 1
         try:
-            yield opened.index.pinned()
+            yield opened
         except IndexDamaged as damage:
             if opened.damage is None:
                 _log.warning("%s", damage.message)

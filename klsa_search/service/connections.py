@@ -32,11 +32,15 @@ MAX_HEAD = 128 * 1024
 """Bytes of a request's head; the longest query takes 120,000, percent-encoded."""
 
 
+PIECE = 2**16
+"""Bytes of a body that give its sender as much time again: a stream of documents may take long."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
     """What clients may use up.
 
-    receiving  seconds to send a request
+    receiving  seconds to send a request, or another `PIECE` of its body
     sending    seconds in which nothing more of an answer is taken
     unsent     bytes of answers that are not taken, of all connections together
     """
@@ -156,6 +160,7 @@ class Connection(H11Protocol):
         self._others = others
         self._waits = Waiting.REQUEST
         self._unsent = 0
+        self._came = 0  # bytes since the time was counted anew
         self.since = self.loop.time()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -172,10 +177,14 @@ class Connection(H11Protocol):
         """Take in some bytes; what they complete is on its way to the application after it."""
         super().data_received(data)
         self.note()
+        self._came += len(data)
+        if self._came >= PIECE and self._in_body():
+            self._came, self.since = 0, self.loop.time()
 
     def on_response_complete(self) -> None:
         """Go on to the next request."""
         super().on_response_complete()
+        self._came = 0
         self.note()
 
     def note(self) -> Waiting:
@@ -214,11 +223,16 @@ class Connection(H11Protocol):
         if self.unsent():
             return Waiting.READER
         if self.cycle is not None and not self.cycle.response_complete:
-            return Waiting.REQUEST if self.cycle.more_body else Waiting.SERVICE
+            # Paused: so much of the body is here that the service has to take some first.
+            awaited = self.cycle.more_body and not self.flow.read_paused
+            return Waiting.REQUEST if awaited else Waiting.SERVICE
         # Answered, and yet the rest of a body that nobody wanted is to come.
         unwanted = self.conn.their_state is h11.SEND_BODY
         begun = self.cycle is None or unwanted or self._begun()
         return Waiting.REQUEST if begun else Waiting.NOTHING
+
+    def _in_body(self) -> bool:
+        return self.cycle is not None and self.cycle.more_body
 
     def _begun(self) -> bool:
         """Whether a part of a head is here."""

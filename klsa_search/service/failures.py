@@ -15,7 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
 from klsa_search.errors import (
+    CollectionError,
     DocumentNotFound,
+    IndexBusy,
     IndexNotFound,
     KlsaError,
     QueryError,
@@ -23,7 +25,10 @@ from klsa_search.errors import (
     ServiceBusy,
     StoreError,
     TermNotFound,
+    TooManyWrites,
+    WritingRefused,
 )
+from klsa_search.service.reading import BadJson
 from klsa_search.service.request_id import HEADER, request_id
 
 _log = logging.getLogger(__name__)
@@ -33,8 +38,12 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
     (IndexNotFound, 404),
     (DocumentNotFound, 404),
     (TermNotFound, 404),
+    (BadJson, 400),
     (QueryError, 422),
+    (CollectionError, 422),
+    (WritingRefused, 403),
     (StoreError, 503),
+    (TooManyWrites, 429),
     (ServiceBusy, 503),
     (RequestTimedOut, 503),
     (KlsaError, 500),
@@ -42,8 +51,11 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
 
 _MEANINGS = {
     400: "the body is not JSON",
+    403: "the service, or the index, takes no writes",
     404: "there is no such index, document or term",
     413: "the body is too long",
+    415: "the body is of another content type",
+    429: "more is written than can be kept: try again",
     422: "a parameter is missing, unknown or outside its limits, or the answer too large",
     500: "a slip of the service itself",
     503: "the index is there and cannot be used, there is none, or the service is too busy",
@@ -53,7 +65,8 @@ _REFUSALS = {
     400: ("bad_json", "the body is not JSON that can be read: correct it"),
     404: ("not_found", "there is nothing at {path}: see /docs for what there is"),
     405: ("method_not_allowed", "{method} is not for {path}: use {allowed}"),
-    413: ("body_too_long", "the body is too long: shorten the query"),
+    413: ("body_too_long", "{detail}"),
+    415: ("unsupported_media_type", "{detail}"),
 }
 
 _BRIEF = Repr()
@@ -114,10 +127,10 @@ def explained(error: KlsaError) -> JSONResponse:
     """Answer one of our own errors, which explain themselves."""
     status = next(status for kind, status in _STATUSES if isinstance(error, kind))
     headers = {}
-    if isinstance(error, ServiceBusy):
+    if isinstance(error, ServiceBusy | IndexBusy):
         headers["Retry-After"] = "1"
-        if error.leaving:
-            headers["Connection"] = "close"
+    if isinstance(error, ServiceBusy) and error.leaving:
+        headers["Connection"] = "close"
     return _answer(status, error.code, error.message, error.field, headers)
 
 

@@ -41,11 +41,11 @@ class Server(uvicorn.Server):
         self,
         app: FastAPI,
         admission: Admission,
-        *,
+        *others: Admission,
         connections: Connections | None = None,
         leaving: float = LEAVING,
     ) -> None:
-        self._admission = admission
+        self._admissions = (admission, *others)
         self._connections = connections or Connections(most_connections)
         self._leaving = leaving
         super().__init__(
@@ -74,7 +74,8 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Refuse what waits, give what is at work its time, and end."""
-        self._admission.refuse()
+        for admission in self._admissions:
+            admission.refuse()
         self._connections.leave()
         asyncio.get_running_loop().call_later(self._leaving, self._give_up)
         await super().shutdown(sockets)
@@ -95,14 +96,15 @@ class Server(uvicorn.Server):
                 _log.exception("connections could not be looked after; it is tried again")
 
     def _give_up(self) -> None:
-        self._admission.abandon()
+        for admission in self._admissions:
+            admission.abandon()
         self._connections.abandon()
 
 
 def end(code: int) -> None:
     """End the process although threads are at work: compiled code cannot be interrupted.
 
-    Nothing is lost by it, for the service writes nothing but what it says.
+    Nothing is lost by it: what is written to an index is on the disk as a whole, or not at all.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -99,7 +99,7 @@ def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]
 
 @contextmanager
 def alone(path: Path, purpose: str, *, beside_writes: bool = False) -> Iterator[None]:
-    """Hold the locks of an index for a purpose ("building"); StoreError, naming who, while another
+    """Hold the locks of an index for a purpose ("building"); IndexBusy, naming who, while another
     does.
 
     beside_writes  leave that of writing to the log to others
@@ -118,7 +118,7 @@ def alone(path: Path, purpose: str, *, beside_writes: bool = False) -> Iterator[
 
 @contextmanager
 def writing(path: Path, purpose: str = "writing") -> Iterator[None]:
-    """Hold the lock of writing to the log of an index; StoreError, naming who, while another does.
+    """Hold the lock of writing to the log of an index; IndexBusy, naming who, while another does.
 
     A write takes moments, so others are waited for; a build is not.
     """

@@ -1,6 +1,6 @@
 """Holding a lock: alone, and known to who comes second.
 
-    held(lock, purpose)   a context; StoreError names who holds it: process, host, since when, why
+    held(lock, purpose)   a context; IndexBusy names who holds it: process, host, since when, why
 
 The lock goes with the process that holds it, however that ends. Who holds it is written beside it,
 for the sentence only: facts of a process that is gone are never told.
@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
-from klsa_search.errors import StoreError
+from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.store.files import read_regular
 
 _PATIENCE: Final = 10
@@ -30,7 +30,7 @@ _PATIENCE: Final = 10
 
 @contextmanager
 def held(lock: Path, purpose: str, *, patience: float = 0) -> Iterator[None]:
-    """Hold the lock for a purpose ("building"); StoreError while another does.
+    """Hold the lock for a purpose ("building"); IndexBusy while another does.
 
     patience  seconds to wait for the other
     """
@@ -39,7 +39,7 @@ def held(lock: Path, purpose: str, *, patience: float = 0) -> Iterator[None]:
     try:
         own.acquire()
     except Timeout:
-        raise StoreError(
+        raise IndexBusy(
             f"{lock.parent} is being changed by {_holder(lock)}: wait for it to end, then try again"
         ) from None
     except OSError as error:

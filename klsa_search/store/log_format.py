@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from klsa_search.collection import Document
 from klsa_search.collection.intake import document_fault, text_fault
-from klsa_search.errors import CollectionError, IndexDamaged
+from klsa_search.errors import BadDocument, IndexDamaged
 from klsa_search.store.files import read_regular
 from klsa_search.store.names import BEGUN
 
@@ -113,21 +113,21 @@ def sum_of(row: tuple[Any, ...]) -> int:
 
 
 def checked_id(id_: str) -> str:
-    """Return an id that can be kept; CollectionError for any other."""
+    """Return an id that can be kept; BadDocument for any other."""
     fault = text_fault(id_) if isinstance(id_, str) else f"is of type {type(id_).__name__}, not str"
     if fault is None and len(id_.encode()) > MOST_ID:
         fault = f"has {len(id_.encode()):,} bytes, {MOST_ID} are allowed"
     if fault:
-        raise CollectionError(f"the id {str(id_)[:60]!r} {fault}: choose another", field="id")
+        raise BadDocument(f"the id {str(id_)[:60]!r} {fault}: choose another", field="id")
     return id_
 
 
 def document_as_json(document: Document) -> str:
-    """Write a document as JSON, without its id and what is empty; CollectionError."""
+    """Write a document as JSON, without its id and what is empty; BadDocument."""
     fault = document_fault(document)
     if fault:
         where = document.origin or f"document {str(document.id)[:60]!r}"
-        raise CollectionError(f"{where}: {fault}; mend it, then write again")
+        raise BadDocument(f"{where}: {fault}; mend it, then write again")
     checked_id(document.id)
     parts = {
         "title": document.title,
@@ -137,7 +137,7 @@ def document_as_json(document: Document) -> str:
     written = json.dumps({name: part for name, part in parts.items() if part}, ensure_ascii=False)
     size = len(written.encode())
     if size > MOST_DOCUMENT:
-        raise CollectionError(
+        raise BadDocument(
             f"document {document.id[:60]!r} takes {size:,} bytes as JSON, {MOST_DOCUMENT:,} are "
             "allowed: cut it into several",
             field="text",

@@ -62,7 +62,7 @@ class LogWriter:
         """Write a batch, the deletions before the documents, and return how far the log goes then.
 
         When this returns, the batch is on the disk. An id that is not there can be deleted. An
-        empty batch is none. CollectionError, with nothing written, for a document that cannot be
+        empty batch is none. BadDocument, with nothing written, for a document that cannot be
         kept: above 10 MiB as JSON, an id above 512 bytes, metadata that is no JSON, text that is no
         Unicode. Cost: 1 ms, as the disk is, and 35 µs a document. Memory: the batch as JSON.
         """

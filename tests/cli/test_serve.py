@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from klsa_search.cli.frame import run
-from klsa_search.cli.serve import _listen, serve
+from klsa_search.cli.serve import _is_of_this_machine, _listen, serve
 from klsa_search.indexing import build
 
 LONG = 60.0
@@ -288,3 +288,36 @@ def test_wrong_usage(capsys, home, wrong):
     code, printed = leave(capsys, "--home", home, *wrong)
     assert code == 2
     assert "Traceback" not in printed.err
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        ((), 200),
+        (("--read-only",), 403),
+        (("--allowed-host", "search.example.org"), 403),
+        (("--allowed-host", "search.example.org", "--writable"), 200),
+    ],
+)
+def test_writes_are_taken_on_this_machine_or_where_that_is_said(home, options, status):
+    with serving(home, *options) as (server, address):
+        told = [server.stdout.readline() for _ in range(3)][-1]
+        assert told.startswith("Writes  taken" if status == 200 else "Writes  refused")
+        body = json.dumps({"text": "Streams of floats."}).encode()
+        request = Request(f"{address}/indexes/files/documents/3", body, method="PUT")
+        request.add_header("Content-Type", "application/json")
+        assert status_of(request) == status
+        server.send_signal(signal.SIGTERM)
+        assert_ended_well(server, home)
+
+
+@pytest.mark.parametrize(
+    ("address", "alone"),
+    [("127.0.0.1", True), ("127.3.4.5", True), ("::1", True), ("0.0.0.0", False), ("::", False)],
+)
+def test_which_addresses_are_of_this_machine_alone(address, alone):
+    class Listener:
+        def getsockname(self):
+            return address, 8000
+
+    assert _is_of_this_machine(Listener()) is alone

@@ -34,4 +34,6 @@ def test_body_too_long(client, announced):
     body = json.dumps({"q": "x" * 2**20}).encode()
     content = body if announced else iter([body[:1000], body[1000:]])
     response = client.post("/search", content=content, headers={"Content-Type": "application/json"})
-    assert failure_of(response, 413)["message"] == "the body is too long: shorten the query"
+    assert failure_of(response, 413)["message"] == (
+        "the body is too long, 1,048,576 bytes are allowed: shorten the query"
+    )

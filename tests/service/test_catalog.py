@@ -6,6 +6,7 @@ import pytest
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, QueryError, StoreError
 from klsa_search.service import Catalog
+from klsa_search.service import catalog as catalog_module
 from klsa_search.service.opening import mark_of
 from klsa_search.store import delete_index, indexes_in, note_checked, read_manifest
 from tests.waiting import wait_until
@@ -213,13 +214,13 @@ def test_a_slip_does_not_end_the_watch(tmp_path, monkeypatch, caplog):
 
 def test_one_index_that_cannot_be_closed_keeps_no_other_from_it(home, monkeypatch):
     catalog = Catalog(home, interval=0)
-    with catalog.use("first"), catalog.use("second") as second:
+    with catalog.writing("first") as first, catalog.writing("second") as second:
         pass
 
     def failing():
         raise RuntimeError
 
-    monkeypatch.setattr(catalog._entries["first"].opened.index, "close", failing)
+    monkeypatch.setattr(first, "close", failing)
     with pytest.raises(RuntimeError):
         catalog.close()
     with pytest.raises(Exception, match="closed"):
@@ -250,3 +251,23 @@ def test_the_mark_of_an_index_changes_with_each_current(tmp_path):
     (path / "fresh").write_bytes((path / "CURRENT").read_bytes())
     (path / "fresh").replace(path / "CURRENT")
     assert mark_of(path) != before
+
+
+def test_what_is_written_while_another_generation_is_opened_is_found(home, monkeypatch):
+    """The new one was opened before the write, and takes the place of the other after it."""
+    catalog = Catalog(home, interval=3600)
+    real = catalog_module.open_warm
+
+    def slow(path):
+        index = real(path)
+        with catalog.writing("first") as old:
+            old.add([{"id": "late", "text": "zeppelin"}])
+        return index
+
+    monkeypatch.setattr(catalog_module, "open_warm", slow)
+    build_tiny(home, "first")
+    catalog._look()
+    with catalog.use("first") as index:
+        assert index.generation == "000002"
+        assert index.document("late").text == "zeppelin"
+    catalog.close()

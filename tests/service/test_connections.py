@@ -4,8 +4,9 @@ import errno
 
 import pytest
 
-from klsa_search.service.connections import Bounds, Connections
+from klsa_search.service.connections import PIECE, Bounds, Connections, Waiting
 from klsa_search.service.descriptors import FEWEST
+from tests.waiting import wait_until
 
 from .conftest import build_tiny
 from .sockets import Client, serving
@@ -250,3 +251,18 @@ def test_answers_that_nobody_takes_are_bounded_together(catalog_of, tmp_path):
         assert served.get("/health")[0] == 200
         for client in clients:
             client.close()
+
+
+def test_a_long_body_has_its_time_anew_with_each_piece(served):
+    with served.client() as client:
+        client.send(
+            "POST /search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {4 * PIECE}\r\n\r\n "
+        )
+        open_ = served.server._connections._open
+        wait_until(lambda: any(each.note() is Waiting.REQUEST and each.cycle for each in open_))
+        (connection,) = open_
+        connection.since = 0.0
+        client.send(PIECE * " ")
+        wait_until(lambda: connection.since > 0)
+        assert connection.note() is Waiting.REQUEST

@@ -82,7 +82,7 @@ def test_classify_the_rest_ids_or_texts(client, index):
         ("/indexes/tiny/documents/nope/similar", "document_not_found"),
         ("/indexes/tiny/terms/zebra/related", "term_not_found"),
         ("/indexes/tiny/terms/the/related", "term_not_found"),
-        ("/indexes/tiny/documents/1", "not_found"),
+        ("/indexes/tiny/terms/wing", "not_found"),
     ],
 )
 def test_what_is_not_there(client, path, code):

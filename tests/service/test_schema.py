@@ -9,6 +9,7 @@ from klsa_search.config import SearchSettings
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.requests import SearchRequest
 
+WRITING = {"200", "400", "403", "404", "413", "415", "422", "429", "500", "503"}
 ROUTES = {
     ("/", "get"): {"200"},
     ("/search", "get"): {"200", "404", "422", "500", "503"},
@@ -19,6 +20,10 @@ ROUTES = {
     ("/indexes/{name}/documents/{id}/similar", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes/{name}/terms/{term}/related", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes/{name}/classify", "post"): {"200", "400", "404", "413", "422", "500", "503"},
+    ("/indexes/{name}/documents", "post"): WRITING,
+    ("/indexes/{name}/documents/delete-batch", "post"): WRITING,
+    ("/indexes/{name}/documents/{id}", "put"): WRITING,
+    ("/indexes/{name}/documents/{id}", "delete"): WRITING - {"415"},
     ("/health", "get"): {"200", "503"},
 }
 

@@ -1,0 +1,236 @@
+"""The routes that write: documents are added, replaced and deleted, and found at once.
+
+A page of another site can have a browser send what forms can, without asking: no JSON, no PUT and
+no DELETE. So nothing is written unless it says that it is JSON.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from klsa_search.collection import Document
+from klsa_search.errors import BadDocument, KlsaError, QueryError
+from klsa_search.search import Index
+from klsa_search.search.writing import DOCUMENTS, Written
+from klsa_search.service.answers import LineAnswer, WriteAnswer
+from klsa_search.service.body_limit import LINES, content_type
+from klsa_search.service.failures import Failure, documented
+from klsa_search.service.reading import (
+    Line,
+    document_of_line,
+    document_of_object,
+    documents_of_array,
+    ids_of_array,
+    lines_of,
+)
+from klsa_search.service.serving import Desk, Served
+
+router = APIRouter()
+
+MAX_LINES = 100_000
+"""Lines of one stream, so that it is answered in minutes: a status of each is in memory."""
+
+_BYTES = 2**23
+"""Of lines, after which those there are are written."""
+
+_JSON = "application/json"
+_FAILURES = (400, 403, 404, 413, 415, 422, 429, 500, 503)
+_DOCUMENT = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "title": {"type": "string"},
+        "text": {"type": "string"},
+        "metadata": {"type": "object"},
+    },
+    "description": "any other name is metadata too; at most 10 MiB as JSON, 512 bytes of id",
+}
+
+
+def _body(*schemas: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    content = {kind: {"schema": schema} for kind, schema in schemas}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+@router.post(
+    "/indexes/{name}/documents",
+    summary="Add or replace documents",
+    response_model=WriteAnswer,
+    responses=documented(*_FAILURES),
+    openapi_extra=_body(
+        (_JSON, {"type": "array", "items": _DOCUMENT, "maxItems": DOCUMENTS}), (LINES, _DOCUMENT)
+    ),
+)
+async def add_documents(name: str, request: Request, desk: Served) -> Response:
+    """Add documents; one whose id is there replaces that. They are kept, and found, when answered.
+
+    A JSON array (or one object) is written whole or not at all. A stream of lines is written by
+    the thousand, and answered with a status a line: a bad one keeps no other from being written.
+    Where all the rest could not be, as on a full disk, the last status is of the first of these.
+    """
+    with desk.writes.place():
+        if content_type(request.headers) == LINES:
+            return await _add_lines(name, request, desk)
+        _refuse_other_types(request, _JSON, LINES)
+        body = await request.body()
+        return await _change(desk, name, lambda index: index.write(documents_of_array(body)))
+
+
+@router.post(
+    "/indexes/{name}/documents/delete-batch",
+    summary="Delete documents",
+    response_model=WriteAnswer,
+    responses=documented(*_FAILURES),
+    openapi_extra=_body((_JSON, {"type": "array", "items": {"type": "string"}})),
+)
+async def delete_documents(name: str, request: Request, desk: Served) -> Response:
+    """Delete the documents of an array of ids at once; one that is not there is passed over."""
+    with desk.writes.place():
+        _refuse_other_types(request, _JSON)
+        body = await request.body()
+        return await _change(desk, name, lambda index: index.write((), ids_of_array(body)))
+
+
+@router.put(
+    "/indexes/{name}/documents/{id:whole}",
+    summary="Add or replace a document",
+    response_model=WriteAnswer,
+    responses=documented(*_FAILURES),
+    openapi_extra=_body((_JSON, _DOCUMENT)),
+)
+async def put_document(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    request: Request,
+    desk: Served,
+) -> Response:
+    """Put one document in; one that has the id is replaced. The body need not name the id."""
+    with desk.writes.place():
+        _refuse_other_types(request, _JSON)
+        body = await request.body()
+        return await _change(desk, name, lambda index: index.write([document_of_object(body, id)]))
+
+
+@router.delete(
+    "/indexes/{name}/documents/{id:whole}",
+    summary="Delete a document",
+    response_model=WriteAnswer,
+    responses=documented(*(status for status in _FAILURES if status != 415)),
+)
+async def delete_document(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    desk: Served,
+) -> Response:
+    """Delete one document; where it is not there, nothing is deleted, which is no failure."""
+    with desk.writes.place():
+        return await _change(desk, name, lambda index: index.write((), [id]))
+
+
+def _refuse_other_types(request: Request, *kinds: str) -> None:
+    if content_type(request.headers) not in kinds:
+        given = request.headers.get("content-type", "none")[:60]
+        wanted = " or ".join(kinds)
+        raise HTTPException(415, f"the content type is {given}: send Content-Type: {wanted}")
+
+
+async def _change(desk: Desk, name: str, change: Callable[[Index], Written]) -> Response:
+    def work(index: Index) -> str:
+        begin = time.perf_counter()
+        written = change(index)
+        return WriteAnswer(
+            index=name,
+            generation=written.generation,
+            added=written.put,
+            deleted=written.deleted,
+            log_position=written.last,
+            time_ms=round(1000 * (time.perf_counter() - begin), 3),
+        ).model_dump_json()
+
+    return Response(await desk.write(name, work), media_type=_JSON)
+
+
+async def _add_lines(name: str, request: Request, desk: Desk) -> Response:
+    """Write a stream; it is answered once it has been read, as most clients read nothing before.
+
+    Where something keeps lines from being written, the last status is that of the first of them.
+    """
+    told: list[bytes] = []
+    held: list[Line] = []
+    size, count = 0, 0
+
+    async def write() -> None:
+        told.append(await desk.write(name, lambda index: b"".join(_statuses(index, held))))
+        held.clear()
+
+    try:
+        async for line in lines_of(request.stream()):
+            count += 1
+            if count > MAX_LINES:
+                if held:
+                    await write()
+                held.append(line)
+                raise QueryError(f"there are more than {MAX_LINES:,} lines: send the rest apart")
+            held.append(line)
+            size += len(line.content or b"")
+            if len(held) == DOCUMENTS or size > _BYTES:
+                await write()
+                size = 0
+        if held or not told:
+            await write()
+    except ClientDisconnect:
+        return Response(status_code=499)  # nobody reads it
+    except KlsaError as error:
+        if not told:
+            raise
+        told.append(_status(held[0].number, None, error))
+    return Response(b"".join(told), media_type=LINES)
+
+
+def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
+    """Write what can be kept of some lines, and tell of each what became of it."""
+    kept: list[tuple[Line, Document]] = []
+    refused: dict[int, BadDocument] = {}
+    for line in lines:
+        try:
+            document = document_of_line(line)
+        except BadDocument as error:
+            refused[line.number] = error
+        else:
+            if document is not None:
+                kept.append((line, document))
+    written = index.write([document for _, document in kept])
+    position = written.last - len(kept)
+    found = {line.number: document for line, document in kept}
+    for line in lines:
+        if line.number in refused:
+            yield _status(line.number, None, refused[line.number])
+        elif line.number in found:
+            position += 1
+            yield _status(line.number, found[line.number].id, None, written.generation, position)
+
+
+def _status(
+    number: int,
+    id_: str | None,
+    error: KlsaError | None,
+    generation: str | None = None,
+    position: int | None = None,
+) -> bytes:
+    failure = error and Failure(code=error.code, message=error.message, field=error.field)
+    status = LineAnswer(
+        line=number,
+        ok=error is None,
+        id=id_,
+        generation=generation,
+        log_position=position,
+        error=failure.model_dump() if failure else None,
+    )
+    return to_json(status, exclude_none=True) + b"\n"

@@ -1,0 +1,57 @@
+"""Writes under way: one at a time is written, so many wait, and the rest is told to come again.
+
+Writes to one index wait for each other anyway, and searching needs the processors. While a write
+waits its body is in memory, so that few wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from klsa_search.errors import RequestTimedOut, ServiceBusy, TooManyWrites
+from klsa_search.service.admission import Admission
+
+WAITING = 16
+"""Writes under way at the same time, those among them whose body is being read."""
+
+PATIENCE = 20.0
+"""Seconds that one waits for those before it: who writes waits ten for another process."""
+
+DEADLINE = 60.0
+"""Seconds after which one is answered without its result; it goes on, and is whole or not at all.
+"""
+
+
+class Writes(Admission):
+    """Runs writes one after the other, in a thread of its own. See `Admission`."""
+
+    def __init__(
+        self, *, waiting: int = WAITING, patience: float = PATIENCE, deadline: float = DEADLINE
+    ) -> None:
+        super().__init__(running=1, waiting=waiting, patience=patience, deadline=deadline)
+        self._most = waiting
+        self._under_way_now = 0
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Take one of the places for a request, from before its body is read; TooManyWrites."""
+        self.check()
+        if self._under_way_now >= self._most:
+            raise self._busy("as many writes as it takes are under way")
+        self._under_way_now += 1
+        try:
+            yield
+        finally:
+            self._under_way_now -= 1
+
+    def _busy(self, reason: str) -> ServiceBusy:
+        if self._stopping:
+            return super()._busy(reason)
+        return TooManyWrites(f"more is written than can be kept ({reason}): try again in a moment")
+
+    def _late(self) -> RequestTimedOut:
+        return RequestTimedOut(
+            f"the write took more than {self._deadline:g} s and goes on: send it again, which "
+            "changes nothing where it was kept, or less at a time"
+        )

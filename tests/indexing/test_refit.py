@@ -1,0 +1,213 @@
+"""Building anew from what an index holds, which goes on being written to."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.errors import IndexBusy, StoreError
+from klsa_search.indexing import build_like, rebuild, refit, upgrade
+from klsa_search.store import rollback, verify
+from klsa_search.store.generations import writing
+from klsa_search.store.log import WriteLog
+from klsa_search.store.log_writing import LogWriter
+from tests.worlds import random_documents
+
+TEXTS = random_documents(60, 45, seed=3)
+PLAIN = {"stop_words": False, "stemmer": "none"}
+QUERIES = ["t00 t05", "t01 t20 t33", "t44 t02"]
+
+
+def records(*numbers):
+    return [
+        {"id": str(number), "title": f"T{number}", "text": TEXTS[number], "year": 1900 + number}
+        for number in numbers
+    ]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """An index of 30 documents, to which some were added, of which some were replaced or deleted"""
+    index = build(records(*range(30)), name="it", home=tmp_path / "index", **PLAIN)
+    index.add([*records(*range(30, 40)), {"id": "3", "text": "t00 t33"}])
+    index.delete(["0", "35"])
+    index.close()
+    return tmp_path / "index" / "it"
+
+
+def documents_of(path):
+    index = open_index(path)
+    held = index.documents(index.positions(index.ids()))
+    index.close()
+    return held
+
+
+def files_of(index):
+    return {name: entry.sha256 for name, entry in index.manifest.files.items()}
+
+
+def ranked(index):
+    return [
+        [(hit.id, hit.score) for hit in index.search(query, 100).hits] for query in QUERIES
+    ]  # fmt: skip
+
+
+def test_it_is_what_a_fresh_build_of_the_same_documents_is(path, tmp_path):
+    held = documents_of(path)
+    again = refit(path)
+    fresh = build(held, name="it", home=tmp_path / "fresh", **PLAIN)
+    assert again.generation == "000002"
+    assert again.manifest.fingerprint == fresh.manifest.fingerprint
+    ours, theirs = files_of(again), files_of(fresh)
+    # An SQLite file is the same rows, and not always the same bytes.
+    assert {n: s for n, s in ours.items() if n != "documents.db"} == {
+        n: s for n, s in theirs.items() if n != "documents.db"
+    }
+    assert again.ids() == fresh.ids()
+    assert ranked(again) == ranked(fresh)
+    assert again.last.seq == 0
+    assert again.manifest.source == "documents"
+    verify(path)
+    again.close()
+    fresh.close()
+
+
+def test_what_is_written_meanwhile_is_carried_over(path, tmp_path, monkeypatch):
+    """At each phase of the build somebody adds one, replaces the last one and deletes another."""
+    other, phases = open_index(path), []
+
+    def progress(phase, done, total):
+        if phase not in phases:
+            phases.append(phase)
+            number = 40 + len(phases)
+            other.add([*records(number), {"id": "moved", "text": f"moved {len(phases)}"}])
+            other.delete([str(len(phases))])
+
+    again = refit(path, progress=progress)
+    assert len(phases) > 2
+    assert again.generation == "000002"
+    gone = {str(number) for number in range(1, len(phases) + 1)} | {"0", "35"}
+    wanted = {str(number) for number in range(40)} - gone
+    wanted |= {str(40 + number) for number in range(1, len(phases) + 1)} | {"moved"}
+    assert sorted(again.ids()) == sorted(wanted)
+    assert again.document("moved").text == f"moved {len(phases)}"
+    assert WriteLog(again.path).last().seq == 3 * len(phases)
+    assert other.refresh()  # who had it open is on the new one, and writes there
+    assert other.generation == "000002"
+    other.add(records(55))
+    assert again.refresh()
+    assert again.document("55")
+    assert ranked(again) == ranked(other)
+    other.close()
+    again.close()
+
+
+def test_a_thread_that_goes_on_writing_loses_nothing(path):
+    other, begun, done, written = open_index(path), threading.Event(), threading.Event(), []
+
+    def write():
+        while not done.is_set():
+            id_ = f"later-{len(written)}"
+            other.add([{"id": id_, "text": "t00 later"}])
+            written.append(id_)
+            begun.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert begun.wait(60)
+    refit(path).close()
+    done.set()
+    thread.join()
+    again = open_index(path)
+    assert again.generation == "000002"
+    assert {*written} <= {*again.ids()}
+    assert [id_ for id_ in again.ids() if id_.startswith("later")] == written
+    again.close()
+    other.close()
+
+
+def test_the_generation_before_comes_back_with_its_log(path):
+    before = documents_of(path)
+    refit(path).close()
+    later = open_index(path)
+    later.add(records(50))
+    later.close()
+    assert rollback(path).now == "000001"
+    assert documents_of(path) == before
+    assert WriteLog(path / "000001").last().seq == 13
+    assert rollback(path, "000002").now == "000002"
+    assert documents_of(path)[-1].id == "50"
+
+
+def test_what_is_undone_meanwhile_does_not_come_back(path):
+    """The new generation would hold it; so there is none."""
+
+    def progress(phase, done, total):
+        if not undone:
+            with writing(path), LogWriter(path / "000001") as writer:
+                undone.append(writer.undo())
+
+    undone = []
+    with pytest.raises(StoreError, match="writes to it were undone"):
+        refit(path, progress=progress)
+    index = open_index(path)
+    assert (index.generation, len(index)) == ("000001", 40)
+    assert [each.name for each in path.iterdir() if each.is_dir()] == ["000001"]
+    index.close()
+
+
+def test_a_rebuild_carries_over_what_its_index_has_not_taken_up(path):
+    index, other = open_index(path), open_index(path)
+    other.add(records(50))
+    other.delete(["1"])
+    again = rebuild(index, alpha=0.3)
+    assert again.settings.alpha == 0.3
+    assert "50" in again.ids()
+    assert "1" not in again.ids()
+    for each in (index, other, again):
+        each.close()
+
+
+def test_a_build_elsewhere_is_of_the_living_documents(path, tmp_path):
+    index = open_index(path)
+    like = build_like(index, home=tmp_path, name="other", k1=2.0)
+    assert like.ids() == index.ids()
+    assert like.document("3").text == "t00 t33"
+    assert not WriteLog(like.path).batches()
+    index.close()
+    like.close()
+
+
+def test_an_upgrade_of_the_present_format_keeps_what_was_written(path):
+    before = documents_of(path)
+    upgraded = upgrade(path)
+    assert (upgraded.generation, upgraded.last.seq) == ("000001", 13)
+    upgraded.close()
+    assert documents_of(path) == before
+
+
+def test_a_build_over_what_was_written_needs_a_yes(path):
+    with pytest.raises(StoreError, match=r"11 documents added and 2 deleted.*klsa-index refit it"):
+        build(records(*range(30)), name="it", home=path.parent, **PLAIN)
+    assert len(documents_of(path)) == 38
+    build(records(*range(30)), name="it", home=path.parent, replace=True, **PLAIN).close()
+    assert len(documents_of(path)) == 30
+    build(records(*range(30)), name="it", home=path.parent, **PLAIN).close()
+
+
+def test_writes_that_were_undone_need_none(path):
+    with writing(path), LogWriter(path / "000001") as writer:
+        writer.undo(2)
+    build(records(*range(30)), name="it", home=path.parent, **PLAIN).close()
+    assert len(documents_of(path)) == 30
+
+
+def test_one_refit_at_a_time(path):
+    def progress(phase, done, total):
+        with pytest.raises(IndexBusy, match=r"being changed by process \d+ .*\(building, since"):
+            refit(path)
+
+    refit(path, progress=progress).close()
+    assert not (path / "000003").exists()

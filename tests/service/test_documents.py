@@ -1,0 +1,330 @@
+"""Writing over HTTP: kept and found when answered, refused in the one shape."""
+
+import asyncio
+import json
+import shutil
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from klsa_search import Index, build, open_index
+from klsa_search.errors import IndexBusy
+from klsa_search.service import create_app, documents, reading
+from klsa_search.service.writing import Writes
+from klsa_search.store.generations import writing
+from klsa_search.store.log import WriteLog
+
+from .conftest import build_tiny, failure_of
+
+LINES = {"Content-Type": "application/x-ndjson"}
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def home(tiny_home, tmp_path):
+    return shutil.copytree(tiny_home, tmp_path / "home")
+
+
+@pytest.fixture
+def writer_of(catalog_of):
+    def client(home, **writes):
+        app = create_app(catalog_of(home), writes=Writes(**writes))
+        return TestClient(app, raise_server_exceptions=False)
+
+    return client
+
+
+@pytest.fixture
+def writer(writer_of, home):
+    return writer_of(home)
+
+
+def found(client, query, **parameters):
+    answer = client.get("/search", params={"q": query, "ranker": "bm25", **parameters})
+    assert answer.status_code == 200, answer.text
+    return [hit["id"] for hit in answer.json()["hits"]]
+
+
+def statuses(answer):
+    assert (answer.status_code, answer.headers["content-type"]) == (200, LINES["Content-Type"])
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def test_what_is_added_is_found_by_the_next_request(writer, home):
+    some = [{"id": "new", "text": "A zeppelin."}, {"id": 7, "title": "Zeppelins", "year": 1900}]
+    answer = writer.post("/indexes/tiny/documents", json=some).json()
+    assert answer.pop("time_ms") > 0
+    assert answer == {
+        "index": "tiny", "generation": "000001", "added": 2, "deleted": 0, "log_position": 2
+    }  # fmt: skip
+    assert sorted(found(writer, "zeppelin")) == ["7", "new"]
+    assert writer.get("/documents/7").json()["metadata"] == {"year": 1900}
+    with_other_eyes = open_index(home / "tiny")
+    assert with_other_eyes.document("new").text == "A zeppelin."
+    with_other_eyes.close()
+
+
+def test_a_document_is_replaced_and_deleted_by_its_id(writer):
+    path = "/indexes/tiny/documents/a%2Fb%20c%3F%25"
+    answer = writer.put(path, json={"text": "Zeppelins"}).json()
+    assert (answer["added"], answer["log_position"]) == (1, 1)
+    assert found(writer, "zeppelin") == ["a/b c?%"]
+    assert "a/b c?%" not in found(writer, "heat boundary")
+    assert writer.put(path, json={"id": "a/b c?%", "text": "x"}).status_code == 200
+    assert writer.delete(path).json()["deleted"] == 1
+    assert writer.delete(path).json()["deleted"] == 0
+    assert failure_of(writer.get("/documents/a%2Fb%20c%3F%25"), 404)
+    error = failure_of(writer.put(path, json={"id": "b", "text": "x"}), 422)
+    assert error["field"] == "id"
+    assert "path says id 'a/b c?%' and the body 'b'" in error["message"]
+
+
+def test_many_are_deleted_at_once(writer):
+    answer = writer.post("/indexes/tiny/documents/delete-batch", json=["1", 3, "1", "never"])
+    assert answer.json()["deleted"] == 2
+    assert writer.get("/indexes").json()["indexes"][0]["documents"] == 3
+    for body in ({"ids": ["1"]}, ["1", None], "1", [True]):
+        wrong = writer.post("/indexes/tiny/documents/delete-batch", json=body)
+        assert "array of ids" in failure_of(wrong, 422)["message"]
+
+
+def test_one_bad_document_of_an_array_keeps_all_out(writer, home):
+    some = [{"id": "good", "text": "zeppelin"}, {"id": "bad", "text": ["zeppelin"]}]
+    error = failure_of(writer.post("/indexes/tiny/documents", json=some), 422)
+    assert error["code"] == "bad_document"
+    assert error["message"].startswith("documents[1]: 'text' is a list")
+    assert found(writer, "zeppelin") == []
+    assert WriteLog(home / "tiny" / "000001").last().seq == 0
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ({"text": "no id"}, "neither '_id' nor 'id'"),
+        ({"id": " "}, "id is blank"),
+        ({"id": "x" * 513}, "has 513 bytes"),
+        ({"id": "x", "text": "a\0b"}, "NUL byte"),
+        ({"id": "x", "text": "x" * (10 * 2**20)}, "10,485,760 are allowed"),
+        ("text", "is a str: send a JSON object"),
+    ],
+)
+def test_documents_that_cannot_be_kept(writer, document, says):
+    error = failure_of(writer.post("/indexes/tiny/documents", json=[document]), 422)
+    assert error["code"] == "bad_document"
+    assert says in error["message"]
+    assert ":" in error["message"] or ";" in error["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["[", '[{"id": "1"}', '[{"id": "1"},]', '[{"id": "1"} {"id": "2"}]', '[{"id": "1"}] x', "",
+     '[{"id": "1", "n": NaN}]', '[{"id": "1", "n": 1e999}]', "[" * 100_000, b'["\xff"]', b"\xff"],
+)  # fmt: skip
+def test_bodies_that_are_no_json(writer, body):
+    answer = writer.post("/indexes/tiny/documents", content=body, headers=JSON)
+    assert failure_of(answer, 400)["code"] == "bad_json"
+
+
+def test_lines_are_told_one_by_one(writer, home):
+    body = (
+        b'\xef\xbb\xbf{"id": "a", "text": "zeppelin"}\r\n\n'
+        b'{"id": "b", "text": 3.5}\n{"id": "c"\n{"id": "\xff"}\n   \n'
+        b'{"id": "a", "text": "zeppelin again"}'
+    )
+    told = statuses(writer.post("/indexes/tiny/documents", content=body, headers=LINES))
+    assert [(one["line"], one["ok"], one.get("id")) for one in told] == [
+        (1, True, "a"), (3, True, "b"), (4, False, None), (5, False, None), (7, True, "a")
+    ]  # fmt: skip
+    assert [one["log_position"] for one in told if one["ok"]] == [1, 2, 3]
+    assert {one["generation"] for one in told if one["ok"]} == {"000001"}
+    assert told[2]["error"]["code"] == "bad_document"
+    assert told[2]["error"]["message"].startswith("line 4: broken JSON")
+    assert "not UTF-8" in told[3]["error"]["message"]
+    assert writer.get("/documents/a").json()["text"] == "zeppelin again"
+    rows = list(WriteLog(home / "tiny" / "000001").rows())
+    assert [row.id for row in rows] == ["a", "b", "a"]
+
+
+def test_a_stream_is_written_in_batches(writer, home, monkeypatch):
+    monkeypatch.setattr(documents, "DOCUMENTS", 4)
+    lines = [json.dumps({"id": str(number), "text": "zeppelin"}) for number in range(10)]
+    body = "\n".join(lines).encode()
+    answer = writer.post("/indexes/tiny/documents", content=body, headers=LINES)
+    assert [one["line"] for one in statuses(answer)] == [*range(1, 11)]
+    assert [batch.puts for batch in WriteLog(home / "tiny" / "000001").batches()] == [4, 4, 2]
+    assert len(found(writer, "zeppelin", k=20)) == 10
+
+
+@settings(max_examples=60)
+@given(
+    parts=st.lists(st.sampled_from([b"\n", b"a", b"bc", b"1234567", b"\r\n"]), max_size=14),
+    size=st.integers(1, 5),
+)
+def test_lines_are_the_same_however_a_stream_is_cut(parts, size):
+    body = b"".join(parts)
+
+    async def chunks():
+        for at in range(0, len(body), size):
+            yield body[at : at + size]
+
+    async def read():
+        return [line async for line in reading.lines_of(chunks())]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "MAX_BODY", 6)
+        told = asyncio.run(read())
+    assert told == [
+        reading.Line(number, line if len(line) <= 6 else None)
+        for number, line in enumerate(body.split(b"\n"), 1)
+        if line
+    ]
+
+
+def test_a_line_that_is_too_long_is_told_and_passed_over(writer, monkeypatch):
+    monkeypatch.setattr("klsa_search.service.reading.MAX_BODY", 50)
+    long = b'{"id": "long", "text": "' + b"x" * 200 + b'"}\n'
+    body = b'{"id": "a"}\n' + long + b'{"id": "b"}\n' + long.strip()
+    pieces = [body[at : at + 16] for at in range(0, len(body), 16)]
+    for content in (body, iter(pieces)):
+        told = statuses(writer.post("/indexes/tiny/documents", content=content, headers=LINES))
+        assert [(one["line"], one["ok"]) for one in told] == [
+            (1, True), (2, False), (3, True), (4, False)
+        ]  # fmt: skip
+        assert "more than 50 bytes" in told[1]["error"]["message"]
+
+
+def test_a_stream_that_is_too_long_says_where_it_ends(writer, monkeypatch):
+    monkeypatch.setattr(documents, "MAX_LINES", 3)
+    body = b"".join(b'{"id": "%d"}\n' % number for number in range(5))
+    told = statuses(writer.post("/indexes/tiny/documents", content=body, headers=LINES))
+    assert [(one["line"], one["ok"]) for one in told] == [
+        (1, True), (2, True), (3, True), (4, False)
+    ]  # fmt: skip
+    assert "more than 3 lines" in told[3]["error"]["message"]
+
+
+def test_what_fails_halfway_names_the_first_line_that_was_not_kept(writer, monkeypatch):
+    monkeypatch.setattr(documents, "DOCUMENTS", 2)
+    write, calls = Index.write, []
+
+    def failing(self, *given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise IndexBusy("another is at it: wait")
+        return write(self, *given)
+
+    monkeypatch.setattr(Index, "write", failing)
+    body = b"".join(b'{"id": "%d"}\n' % number for number in range(6))
+    told = statuses(writer.post("/indexes/tiny/documents", content=body, headers=LINES))
+    assert [(one["line"], one["ok"]) for one in told] == [(1, True), (2, True), (3, False)]
+    assert told[2]["error"]["code"] == "index_busy"
+    assert len(calls) == 2
+
+
+def test_an_empty_stream_or_array_writes_nothing(writer, home):
+    assert statuses(writer.post("/indexes/tiny/documents", content=b"", headers=LINES)) == []
+    assert writer.post("/indexes/tiny/documents", json=[]).json()["added"] == 0
+    assert WriteLog(home / "tiny" / "000001").last().seq == 0
+
+
+def every_write(client, name="tiny"):
+    path = f"/indexes/{name}/documents"
+    yield client.post(path, json=[{"id": "1"}])
+    yield client.post(path, content=b'{"id": "1"}\n', headers=LINES)
+    yield client.put(f"{path}/1", json={})
+    yield client.delete(f"{path}/1")
+    yield client.post(f"{path}/delete-batch", json=["1"])
+
+
+def test_a_service_that_is_not_writable_says_how_it_would_be(client_of, home):
+    for answer in every_write(client_of(home)):
+        error = failure_of(answer, 403)
+        assert error["code"] == "writing_refused"
+        assert "--writable" in error["message"]
+    assert WriteLog(home / "tiny" / "000001").last().seq == 0
+
+
+def test_an_index_that_takes_no_writes(writer_of, tmp_path):
+    build([{"id": "1", "text": "wing"}], name="whole", home=tmp_path, preset="paper").close()
+    for answer in every_write(writer_of(tmp_path), "whole"):
+        assert "keeps D whole" in failure_of(answer, 403)["message"]
+
+
+def test_no_index_of_that_name(writer):
+    for answer in every_write(writer, "none"):
+        assert failure_of(answer, 404)["code"] == "index_not_found"
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
+)
+def test_what_a_page_of_another_site_can_send_is_refused(writer, kind):
+    headers = {"Content-Type": kind} if kind else {}
+    for path in ("/indexes/tiny/documents", "/indexes/tiny/documents/delete-batch"):
+        answer = writer.post(path, content=b'["1"]', headers=headers)
+        assert failure_of(answer, 415)["code"] == "unsupported_media_type"
+    assert writer.options("/indexes/tiny/documents/1").status_code == 405
+
+
+def test_documents_may_be_long_and_queries_may_not(writer):
+    text = "zeppelin " * 200_000
+    assert writer.put("/indexes/tiny/documents/long", json={"text": text}).status_code == 200
+    assert found(writer, "zeppelin") == ["long"]
+    error = failure_of(writer.post("/search", json={"q": text}), 413)
+    assert "shorten the query" in error["message"]
+
+
+def test_a_body_that_is_too_long_says_what_may_be_sent(writer):
+    body = iter([b"["] + 33 * [b" " * 2**20])
+    answer = writer.post("/indexes/tiny/documents", content=body, headers=JSON)
+    assert "33,554,432 bytes are allowed: send fewer" in failure_of(answer, 413)["message"]
+    some = [{"id": str(number)} for number in range(1_001)]
+    error = failure_of(writer.post("/indexes/tiny/documents", json=some), 422)
+    assert "more than 1,000 documents" in error["message"]
+
+
+def test_an_index_that_another_changes(writer, home, monkeypatch):
+    monkeypatch.setattr("klsa_search.store.generations._PATIENCE", 0.0)
+    with writing(home / "tiny", "testing"):
+        for answer in every_write(writer):
+            error = failure_of(answer, 503)
+            assert error["code"] == "index_busy"
+            assert "(testing, since" in error["message"]
+            assert answer.headers["retry-after"] == "1"
+    assert writer.delete("/indexes/tiny/documents/1").status_code == 200
+
+
+def test_more_writes_than_are_kept_are_told_to_come_again(writer_of, home, monkeypatch):
+    writer, begun, done = writer_of(home, waiting=1), threading.Event(), threading.Event()
+    write = Index.write
+
+    def slow(self, *given):
+        begun.set()
+        assert done.wait(60)
+        return write(self, *given)
+
+    monkeypatch.setattr(Index, "write", slow)
+    thread = threading.Thread(target=writer.delete, args=("/indexes/tiny/documents/1",))
+    thread.start()
+    assert begun.wait(60)
+    try:
+        for answer in every_write(writer):
+            assert failure_of(answer, 429)["code"] == "too_many_writes"
+            assert answer.headers["retry-after"] == "1"
+        assert found(writer, "wing") != []
+    finally:
+        done.set()
+        thread.join()
+    assert writer.delete("/indexes/tiny/documents/1").status_code == 200
+
+
+def test_writes_before_and_after_another_generation(writer, home):
+    writer.put("/indexes/tiny/documents/x", json={"text": "zeppelin"})
+    build_tiny(home)  # another builds anew from the source
+    assert found(writer, "zeppelin") == []
+    answer = writer.put("/indexes/tiny/documents/y", json={"text": "zeppelin"}).json()
+    assert (answer["generation"], answer["log_position"]) == ("000002", 1)
+    assert found(writer, "zeppelin") == ["y"]
