@@ -83,7 +83,7 @@ def test_what_was_undone_meanwhile_does_not_rise_again(index):
 
 def test_an_index_of_another_generation_is_not_taken_back(index, monkeypatch):
     path = index.path.parent
-    module = import_module("klsa_search.indexing.refit")
+    module = import_module("klsa_search.indexing.rebuild")
 
     def built_between(memory):
         monkeypatch.undo()

@@ -150,7 +150,7 @@ def test_what_is_undone_meanwhile_does_not_come_back(path):
                 undone.append(writer.undo())
 
     undone = []
-    with pytest.raises(StoreError, match="writes to it were undone"):
+    with pytest.raises(StoreError, match="were undone"):
         refit(path, progress=progress)
     index = open_index(path)
     assert (index.generation, len(index)) == ("000001", 40)
