@@ -362,6 +362,9 @@ class Index:
             with LogWriter(self.path) as writer:
                 writer.append(puts, deletes)
         self.refresh()
+        with self._taking_up:
+            if self._following is not None:
+                self._following.save()
         return len(puts) or before - len(self)
 
     def _declared(self) -> Declared:
