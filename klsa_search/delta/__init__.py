@@ -7,6 +7,7 @@ from klsa_search.faces import handing_on
 if TYPE_CHECKING:
     from klsa_search.delta.epoch import Epoch, epoch_arrays, open_epoch
     from klsa_search.delta.fold import Folding
+    from klsa_search.delta.kept import KeptSegments
     from klsa_search.delta.segment import DeltaSegment, merge, read_segment, write_segment
 else:
     __getattr__, __dir__ = handing_on(
@@ -14,6 +15,7 @@ else:
         {
             "epoch": "Epoch epoch_arrays open_epoch",
             "fold": "Folding",
+            "kept": "KeptSegments",
             "segment": "DeltaSegment merge read_segment write_segment",
         },
     )
@@ -22,6 +24,7 @@ __all__ = [
     "DeltaSegment",
     "Epoch",
     "Folding",
+    "KeptSegments",
     "epoch_arrays",
     "merge",
     "open_epoch",

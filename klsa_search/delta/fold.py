@@ -5,6 +5,7 @@ among calls and segments: merged segments are those of one call. A document take
 
     Folding(epoch, segments=())          goes on behind the segments that are there, in order
     .fold(documents) -> DeltaSegment     of these documents, which the next call knows
+    .take(segment)                       the same where it is there already
     .first, .after                       positions
 """
 
@@ -25,7 +26,7 @@ from klsa_search.delta.epoch import Epoch
 from klsa_search.delta.known import Known, boosts
 from klsa_search.delta.placing import place
 from klsa_search.delta.reading import Reader
-from klsa_search.delta.segment import DeltaSegment
+from klsa_search.delta.segment import DeltaSegment, distinct
 from klsa_search.delta.strongest import (
     POOL,
     POSTINGS,
@@ -70,7 +71,7 @@ class Folding:
         self._scratch: SimpleQueue[Scratch] = SimpleQueue()
         self._room = _Room(0, 0, 0)
         for segment in segments:
-            self._take(segment)
+            self.take(segment)
 
     @property
     def first(self) -> int:
@@ -106,14 +107,14 @@ class Folding:
         rows, steps = _packed(values, found)
         scales = np.column_stack((steps, placed.diagonals))
         self._known.append_rows(rows, scales)
-        own, count_terms = np.unique(counts.columns, return_inverse=True)
+        own, count_terms = distinct(counts.columns)
         reverse, reverse_values = self._reverse(values, found, first)
         return DeltaSegment(
             first=first,
             words=np.frombuffer("".join(f"{word}\n" for word in words).encode(), np.uint8),
-            terms=own,
+            terms=own.astype(np.int32),
             count_starts=starts,
-            count_terms=count_terms.astype(np.int32),
+            count_terms=count_terms,
             counts=counts.counts.copy(),
             lengths=lengths,
             forward_starts=_starts(code_sizes),
@@ -127,8 +128,8 @@ class Folding:
             reverse_values=reverse_values,
         )
 
-    def _take(self, segment: DeltaSegment) -> None:
-        """Know the documents of a segment."""
+    def take(self, segment: DeltaSegment) -> None:
+        """Know the documents of a segment that was folded before; ValueError if it is not next."""
         if segment.first != self.after:
             raise ValueError(f"a segment at {segment.first}, where {self.after} is next")
         self._reader.learn(segment.new_terms)

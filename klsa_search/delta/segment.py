@@ -6,7 +6,8 @@ putting their arrays end to end.
 
     DeltaSegment        arrays: see there; .postings(norms' mean length, block_bits, k1, b)
     merge(segments)     -> DeltaSegment, the same as if all had been folded in at once
-    write_segment(path, segment);  read_segment(path) -> DeltaSegment, ValueError where damaged
+    write_segment(path, segment, key)
+    read_segment(path, key) -> DeltaSegment, ValueError where damaged, or of another key
 """
 
 from __future__ import annotations
@@ -102,6 +103,18 @@ class DeltaSegment:
         return Postings.of(self.matrix(), norms, k1, block_bits=block_bits)
 
 
+def distinct(
+    terms: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """The different terms, ascending, and the place of each among them. Cost O(V + n), no sort."""
+    held = np.zeros(terms.max(initial=-1) + 1, np.bool_)
+    held[terms] = True
+    numbers = np.flatnonzero(held)
+    places = np.empty(len(held), np.int32)
+    places[numbers] = np.arange(len(numbers), dtype=np.int32)
+    return numbers, places[terms]
+
+
 def merge(segments: Sequence[DeltaSegment]) -> DeltaSegment:
     """Make one of consecutive segments, at least one. Cost O(their bytes)."""
     for before, behind in pairwise(segments):
@@ -115,7 +128,7 @@ def merge(segments: Sequence[DeltaSegment]) -> DeltaSegment:
         ends = np.cumsum([0, *(each[-1] for each in starts)])
         moved = (each[1:] + end for each, end in zip(starts, ends[:-1], strict=True))
         joined[name] = np.concatenate([np.zeros(1, np.int64), *moved])
-    terms = np.unique(np.concatenate([each.terms for each in segments]))
+    terms = distinct(np.concatenate([each.terms for each in segments]))[0].astype(np.int32)
     count_terms = [np.searchsorted(terms, each.terms)[each.count_terms] for each in segments]
     order = np.lexsort(joined["reverse"].T[::-1])
     joined["reverse"] = joined["reverse"][order]
@@ -136,14 +149,16 @@ _END_TO_END: Final = tuple(
 )
 
 
-def write_segment(path: Path, segment: DeltaSegment) -> None:
+def write_segment(path: Path, segment: DeltaSegment, key: str) -> None:
     """Write it as an uncompressed `.npz`, in place of what is there. OSError on a full disk.
 
+    key  of whatever it follows from, ASCII: only who names the same may read it
     The file ends in a comment: the CRC-32 of all before it, in hexadecimal.
     """
     arrays = {name: getattr(segment, name) for name in _ARRAYS}
     content = io.BytesIO()
-    np.savez(content, first=np.array(segment.first, np.int64), **arrays)
+    of = np.frombuffer(key.encode("ascii"), np.uint8)
+    np.savez(content, first=np.array(segment.first, np.int64), key=of, **arrays)
     with zipfile.ZipFile(content, "a") as archive:
         archive.comment = bytes(_SUM)
     whole = content.getbuffer()[:-_SUM]
@@ -152,13 +167,16 @@ def write_segment(path: Path, segment: DeltaSegment) -> None:
         stream.write(_sum_of(whole))
 
 
-def read_segment(path: Path) -> DeltaSegment:
-    """Read what `write_segment` wrote; ValueError if a byte of it has changed, OSError."""
+def read_segment(path: Path, key: str) -> DeltaSegment:
+    """Read what `write_segment` wrote for that key; ValueError if any byte is another, OSError."""
     content = path.read_bytes()
     if _sum_of(memoryview(content)[:-_SUM]) != content[-_SUM:]:
         raise ValueError(f"{path} is damaged")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        arrays = {name: array_of(archive.read(f"{name}.npy")) for name in ("first", *_ARRAYS)}
+        names = ("first", "key", *_ARRAYS)
+        arrays = {name: array_of(archive.read(f"{name}.npy")) for name in names}
+    if arrays.pop("key").tobytes() != key.encode("ascii"):
+        raise ValueError(f"{path} is of other documents")
     return DeltaSegment(first=int(arrays.pop("first")), **arrays)
 
 

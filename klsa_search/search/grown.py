@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from klsa_search.delta import Folding, open_epoch
+from klsa_search.collection import Document
+from klsa_search.delta import DeltaSegment, Folding, KeptSegments, open_epoch
 from klsa_search.features import bm25
 from klsa_search.growing import Growing
 from klsa_search.kernel import QueryKernel
@@ -35,6 +36,7 @@ class Grown:
     they are divided among calls. One thread at a time.
 
     built  a generation whose D is cut
+    kept   segments in files: what is to be taken at once, so that nothing is folded again
     """
 
     def __init__(self, built: State) -> None:
@@ -46,6 +48,7 @@ class Grown:
         self._cut = base.cut
         epoch = open_epoch(facts.path, settings, base.vocabulary)
         self._folding = Folding(epoch)
+        self.kept = KeptSegments(facts.path, facts.manifest)
         self._joined = Joined(facts.path, epoch.first)
         (self._built,) = base.bm25.postings.parts
         self._standing, bits = epoch.standing, self._built.postings.block_bits
@@ -67,7 +70,7 @@ class Grown:
         documents = [write.document for write in writes if write.document is not None]
         position = self._folding.after
         if documents:
-            segment = self._folding.fold(documents)
+            segment = self._segment(documents)
             self._joined.append(segment, documents)
             self._parts.append(segment)
             self._fields.extend(documents)
@@ -118,6 +121,16 @@ class Grown:
             living,
         )
         return joined, reader, self._fields.fields(living)
+
+    def _segment(self, documents: Sequence[Document]) -> DeltaSegment:
+        """Of the next documents, as it was kept, or folded."""
+        segment = self.kept.take(documents)
+        if segment is None:
+            segment = self._folding.fold(documents)
+            self.kept.append(segment)
+        else:
+            self._folding.take(segment)
+        return segment
 
     def _segments(self) -> list[Segment]:
         """Segments of all postings, saturated by the mean length of what counts now."""

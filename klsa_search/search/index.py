@@ -184,6 +184,9 @@ class Index:
             with LogWriter(state.facts.path) as writer:
                 last = writer.append(puts, deletes)
         self.refresh()
+        with self._taking_up:
+            if self._following is not None:
+                self._following.save()
         return Written(state.facts.path.name, last.seq, len(puts), len(there))
 
     def pinned(self) -> Index:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.delta import DeltaSegment
+from klsa_search.delta.segment import distinct
 from klsa_search.features import bm25
 from klsa_search.growing import Growing
 from klsa_search.kernel import Postings
@@ -71,7 +72,7 @@ class Parts:
     def _part(self, begin: int, end: int) -> _Part:
         ends = self._ends.held
         first, after = int(ends[begin - 1]) if begin else 0, int(ends[end - 1])
-        numbers, own = np.unique(self._terms.held[first:after], return_inverse=True)
+        numbers, own = distinct(self._terms.held[first:after])
         starts = np.concatenate(([first], ends[begin:end])) - first
         counts = sparse.csr_array(
             (self._counts.held[first:after], own, starts), shape=(end - begin, len(numbers))

@@ -99,21 +99,29 @@ class Following:
         if last.seq == 0:
             return replace(self._built, facts=replace(self._built.facts, last=last))
         grown, self._grown = self._grown, None  # what fails halfway is begun anew
-        if grown is None or self.log.kept(self._taken) < self._taken.seq:
+        undone = last.turns != self._taken.turns and self.log.kept(self._taken) < self._taken.seq
+        if grown is None or undone:
             from klsa_search.search.grown import Grown  # which an index as built does without
 
             grown = Grown(self._built)
             self._taken = Last()
-        some = []
+        some, documents, size = [], 0, grown.kept.next_size
         for write in self.log.rows(self._taken.seq, last):
             some.append(write)
-            if len(some) == _TOGETHER:
+            documents += write.document is not None
+            if documents == size or (size is None and len(some) == _TOGETHER):
                 grown.take(some)
-                some = []
+                some, documents, size = [], 0, grown.kept.next_size
         grown.take(some)
+        grown.kept.end()
         joined = self._joined(*grown.snapshot(), last)
         self._grown, self._taken = grown, last
         return joined
+
+    def save(self) -> None:
+        """Keep what was folded in files of the generation: see `delta.kept`."""
+        if self._grown is not None:
+            self._grown.kept.save()
 
     def _joined(
         self, snapshot: Snapshot, documents: DocumentReader, fields: Fields, last: Last

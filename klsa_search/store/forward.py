@@ -34,6 +34,9 @@ GAPS: Final = 8
 LONGEST: Final = 5
 """Bytes of a code at most."""
 
+_TOGETHER: Final = 2**21
+"""Bytes of codes that are counted at a time, about."""
+
 Codes = npt.NDArray[np.uint8]
 
 
@@ -84,22 +87,34 @@ class Forward:
         )
 
     def counts(self, documents: Positions) -> sparse.csr_array:
-        """f(t,d) of some documents: (n, V) sparse float32. Cost: 5 ns a word."""
-        entries = [self._counts(int(document)) for document in documents]
-        starts = np.cumsum([0, *(len(terms) for terms, _ in entries)])
-        terms = np.concatenate([np.zeros(0, np.int64), *(terms for terms, _ in entries)])
-        counts = np.concatenate([np.zeros(0, np.float32), *(counts for _, counts in entries)])
-        return sparse.csr_array(
-            (counts.astype(np.float32), terms, starts), shape=(len(entries), len(self.ranks))
-        )
+        """f(t,d) of some documents: (n, V) sparse float32, terms ascending. Cost: 30 ns a word.
 
-    def _counts(self, document: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        first, after = self.starts[document : document + 2].tolist()
-        codes = self.codes[max(first, 0) : max(after, 0)]
-        ranks = np.empty(len(codes), np.int64)
-        found = ranks[: _decode(codes, ranks)]
-        terms = self._terms[found[found < len(self._terms)]]
-        return np.unique(terms, return_counts=True)
+        Memory: 20 bytes a pair of a term and a document, and 16 MiB.
+        """
+        begins, ends = self._places(documents), self._places(documents + 1)
+        pieces = np.flatnonzero(np.diff(np.cumsum(ends - begins) // _TOGETHER)) + 1
+        both = zip(np.split(begins, pieces), np.split(ends, pieces), strict=True)
+        found = [self._counts(*each) for each in both]
+        terms, counts, sizes = map(np.concatenate, zip(*found, strict=True))
+        starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+        return sparse.csr_array((counts, terms, starts), shape=(len(documents), len(self.ranks)))
+
+    def _places(self, documents: Positions) -> npt.NDArray[np.int64]:
+        """Where documents begin, whatever a damaged array says of it."""
+        return np.clip(self.starts[documents], 0, len(self.codes))
+
+    def _counts(
+        self, begins: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """Terms of some documents, how often each is there, and how many each document has."""
+        keys = np.empty(int(np.maximum(ends - begins, 0).sum()), np.int64)
+        keys = keys[: _keys_of(self.codes, begins, ends, self._terms, keys)]
+        keys.sort()
+        firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+        held = keys[firsts]
+        counts = np.diff(firsts, append=len(keys)).astype(np.float32)
+        sizes = np.bincount(held >> 32, minlength=len(begins))
+        return (held & 0xFFFFFFFF).astype(np.int32), counts, sizes
 
     @lazily
     def _terms(self) -> npt.NDArray[np.int32]:
@@ -171,15 +186,26 @@ def read_code(codes: Codes, at: int, end: int) -> tuple[int, int]:
 
 
 @compiled
-def _decode(codes: Codes, ranks: npt.NDArray[np.int64]) -> int:
-    """Write the rank of every word that makes a term; returns how many."""
+def _keys_of(
+    codes: Codes,
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    terms: npt.NDArray[np.int32],
+    keys: npt.NDArray[np.int64],
+) -> int:
+    """Write document << 32 | term of every word that makes a term; returns how many.
+
+    Whatever the codes are, nothing outside of them is read.
+    """
     found = 0
-    _, at = read_code(codes, 0, len(codes))
-    while at < len(codes):
-        code, at = read_code(codes, at, len(codes))
-        if code >= GAPS:
-            ranks[found] = code - GAPS
-            found += 1
+    for document in range(len(begins)):
+        at, end = begins[document], ends[document]
+        _, at = read_code(codes, at, end)
+        while at < end:
+            code, at = read_code(codes, at, end)
+            if code >= GAPS and code - GAPS < len(terms):
+                keys[found] = np.int64(document) << 32 | np.int64(terms[code - GAPS])
+                found += 1
     return found
 
 

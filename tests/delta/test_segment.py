@@ -22,16 +22,16 @@ def segment(tmp_path_factory):
 
 def test_it_comes_back_as_it_was(segment, tmp_path):
     path = tmp_path / "a.npz"
-    write_segment(path, segment)
-    write_segment(path, segment)
-    back = read_segment(path)
+    write_segment(path, segment, "key")
+    write_segment(path, segment, "key")
+    back = read_segment(path, "key")
     for field in fields(DeltaSegment):
         one, other = (np.asarray(getattr(each, field.name)) for each in (segment, back))
         assert (one.dtype, one.tolist()) == (other.dtype, other.tolist()), field.name
 
 
 def test_numpy_can_read_it(segment, tmp_path):
-    write_segment(tmp_path / "a.npz", segment)
+    write_segment(tmp_path / "a.npz", segment, "key")
     with np.load(tmp_path / "a.npz") as arrays:
         assert arrays["rows"].tolist() == segment.rows.tolist()
         assert arrays["first"] == segment.first
@@ -39,21 +39,21 @@ def test_numpy_can_read_it(segment, tmp_path):
 
 def test_the_same_segment_is_the_same_bytes(segment, tmp_path):
     for name in ("a.npz", "b.npz"):
-        write_segment(tmp_path / name, segment)
+        write_segment(tmp_path / name, segment, "key")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
 def test_every_kind_of_damage_is_told(segment, tmp_path):
     path = tmp_path / "a.npz"
-    write_segment(path, segment)
+    write_segment(path, segment, "key")
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
     places = [0, 1, len(whole) - 1, len(whole) - 9, *rng.integers(0, len(whole), 200).tolist()]
     for place in places:
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
         with pytest.raises(ValueError, match="is damaged"):
-            read_segment(path)
+            read_segment(path, "key")
     for content in (b"", whole[:-1], whole[:5], whole + b"\n", bytes(len(whole))):
         path.write_bytes(content)
         with pytest.raises(ValueError, match="is damaged"):
-            read_segment(path)
+            read_segment(path, "key")

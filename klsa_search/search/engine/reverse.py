@@ -47,6 +47,8 @@ class Reversing:
         self._of = Growing(np.int32)
         self._later = Growing(np.int32, REVERSED)
         self._values = Growing(np.float32, REVERSED)
+        self._entries = Growing(np.uint32, REVERSED)
+        self._steps = Growing(np.float32)
 
     def append(
         self, positions: int, pairs: npt.NDArray[np.int32], values: npt.NDArray[np.float32]
@@ -60,26 +62,33 @@ class Reversing:
         """
         self._of.extend(np.zeros(positions - len(self._of), np.int32))
         of = self._of.held
-        new = np.unique(pairs[:, 0])
-        new = new[of[new] == 0]
+        touched = np.unique(pairs[:, 0])
+        new = touched[of[touched] == 0]
         rows = len(self._later)
         of[new] = np.arange(rows + 1, rows + 1 + len(new))
         self._later.extend(np.zeros((len(new), REVERSED), np.int32))
         self._values.extend(np.zeros((len(new), REVERSED), np.float32))
+        self._entries.extend(np.zeros((len(new), REVERSED), np.uint32))
+        self._steps.extend(np.zeros(len(new), np.float32))
         _insert(of, pairs, values, self._later.held, self._values.held)
+        self._pack(of[touched] - 1)
 
     def reverse(self, positions: int) -> Reverse:
-        """Return the entries as they are now. Cost: 4 bytes a position, and 200 an owner."""
+        """Return the entries as they are now. Cost: 4 bytes a position, and 70 an owner."""
         if not len(self._later):
             return Reverse.none()
-        values = self._values.held
+        of = np.zeros(positions, np.int32)
+        of[: len(self._of)] = self._of.held[:positions]
+        return Reverse(of, self._entries.held.copy(), self._steps.held.copy())
+
+    def _pack(self, rows: npt.NDArray[np.int32]) -> None:
+        """Pack rows that have changed."""
+        values, later = self._values.held[rows], self._later.held[rows]
         steps = np.divide(values[:, 0], np.float32(LEVELS), dtype=np.float32)
         levels = np.rint(values / steps[:, None]).astype(np.uint32)
         levels[values > 0] = np.maximum(levels[values > 0], 1)
-        entries = (self._later.held.astype(np.uint32) << np.uint32(8)) | levels
-        of = np.zeros(positions, np.int32)
-        of[: len(self._of)] = self._of.held[:positions]
-        return Reverse(of, entries, steps)
+        self._entries.held[rows] = (later.astype(np.uint32) << np.uint32(8)) | levels
+        self._steps.held[rows] = steps
 
 
 @compiled
