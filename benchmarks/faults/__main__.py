@@ -27,6 +27,7 @@ from benchmarks.faults import (
     random_kills,
     rebuilds,
     slow,
+    write_damage,
     write_kills,
     write_readers,
 )
@@ -39,6 +40,7 @@ def _writes(folder: Path, times: int) -> list[Tally]:
     return [
         *write_kills.run(folder, **{who: number * times for who, number in kills.items()}),
         *write_readers.run(folder / "readers", seconds=60 * times),
+        *write_damage.run(folder / "damage", times=3 * times),
     ]
 
 

@@ -19,6 +19,7 @@ from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import LAYOUTS, NAME, Place
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
+from klsa_search.store.names import HOLDERS, LOCKS, WRITES
 
 _COUNT = 400
 """Documents: enough for files of several pages, and for lists that the engine skips in."""
@@ -47,14 +48,16 @@ def _tally(folder: Path, layout: str, times: int, seed: int, every: int) -> Tall
     call(Place(folder / layout, layout, _COUNT).do, "old").given().expect_done()
     expected = call(_all, template).given()
     damages = (
-        (file, *each) for file in _files(template) for each in _damages(template, file, times, seed)
+        (file, *each)
+        for file in files_of(template)
+        for each in damages(template, file, times, seed)
     )
     for file, what, content in itertools.islice(damages, 0, None, every):
         trial = folder / "trial" / NAME
         shutil.copytree(template, trial, copy_function=os.link)
         (trial / file).unlink()  # the file of the template is the same one
         shutil.copy2(template / file, trial / file)
-        _count(tally, call(_asked, trial, file, what, content, expected), file, what)
+        count(tally, call(_asked, trial, file, what, content, expected), file, what)
         shutil.rmtree(trial.parent)
     return tally
 
@@ -63,12 +66,13 @@ def _all(path: Path) -> Answers:
     return answers(path, thoroughly=True)
 
 
-def _files(index: Path) -> list[Path]:
+def files_of(index: Path) -> list[Path]:
+    """Files of an index, but for its locks."""
     found = [path.relative_to(index) for path in sorted(index.rglob("*")) if path.is_file()]
-    return [path for path in found if path.name != "LOCK"]
+    return [path for path in found if path.name not in (*LOCKS, *HOLDERS)]
 
 
-def _damages(index: Path, file: Path, times: int, seed: int) -> Iterator[tuple[str, bytes | None]]:
+def damages(index: Path, file: Path, times: int, seed: int) -> Iterator[tuple[str, bytes | None]]:
     """Name each damage, with the content that it leaves."""
     content = (index / file).read_bytes()
     for name, damage in CLASSES.items():
@@ -76,7 +80,7 @@ def _damages(index: Path, file: Path, times: int, seed: int) -> Iterator[tuple[s
             damaged = damage(content, random.Random(f"{seed} {file.name} {name} {turn}"))
             if damaged is not None and damaged != content:
                 yield name, damaged
-    for other in _files(index):
+    for other in files_of(index):
         there = (index / other).read_bytes()
         if len(there) == len(content) and there != content:
             yield f"swapped with {other.name}", there
@@ -91,7 +95,7 @@ def _asked(
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # and what the system says of a crash
     with closing(open_index(index)):
         pass
-    _damage(index / file, what, content)
+    do_damage(index / file, what, content)
     try:
         with without_privileges():
             given = _all(index)
@@ -101,7 +105,8 @@ def _asked(
     return ("wrong in silence", ", ".join(differing)) if differing else ("as undamaged", "")
 
 
-def _damage(path: Path, what: str, content: bytes | None) -> None:
+def do_damage(path: Path, what: str, content: bytes | None) -> None:
+    """Leave that content in a file, or what else is said of it."""
     if content is not None:
         times = path.stat()
         path.write_bytes(content)
@@ -114,7 +119,8 @@ def _damage(path: Path, what: str, content: bytes | None) -> None:
             path.mkdir()
 
 
-def _count(tally: Tally, ended: Ended, file: Path, what: str) -> None:
+def count(tally: Tally, ended: Ended, file: Path, what: str) -> None:
+    """Count how that ended: with an answer, and what was said."""
     where = f"{file.name}, {what}"
     if ended.hung:
         tally.fail("hung", where)
@@ -129,6 +135,8 @@ def _count(tally: Tally, ended: Ended, file: Path, what: str) -> None:
             return
         # CURRENT holds the sum of the manifest: either can be the wrong one.
         names = ("CURRENT", "manifest.json") if file.name == "CURRENT" else (file.name,)
+        # A log of writes is told from another's by the file beside it: either can be the wrong one.
+        names = (WRITES,) if file.name.startswith(WRITES) else names
         if how == "refused" and not any(name in said for name in names):
             tally.fail("refused, the file not named", f"{where}: {said}")
         else:

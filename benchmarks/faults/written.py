@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from klsa_search import Index, build, open_index
+from klsa_search import Document, Index, build, open_index
 from klsa_search.errors import StoreError
 from klsa_search.features import CountsBuilder, bm25
 from klsa_search.kernel import Postings, QueryKernel
@@ -125,6 +125,14 @@ def alone_writing(index: Index) -> Iterator[LogWriter]:
         index.refresh()
         with LogWriter(index.path) as writer:
             yield writer
+
+
+def append(writer: LogWriter, kind: str, what: Any) -> None:
+    """Write to a log alone."""
+    if kind == "add":
+        writer.append([Document(id=id_, text=text) for id_, text in what.items()])
+    else:
+        writer.append((), what)
 
 
 def _tell(descriptor: int, what: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from klsa_search.collection import Document
 from klsa_search.collection.intake import document_fault, text_fault
 from klsa_search.errors import BadDocument, IndexDamaged
-from klsa_search.store.files import read_regular
+from klsa_search.store.files import is_exhausted, read_regular
 from klsa_search.store.names import BEGUN
 
 APPLICATION: Final = 0x4B4C5357  # "KLSW", in the head of the file
@@ -100,11 +100,15 @@ def has_rows(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def number_beside(path: Path) -> str | None:
-    """Read the number of the log that was begun at a path; None if none was."""
+    """Read the number of the log that was begun at a path; None if none was, IndexDamaged."""
     try:
         return read_regular(path.with_name(BEGUN), 100).decode("ascii", "replace")
     except FileNotFoundError:
         return None
+    except OSError as error:
+        if is_exhausted(error):
+            raise
+        raise damaged(path.with_name(BEGUN), error.strerror) from error
 
 
 def sum_of(row: tuple[Any, ...]) -> int:

@@ -106,6 +106,7 @@ class LogWriter:
                 connection = self._own()
                 connection.execute("begin immediate")
                 try:
+                    _sign(connection)
                     yield connection
                     connection.execute("commit")
                 except BaseException:
@@ -153,8 +154,7 @@ class LogWriter:
         with suppress(sqlite3.Error):  # what failed first is what is told
             if connection.in_transaction:
                 connection.execute("rollback")
-            [(number,)] = connection.execute("pragma user_version")
-            connection.execute(f"pragma user_version = {number}")
+            _sign(connection)
 
     def _see_it_is_there(self) -> None:
         if self._identity() != self._file:
@@ -212,6 +212,12 @@ def _opened(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _sign(connection: sqlite3.Connection) -> None:
+    """Write the number of the log with a transaction: so WRITES-wal tells whose it is."""
+    [(number,)] = connection.execute("pragma user_version")
+    connection.execute(f"pragma user_version = {number}")
 
 
 def _insert(

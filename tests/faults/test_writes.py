@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.faults import write_kills, write_readers
+from benchmarks.faults import write_damage, write_kills, write_readers
 from benchmarks.faults.written import Model, Seen, fresh, wrong
 
 
@@ -15,6 +15,10 @@ def test_killed_at_random(folder, survived, killed):
 
 def test_readers_meanwhile(folder, survived):
     survived(write_readers.run(folder, seconds=8))
+
+
+def test_a_damaged_file(folder, survived):
+    survived(write_damage.run(folder, times=1, every=20))
 
 
 def test_what_is_lost_risen_or_wrong_is_noticed():

@@ -338,3 +338,25 @@ def test_a_log_that_is_missing_or_another_is_named(tmp_path):
             log.last()
         with LogWriter(folders[0]) as writer, pytest.raises(IndexDamaged, match="a/WRITES cannot"):
             writer.append([doc("b")])
+
+
+def test_what_is_beside_the_log_of_another_is_named(tmp_path):
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+        with LogWriter(folder) as writer:
+            writer.append([doc("a", folder.name)])
+            shutil.copy(folder / "WRITES-wal", tmp_path / f"{folder.name}-wal")
+            shutil.copy(folder / "WRITES", tmp_path / f"{folder.name}-writes")
+    shutil.copy(tmp_path / "a-writes", folders[0] / "WRITES")
+    shutil.copy(tmp_path / "b-wal", folders[0] / "WRITES-wal")
+    with pytest.raises(IndexDamaged, match=r"a/WRITES cannot be read .WRITES-begun beside it"):
+        list(WriteLog(folders[0]).rows())
+    for name in ("WRITES-wal", "WRITES-shm"):
+        (folders[0] / name).unlink(missing_ok=True)
+    shutil.copy(tmp_path / "a-wal", folders[0] / "WRITES-wal")
+    assert [row.id for row in WriteLog(folders[0]).rows()] == ["a"]
+    (folders[0] / "WRITES-begun").unlink()
+    (folders[0] / "WRITES-begun").mkdir()
+    with pytest.raises(IndexDamaged, match=r"WRITES-begun cannot be read .Is a directory"):
+        WriteLog(folders[0]).last()
