@@ -85,9 +85,11 @@ def _normalised(kernel: DocumentKernel) -> DocumentKernel:
 
 
 def _mean_documents(index: Index) -> list[int]:
-    """Documents that hold terms and yet have no K: what distinguishes them is centred away."""
+    """Documents of content terms that yet have no K: what distinguishes them is centred away."""
     snapshot = index.snapshot
-    return np.flatnonzero((snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0)).tolist()
+    alike = np.flatnonzero((snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0))
+    held = np.diff(snapshot.content_counts_of(alike).indptr) > 0
+    return [int(document) for document in alike[held]]
 
 
 def _leaders(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:

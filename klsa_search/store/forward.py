@@ -60,20 +60,27 @@ class Forward:
     codes   uint8, of all documents
     starts  (N + 1,) where those of each begin
     ranks   (V,) of each term
+    title_weight  how often the words of a title are counted
     """
 
     def __init__(
-        self, codes: Codes, starts: npt.NDArray[np.int64], ranks: npt.NDArray[np.int32]
+        self,
+        codes: Codes,
+        starts: npt.NDArray[np.int64],
+        ranks: npt.NDArray[np.int32],
+        title_weight: int,
     ) -> None:
         self.codes, self.starts, self.ranks = codes, starts, ranks
+        self.title_weight = title_weight
 
     @classmethod
-    def open(cls, generation: Path) -> Forward:
+    def open(cls, generation: Path, title_weight: int) -> Forward:
         """Open that of a generation, mapped into memory."""
         return cls(
             open_array(generation, "forward_codes"),
             open_array(generation, "forward_starts"),
             open_array(generation, "forward_ranks"),
+            title_weight,
         )
 
     def counts(self, documents: Positions) -> sparse.csr_array:
@@ -90,7 +97,9 @@ class Forward:
         first, after = self.starts[document : document + 2].tolist()
         codes = self.codes[max(first, 0) : max(after, 0)]
         ranks = np.empty(len(codes), np.int64)
-        found = ranks[: _decode(codes, ranks)]
+        count, titled = _decode(codes, ranks)
+        again = np.tile(ranks[:titled], self.title_weight - 1)
+        found = np.concatenate((ranks[:count], again))
         terms = self._terms[found[found < len(self._terms)]]
         return np.unique(terms, return_counts=True)
 
@@ -163,16 +172,21 @@ def read_code(codes: Codes, at: int, end: int) -> tuple[int, int]:
 
 
 @compiled
-def _decode(codes: Codes, ranks: npt.NDArray[np.int64]) -> int:
-    """Write the rank of every word that makes a term; returns how many."""
-    found = 0
-    _, at = read_code(codes, 0, len(codes))
+def _decode(codes: Codes, ranks: npt.NDArray[np.int64]) -> tuple[int, int]:
+    """Write the rank of every word that makes a term; returns how many, and those of the title."""
+    found, titled = 0, 0
+    title, at = read_code(codes, 0, len(codes))
+    place: Any = 0
     while at < len(codes):
         code, at = read_code(codes, at, len(codes))
-        if code >= GAPS:
-            ranks[found] = code - GAPS
-            found += 1
-    return found
+        if code < GAPS:
+            place += code + 1
+            continue
+        ranks[found] = code - GAPS
+        found += 1
+        titled += place < title
+        place += 1
+    return found, titled
 
 
 @compiled
