@@ -26,8 +26,12 @@ from klsa_search.errors import SettingsError
 
 RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 ExpansionName = Literal["auto", "whole", "factors", "cut"]
+StopWordsName = Literal["short", "long", "none"]
 SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
 FieldType = Literal["keyword", "number", "date"]
+
+MOST_BURSTS = 4
+"""Limit of `burstiness`: with more, the largest query would not fit into 32 bits."""
 
 MOST_FIELDS = 100
 """Metadata fields that may be columns."""
@@ -70,7 +74,11 @@ class AnalysisSettings(SettingsGroup):
     stemmer: str = Field(
         "auto", description="a Snowball algorithm, auto for that of the language, or none"
     )
-    stop_words: bool = Field(True, description="leave out the stop words of the language")
+    stop_words: StopWordsName = Field(
+        "short",
+        description="words left out: short, 33 of English and none of other languages; long, all "
+        "on the list of the language; or none",
+    )
     fold_accents: bool = Field(False, description="treat é as e")
 
 
@@ -79,6 +87,23 @@ class KernelSettings(SettingsGroup):
 
     k1: float = Field(1.2, ge=0, le=100, description="saturation of term counts in BM25")
     b: float = Field(0.75, ge=0, le=1, description="weight of document length")
+    title_weight: int = Field(
+        2, ge=1, le=16, description="how often the words of a title count, those of the text once"
+    )
+    common_weight: float = Field(
+        0.5,
+        ge=0.01,
+        le=1,
+        description="weight in queries of words on the long stop list that are not left out, which "
+        "the document features do without; 1 makes them words like any other",
+    )
+    burstiness: float = Field(
+        2.0,
+        ge=1,
+        le=MOST_BURSTS,
+        description="most that a term's weight is multiplied by for coming in bursts, many times "
+        "in few documents; 1 is plain idf",
+    )
     kernel_k1: float = Field(3.0, ge=0, le=100, description="k1 of the document kernel")
     idf_power: float = Field(
         1.0, ge=0, le=2, description="p in w(t)^p sat(t,d), the document features; 0.5 as published"
@@ -157,7 +182,14 @@ class SearchSettings(SettingsGroup):
     """What a query uses unless it says otherwise."""
 
     ranker: RankerName = Field("klsa", description="klsa, bm25, rm3, rocchio, lsi or lsi-cosine")
-    alpha: float = Field(0.8, ge=0, le=1, description="share of the expansion; 0 is BM25")
+    alpha: float = Field(0.7, ge=0, le=1, description="share of the expansion, at most; 0 is BM25")
+    hold_back: float = Field(
+        0.7,
+        ge=0,
+        le=1,
+        description="share of alpha that is held back where BM25's first document holds the whole "
+        "query; with c the share it holds, alpha (1 - hold_back c^3); 0 for a constant alpha",
+    )
     z: int = Field(20, ge=1, description="documents of the query kernel that seed the expansion")
     sharpness: float = Field(
         5.0, ge=1, le=100, description="p in (k_q / max)^p, the weight of a seed; 1 as published"
@@ -223,6 +255,10 @@ PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     # The published method and its best point on CRAN [KLSA section 4]; never changes.
     "paper": {
+        "stop_words": "long",
+        "title_weight": 1,
+        "common_weight": 1.0,
+        "burstiness": 1.0,
         "k1": 2.0,
         "b": 0.75,
         "kernel_k1": 2.0,
@@ -233,6 +269,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "dimensions": 300,
         "ranker": "klsa",
         "alpha": 0.9,
+        "hold_back": 0.0,
         "z": 1,
         "sharpness": 1.0,
         "spectral": "truncation",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from klsa_search.features import CountsBuilder, TermCounts, bm25
-from klsa_search.kernel import Postings, QueryKernel
+from klsa_search.kernel import Postings, QueryKernel, Weighting
 
 
 def counts_of(*documents: str) -> TermCounts:
@@ -21,12 +21,18 @@ def counts_of(*documents: str) -> TermCounts:
 
 
 def query_kernel(
-    counts: TermCounts, *, k1: float = 1.2, b: float = 0.75, block_bits: int | None = None
+    counts: TermCounts,
+    *,
+    k1: float = 1.2,
+    b: float = 0.75,
+    block_bits: int | None = None,
+    weighting: Weighting | None = None,
 ) -> QueryKernel:
     """BM25 of counts, as an index has it."""
     average = bm25.standing_length(bm25.average_length(counts.lengths))
     norms = bm25.norms(counts.lengths, average, k1=k1, b=b)
-    return QueryKernel.of(Postings.of(counts.matrix, norms, k1, block_bits=block_bits))
+    postings = Postings.of(counts.matrix, norms, k1, block_bits=block_bits)
+    return QueryKernel.of(postings, weighting=weighting or Weighting())
 
 
 def random_documents(size: int = 60, terms: int = 40, seed: int = 0) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import Stemmer
 
-from klsa_search.analysis.languages import algorithm, stop_list
+from klsa_search.analysis.languages import algorithm, left_out, stop_list
 from klsa_search.analysis.normalform import IGNORED, Alignment, fold_accents, nfkc
 from klsa_search.analysis.segmentation import Span, spans, words
 from klsa_search.config import AnalysisSettings
@@ -84,6 +84,14 @@ class Analyzer:
         """Find the term of a word as written, "" for none; `terms` remembers, this does not."""
         return self._term_of.found(word)
 
+    def common(self) -> frozenset[str]:
+        """Terms of the words on the long stop list of the language that are not left out.
+
+        >>> "the" in Analyzer().common(), "problem" in Analyzer().common()
+        (False, True)
+        """
+        return frozenset(map(self.term, stop_list(self.settings.language))) - {""}
+
     def pair(self, pair: str) -> str:
         """Find the term of a pair of characters of a script without spaces, "" for none."""
         return self._term_of.pair(pair)
@@ -132,8 +140,8 @@ class _TermOf(dict[str, str]):
         self._turkish = settings.language == "turkish"
         self._fold_accents = settings.fold_accents
         name = algorithm(settings.stemmer, settings.language)
-        listed = stop_list(settings.language)
-        self._stop_words = frozenset(map(self._folded, listed)) if settings.stop_words else ()
+        listed = left_out(settings.stop_words, settings.language)
+        self._stop_words = frozenset(map(self._folded, listed))
         # One buffer inside: two threads must not stem at once. Its own cache would be a second.
         stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._stem: Callable[[str], str] | None = stemmer.stemWord if stemmer else None

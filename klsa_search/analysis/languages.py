@@ -1,8 +1,8 @@
 """The languages there are, each with its Snowball stemmer and its stop list, if it has them.
 
-Stemmers come from PyStemmer, stop lists from the package stopwordsiso. The English list is long and
-takes names of things for function words; `data/english_kept.txt` gives those back (its first lines
-say which).
+Stemmers come from PyStemmer, long stop lists from the package stopwordsiso. The English one takes
+names of things for function words; `data/english_kept.txt` gives those back (its first lines say
+which). The one short list there is, of English, is `data/english_short.txt`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def languages() -> tuple[str, ...]:
 
 @cache
 def stop_list(language: str) -> frozenset[str]:
-    """Stop words of a language as its list spells them; empty where there is no list.
+    """Stop words of a language as its long list spells them; empty where there is no list.
 
     SettingsError for a language that does not exist.
     """
@@ -117,7 +117,18 @@ def stop_list(language: str) -> frozenset[str]:
         message = f"there is no language {language!r}; the languages are: {known}"
         raise SettingsError(message, field="language")
     words = frozenset(stopwordsiso.stopwords(_CODES.get(language, "")))
-    return words - _english_kept() if language == "english" else words
+    return words - _words("english_kept") if language == "english" else words
+
+
+def left_out(stop_words: str, language: str) -> frozenset[str]:
+    """Words that a stop word setting leaves out, as the lists spell them.
+
+    SettingsError for a language that does not exist.
+    """
+    long = stop_list(language)
+    if stop_words == "short":
+        return _words("english_short") if language == "english" else frozenset()
+    return long if stop_words == "long" else frozenset()
 
 
 def algorithm(stemmer: str, language: str) -> str | None:
@@ -135,8 +146,10 @@ def algorithm(stemmer: str, language: str) -> str | None:
 
 
 @cache
-def _english_kept() -> frozenset[str]:
-    """Words of the English stop list that are searched for all the same."""
-    text = files("klsa_search.analysis").joinpath("data/english_kept.txt").read_text("utf-8")
+def _words(name: str) -> frozenset[str]:
+    """Words of a list of our own: `english_kept` are those of the long list that are searched for
+    all the same, `english_short` is the short list.
+    """
+    text = files("klsa_search.analysis").joinpath(f"data/{name}.txt").read_text("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(word for line in lines for word in line.split())

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.analysis import Analyzer
 from klsa_search.config import Settings
 from klsa_search.delta.pairs import Pairs, encode_pairs
 from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
@@ -35,10 +36,11 @@ from klsa_search.store.arrays import open_array
 def epoch_arrays(counts: TermCounts, settings: Settings) -> dict[str, npt.NDArray[Any]]:
     """Make what an index with a cut D keeps for documents to come. Cost O(nnz + P log P)."""
     terms = len(counts.vocabulary)
+    frequencies = counts.content.document_frequencies
     keys = counts.pair_keys if settings.pairs else counts.pair_keys[:0]
     held = np.bincount(counts.pairs.indices, minlength=len(counts.pair_keys))[: len(keys)]
     if terms + len(keys) > NUMBERS:  # what has no number is no feature
-        all_held = np.concatenate((counts.document_frequencies, held))
+        all_held = np.concatenate((frequencies, held))
         kept = np.sort(np.argsort(-all_held, kind="stable")[:NUMBERS])
         kept = kept[kept >= terms] - terms
         keys, held = keys[kept], held[kept]
@@ -53,8 +55,10 @@ class Epoch:
     postings    of its query kernel
     cut         its rows, features and cards
     ranks       (V,) of each term in the codes of the forward index
+    common      the common terms, which are no features and make no pairs
     pairs       its pairs, and the numbers of all features
     average     mean length of its documents
+    content     the same without common terms
     """
 
     settings: Settings
@@ -62,8 +66,10 @@ class Epoch:
     postings: Postings
     cut: CutExpansion
     ranks: npt.NDArray[np.int32]
+    common: frozenset[str]
     pairs: Pairs
     average: float
+    content: float
 
     @lazily
     def standing(self) -> float:
@@ -131,12 +137,19 @@ def open_epoch(generation: Path, settings: Settings, vocabulary: Vocabulary) -> 
     """
     array = partial(open_array, generation)
     postings = postings_of_arrays(array, settings.k1)
+    common = Analyzer(settings).common() if settings.common_weight < 1 else frozenset()
+    apart = [vocabulary.numbers[term] for term in common if term in vocabulary.numbers]
+    frequencies, occurrences = postings.frequencies.copy(), postings.occurrences.copy()
+    frequencies[apart] = occurrences[apart] = 0
+    content = int(occurrences.sum())
     return Epoch(
         settings=settings,
         vocabulary=vocabulary,
         postings=postings,
         cut=cut_of_arrays(array),
         ranks=array("forward_ranks"),
-        pairs=Pairs.of(array("epoch_pairs"), postings.frequencies),
+        common=common,
+        pairs=Pairs.of(array("epoch_pairs"), frequencies),
         average=bm25.average_length(array("lengths")),
+        content=content / postings.size if content else 1.0,
     )

@@ -96,12 +96,13 @@ class Folding:
             )
         block, words = self._reader.read(documents)
         ranks = self._reader.ranks
-        counts = count_block(block, len(ranks))
+        content = self._reader.content
+        counts = count_block(block, content, epoch.settings.title_weight)
         starts = _starts(counts.sizes)
         tokens = np.concatenate(([0], np.cumsum(counts.counts, dtype=np.int64)))
         lengths = np.diff(tokens[starts]).astype(np.int32)
         codes, code_sizes = encoded(block, ranks)
-        placed = place(epoch, counts, len(ranks), lengths)
+        placed = place(epoch, counts, content)
         self._known.append(placed.starts, placed.features, placed.cards, placed.diagonals)
         values, found = self._strongest(placed.asked, counts, starts, lengths)
         rows, steps = _packed(values, found)

@@ -41,27 +41,27 @@ class Placed(NamedTuple):
     asked: Asked
 
 
-def place(
-    epoch: Epoch, counts: BlockCounts, terms: int, lengths: npt.NDArray[np.integer]
-) -> Placed:
+def place(epoch: Epoch, counts: BlockCounts, content: npt.NDArray[np.bool_]) -> Placed:
     """Weigh and place documents; terms and pairs that the epoch does not know count for nothing.
 
     counts   of all terms known so far; the first V are the epoch's
-    terms    what a pair's key was made with
-    lengths  (n,) dl(d)
+    content  (V',) of each of those, whether it is none of the common terms
     Cost O(nnz) and O(m) a term. What has no features, or is the mean document, is like nothing.
     """
-    settings, n = epoch.settings, len(counts.sizes)
-    norms = bm25.norms(lengths, epoch.average, k1=settings.kernel_k1, b=settings.b)
+    settings, n, terms = epoch.settings, len(counts.sizes), len(content)
+    apart = content[counts.columns]
+    of_each = np.repeat(np.arange(n), counts.sizes)
+    lengths = np.bincount(of_each[apart], counts.counts[apart], n)
+    norms = bm25.norms(lengths, epoch.content, k1=settings.kernel_k1, b=settings.b)
 
     def saturated(sizes: npt.NDArray[np.int32], times: npt.NDArray[np.int32]) -> _Floats:
         values = (settings.kernel_k1 + 1) * times.astype(np.float64)
         return np.asarray(values / (np.repeat(norms, sizes) + times))
 
-    known = counts.columns < epoch.terms
+    known = (counts.columns < epoch.terms) & apart
     held = counts.columns[known]
     of_terms = saturated(counts.sizes, counts.counts)[known]
-    documents = np.repeat(np.arange(n), counts.sizes)[known]
+    documents = of_each[known]
     numbers = epoch.pairs.terms[held]
     weights = epoch.weights(numbers)
     values = of_terms * weights
@@ -92,9 +92,9 @@ def place(
     facts = cards.view(np.float32)
     facts[:, -3], facts[:, -2], facts[:, -1] = steps, scales, scales * towards
     diagonals = np.square(scales) * np.maximum(distances, 0.0)
-    of_each = np.bincount(documents, minlength=n)
+    sizes = np.bincount(documents, minlength=n)
     asking = scales[documents] * values * weights
-    asked = Asked(np.concatenate(([0], np.cumsum(of_each))), held, asking.astype(np.float32))
+    asked = Asked(np.concatenate(([0], np.cumsum(sizes))), held, asking.astype(np.float32))
     return Placed(starts, packed, cards, diagonals.astype(np.float32), asked)
 
 

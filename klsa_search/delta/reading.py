@@ -19,7 +19,10 @@ from klsa_search.growing import Growing
 
 
 class Reader:
-    """Numbers the terms of documents; remembers those that the epoch does not know."""
+    """Numbers the terms of documents; remembers those that the epoch does not know.
+
+    Common terms are numbered as all others.
+    """
 
     def __init__(self, epoch: Epoch) -> None:
         self._known = epoch.vocabulary.numbers
@@ -28,11 +31,21 @@ class Reader:
         self._new: dict[str, int] = {}
         self._ranks = Growing(np.int32)
         self._ranks.extend(epoch.ranks)
+        self._common = epoch.common
+        self._content = Growing(np.bool_)
+        self._content.extend(np.ones(len(epoch.ranks), np.bool_))
+        common = [self._known[term] for term in epoch.common if term in self._known]
+        self._content.held[common] = False
 
     @property
     def ranks(self) -> npt.NDArray[np.int32]:
         """The rank of each term known so far in the forward index."""
         return self._ranks.held
+
+    @property
+    def content(self) -> npt.NDArray[np.bool_]:
+        """Whether each term known so far is none of the common ones."""
+        return self._content.held
 
     def learn(self, words: Sequence[str]) -> None:
         """Give terms that are new the next numbers."""
@@ -40,6 +53,7 @@ class Reader:
         numbers = range(first, first + len(words))
         self._new.update(zip(words, numbers, strict=True))
         self._ranks.extend(np.array(numbers, np.int32))
+        self._content.extend(np.array([word not in self._common for word in words], np.bool_))
 
     def read(self, documents: Sequence[Document]) -> tuple[Block, list[str]]:
         """Return documents of two parts in numbers of terms, and the terms that are new."""

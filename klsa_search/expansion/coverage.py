@@ -1,9 +1,10 @@
 """Coverage: how much of the query a document and its nearest documents hold together.
 
-    T(d) = Σ_t f(t,q) · w(t) · g(sat(t,d) + β Σ_n W(d,n) · sat(t,n)),   g(y) = y / (y + 2)
+    T(d) = Σ_t v(t,q) · g(sat(t,d) + β Σ_n W(d,n) · sat(t,n)),   g(y) = y / (y + 1)
 
-with d and n among the best documents of the query kernel; what any other document holds counts
-for nothing, and most of them have nothing near them that counts. A document that misses a word its
+with v(t,q) what the term counts for in k_q, and d and n among the best documents of the query
+kernel; what any other document holds counts for nothing, and most of them have nothing near them
+that counts. A document that misses a word its
 nearest use is given part of it, term by term; g grows ever slower, so that covering many terms
 counts more than one term held by all.
 """
@@ -21,8 +22,8 @@ from klsa_search.compiled import compiled
 from klsa_search.kernel import QueryKernel
 
 NEIGHBOURHOOD = 4.0  # β
-HALF = 2.0  # saturation at which g is one half
-POWER = 3  # a seed counts by the cube of its coverage
+HALF = 1.0  # saturation at which g is one half
+POWER = 6  # a seed counts by this power of its coverage
 BEST = 300
 """Documents of the query kernel whose terms count.
 
@@ -56,7 +57,7 @@ def coverage(
         found = np.minimum(np.searchsorted(documents, ascending), len(documents) - 1)
         held = documents[found] == ascending
         impacts[held, column] = weights[found[held]]
-    asked = kernel.idf[terms]
+    asked = kernel.worth[terms]
     return np.asarray(
         _coverage(
             places, impacts, query_weights * asked, np.float32(HALF) * asked,

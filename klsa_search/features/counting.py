@@ -30,7 +30,7 @@ class BlockCounts(NamedTuple):
     """Entries by document, and by column within each.
 
     sizes       (documents,) distinct terms
-    columns     their numbers, `counts` how often each stands there
+    columns     their numbers, `counts` how often each stands there, in a title by its weight
     key_sizes   (documents,) distinct pairs
     keys        lesser term · V + greater term, `key_counts` how often
     """
@@ -43,8 +43,12 @@ class BlockCounts(NamedTuple):
     key_counts: _INT32
 
 
-def count_block(block: Block, terms: int) -> BlockCounts:
-    """Count one block, V = `terms`. O(T log t) for T words in documents of t; 24 bytes a word."""
+def count_block(block: Block, paired: npt.NDArray[np.bool_], title_weight: int) -> BlockCounts:
+    """Count one block. O(T log t) for T words in documents of t; 24 bytes a word.
+
+    paired        (V,) which terms make pairs; words side by side are those without the others
+    title_weight  how often a word counts that stands in the first of several parts
+    """
     documents, tokens = len(block.parts), len(block.words)
     found = BlockCounts(
         np.zeros(documents, np.int32),
@@ -54,7 +58,7 @@ def count_block(block: Block, terms: int) -> BlockCounts:
         np.empty(tokens, np.int64),
         np.empty(tokens, np.int32),
     )
-    singles, pairs = _count(block.words, block.lengths, block.parts, terms, *found)
+    singles, pairs = _count(*block, paired, title_weight, *found)
     return BlockCounts(
         found.sizes,
         found.columns[:singles],
@@ -70,7 +74,8 @@ def _count(
     words: Any,
     lengths: Any,
     parts: Any,
-    terms: int,
+    paired: Any,
+    title_weight: int,
     sizes: Any,
     columns: Any,
     counts: Any,
@@ -78,42 +83,48 @@ def _count(
     keys: Any,
     key_counts: Any,
 ) -> tuple[int, int]:
-    V = np.int64(terms)
+    # Each value is followed by a bit that says whether it is of a title.
+    V = np.int64(len(paired))
     word, part, singles, pairs = 0, 0, 0, 0
     for document in range(len(parts)):
         first, first_pair = singles, pairs
-        for _ in range(parts[document]):
+        for place in range(parts[document]):
+            titled = int(place == 0 and parts[document] > 1)
             before = -1
             for _ in range(lengths[part]):
                 here = words[word]
                 word += 1
                 if here < 0:
                     continue
-                columns[singles] = here
+                columns[singles] = here << 1 | titled
                 singles += 1
+                if not paired[here]:
+                    continue
                 # No pair across the end of a part, and none of a term with itself.
                 if before >= 0 and before != here:
-                    keys[pairs] = min(before, here) * V + max(before, here)
+                    key = min(before, here) * V + max(before, here)
+                    keys[pairs] = key << 1 | titled
                     pairs += 1
                 before = here
             part += 1
-        singles = _collapse(columns, counts, first, singles)
-        pairs = _collapse(keys, key_counts, first_pair, pairs)
+        singles = _collapse(columns, counts, first, singles, title_weight)
+        pairs = _collapse(keys, key_counts, first_pair, pairs, title_weight)
         sizes[document] = singles - first
         key_sizes[document] = pairs - first_pair
     return singles, pairs
 
 
 @compiled
-def _collapse(values: Any, counts: Any, first: int, last: int) -> int:
-    """Sort values[first:last], keep each once and count it; return the new end."""
+def _collapse(values: Any, counts: Any, first: int, last: int, title_weight: int) -> int:
+    """Sort values[first:last], keep each once without its bit and count it; return the new end."""
     sort_ascending(values, first, last)
     kept = first
     for i in range(first, last):
-        if kept > first and values[i] == values[kept - 1]:
-            counts[kept - 1] += 1
+        value, weight = values[i] >> 1, title_weight if values[i] & 1 else 1
+        if kept > first and value == values[kept - 1]:
+            counts[kept - 1] += weight
         else:
-            values[kept] = values[i]
-            counts[kept] = 1
+            values[kept] = value
+            counts[kept] = weight
             kept += 1
     return kept

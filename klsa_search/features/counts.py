@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -32,20 +32,31 @@ class TermCounts:
     vocabulary  V terms, sorted
     matrix      (N, V) sparse, int32: f(t, d), columns in order within each row
     pairs       (N, P) sparse, int32: how often two terms stand side by side, in either order; only
-                pairs of two different terms that at least two documents hold
+                pairs of two different terms, neither common, that at least two documents hold
     pair_keys   (P,) ascending, which those are: lesser term · V + greater term
+    common      numbers of the common terms, ascending: what features of documents do without
     words       in all documents, those that make no term included
+    tokens      in all documents: the words that make a term
     """
 
     vocabulary: Vocabulary
     matrix: sparse.csr_array
     pairs: sparse.csr_array
     pair_keys: _NUMBERS
+    common: _NUMBERS
     words: int
+    tokens: int
+
+    @property
+    def content(self) -> TermCounts:
+        """The same without what common terms add to the matrix. Cost O(nnz)."""
+        if not len(self.common):
+            return self
+        return replace(self, matrix=without_columns(self.matrix, self.common))
 
     @property
     def lengths(self) -> _NUMBERS:
-        """dl(d): (N,) tokens in each document."""
+        """dl(d): (N,) tokens in each document, those of a title as often as it counts."""
         return np.asarray(self.matrix.sum(axis=1, dtype=np.int64)).ravel()
 
     @property
@@ -54,15 +65,38 @@ class TermCounts:
         return np.bincount(self.matrix.indices, minlength=len(self.vocabulary)).astype(np.int64)
 
 
+def without_columns(matrix: sparse.csr_array, columns: _NUMBERS) -> sparse.csr_array:
+    """Take the entries of some columns out of a matrix, which keeps its shape. Cost O(nnz)."""
+    kept = np.ones(matrix.shape[1], np.bool_)
+    kept[columns] = False
+    held = kept[matrix.indices]
+    starts = np.concatenate(([0], np.cumsum(held)))[matrix.indptr]
+    entries = (matrix.data[held], matrix.indices[held], starts.astype(matrix.indptr.dtype))
+    content = sparse.csr_array(entries, shape=matrix.shape)
+    content.has_sorted_indices = True
+    return content
+
+
 class CountsBuilder:
     """Counts documents, given as terms or as numbers of terms; 4 bytes a word until `finish`.
 
-    spools   where words and counts are kept until they are whole: in memory, or in files
-    threads  that count; the processors of the machine by default. They change no bit
+    spools        where words and counts are kept until they are whole: in memory, or in files
+    threads       that count; the processors of the machine by default. They change no bit
+    title_weight  how often a word of the first of several parts, the title, is counted
+    common        terms that no pair is made of: words side by side are those without them
     """
 
-    def __init__(self, spools: Spools | None = None, *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        spools: Spools | None = None,
+        *,
+        threads: int | None = None,
+        title_weight: int = 1,
+        common: Set[str] = frozenset(),
+    ) -> None:
         self._spools = spools or Spools()
+        self._title_weight, self._common = title_weight, common
+        self._tokens = 0
         self._threads = threads or processors()
         self._numberings: dict[int, dict[str, int]] = {}
         self._places: dict[int, npt.NDArray[np.int32]] = {}  # of each numbering's terms, sorted
@@ -97,6 +131,7 @@ class CountsBuilder:
         known = self._numberings.setdefault(numbering, {})
         for term in terms:
             known[term] = len(known)
+        self._tokens += int(np.count_nonzero(words >= 0))
         self._words.append(words)
         self._segments.append((numbering, len(self._words)))
         self._lengths.append(lengths)
@@ -111,12 +146,15 @@ class CountsBuilder:
         40 bytes for each word of the blocks under way.
         """
         terms = self._sort()
+        common = np.flatnonzero([term in self._common for term in terms])
+        paired = np.ones(len(terms), np.bool_)
+        paired[common] = False
         N = len(self._parts)
         report = counted or _silent
         found = _Counted(self._spools)
         with ThreadPoolExecutor(self._threads) as threads:
             for block in in_order(
-                lambda block: threads.submit(count_block, block, len(terms)),
+                lambda block: threads.submit(count_block, block, paired, self._title_weight),
                 self.blocks(),
                 ahead=self._threads,
             ):
@@ -137,7 +175,9 @@ class CountsBuilder:
         found.keys.close()
         found.key_counts.close()
         pairs = _matrix(*numbered, len(shared))
-        return TermCounts(Vocabulary(terms), matrix, pairs, shared, len(self._words))
+        return TermCounts(
+            Vocabulary(terms), matrix, pairs, shared, common, len(self._words), self._tokens
+        )
 
     def blocks(self) -> Iterator[Block]:
         """Go through the documents once more, after `finish`: runs of some `BLOCK` words."""

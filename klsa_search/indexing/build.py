@@ -143,7 +143,7 @@ def build_generation(
             counts=Counts(
                 documents=counts.matrix.shape[0],
                 terms=counts.matrix.shape[1],
-                tokens=int(counts.lengths.sum()),
+                tokens=counts.tokens,
                 non_zeros=counts.matrix.nnz,
                 skipped=collection.problems.count,
             ),

@@ -20,7 +20,7 @@ from klsa_search.collection import Collection, OpenedCollection, Unread, open_co
 from klsa_search.config import Settings
 from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.expansion.cut import ENTRIES, CutExpansion
-from klsa_search.features import TermCounts, bm25
+from klsa_search.features import TermCounts
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.estimate import (
     disk_needed,
@@ -29,7 +29,7 @@ from klsa_search.indexing.estimate import (
 from klsa_search.indexing.layout import layout, solved_dimensions
 from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.survey import Survey, survey
-from klsa_search.indexing.weighing import postings_of
+from klsa_search.indexing.weighing import document_kernel, postings_of
 from klsa_search.kernel import DocumentKernel, nearest_rows
 from klsa_search.processors import processors
 from klsa_search.spectrum import decompose
@@ -234,14 +234,7 @@ def _compile(counts: TermCounts, settings: Settings) -> None:
 
 def _kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
     postings_of(counts, settings)
-    features = bm25.document_features(
-        counts,
-        k1=settings.kernel_k1,
-        b=settings.b,
-        idf_power=settings.idf_power,
-        pairs=settings.pairs,
-    )
-    return DocumentKernel.of(features, centred=settings.centred, normalised=settings.normalised)
+    return document_kernel(counts, settings)
 
 
 def _first(counts: TermCounts, documents: int) -> TermCounts:

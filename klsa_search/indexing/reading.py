@@ -58,7 +58,12 @@ def read(
     scratch = generation / SCRATCH
     scratch.mkdir()
     spools = Spools(scratch, spool_room(memory))
-    builder = CountsBuilder(spools)
+    analyzer = Analyzer(settings)
+    builder = CountsBuilder(
+        spools,
+        title_weight=settings.title_weight,
+        common=analyzer.common() if settings.common_weight < 1 else frozenset(),
+    )
     declared = Declared(settings.declared())
     fields = FieldsWriter(declared.types, spools.spool(np.uint8))
     digest = hashlib.sha256()
@@ -75,7 +80,7 @@ def read(
                 yield [part for document in documents for part in (document.title, document.text)]
 
         processes = processes or processors()
-        with closing(_numbered(batches(), Analyzer(settings), processes)) as numbered:
+        with closing(_numbered(batches(), analyzer, processes)) as numbered:
             for texts in numbered:
                 builder.extend(
                     texts.numbering,

@@ -44,7 +44,7 @@ class Shape:
         return cls(
             documents=counts.matrix.shape[0],
             stored=stored,
-            tokens=int(counts.lengths.sum()),
+            tokens=counts.tokens,
             terms=counts.matrix.shape[1],
             non_zeros=counts.matrix.nnz,
             pairs=counts.pairs.shape[1],

@@ -10,7 +10,7 @@ from klsa_search.indexing.build import build
 from klsa_search.progress import Progress
 from klsa_search.search import Index
 from klsa_search.store import Manifest, current_generation, read_manifest
-from klsa_search.store.former import former_documents
+from klsa_search.store.former import former_documents, former_settings
 from klsa_search.store.manifest import FORMAT_VERSION
 
 
@@ -64,5 +64,5 @@ def upgrade(
         progress=progress,
         memory=memory,
         replace=True,
-        **manifest.checked_settings().model_dump(),
+        **former_settings(manifest),
     )

@@ -34,17 +34,7 @@ def weigh(
     idf = bm25.inverse_document_frequencies(counts)
     write_arrays(generation, postings_arrays(postings_of(counts, settings)))
     write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
-    kernel = DocumentKernel.of(
-        bm25.document_features(
-            counts,
-            k1=settings.kernel_k1,
-            b=settings.b,
-            idf_power=settings.idf_power,
-            pairs=settings.pairs,
-        ),
-        centred=settings.centred,
-        normalised=settings.normalised,
-    )
+    kernel = document_kernel(counts, settings)
     if layout(len(kernel), settings) == "cut":
         write_arrays(generation, epoch_arrays(counts, settings))
         return {"bm25": _write_cut(generation, kernel, idf, settings, report)}
@@ -79,6 +69,18 @@ def weigh(
         arrays |= {"latent_documents": latent.documents, "latent_terms": latent.terms}
     write_arrays(generation, arrays)
     return {"bm25": spectrum, "lsi": lsi}
+
+
+def document_kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
+    """K of the content terms and their pairs. Cost O(nnz)."""
+    features = bm25.document_features(
+        counts.content,
+        k1=settings.kernel_k1,
+        b=settings.b,
+        idf_power=settings.idf_power,
+        pairs=settings.pairs,
+    )
+    return DocumentKernel.of(features, centred=settings.centred, normalised=settings.normalised)
 
 
 def postings_of(counts: TermCounts, settings: Settings) -> Postings:

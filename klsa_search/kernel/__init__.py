@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from klsa_search.kernel.nearest import nearest_rows
     from klsa_search.kernel.neighbours import neighbour_graph
     from klsa_search.kernel.postings import Postings
-    from klsa_search.kernel.query import QueryKernel
+    from klsa_search.kernel.query import Gone, QueryKernel, Weighting
 else:
     __getattr__, __dir__ = handing_on(
         __name__,
@@ -18,14 +18,16 @@ else:
             "nearest": "nearest_rows",
             "neighbours": "neighbour_graph",
             "postings": "Postings",
-            "query": "QueryKernel",
+            "query": "Gone QueryKernel Weighting",
         },
     )
 
 __all__ = [
     "DocumentKernel",
+    "Gone",
     "Postings",
     "QueryKernel",
+    "Weighting",
     "nearest_rows",
     "neighbour_graph",
 ]

@@ -57,6 +57,7 @@ class Postings:
     run_starts  (V + 1,) int64, where each term's runs begin
     runs        (R, 3) uint16: block, length - 1, strongest saturation
     best        (V, 4) uint16, its strongest saturation, its 10th, 100th and 1000th; 0 without
+    occurrences (V,) int64, of each term in all documents: Σ_d f(t,d)
     """
 
     k1: float
@@ -66,6 +67,7 @@ class Postings:
     run_starts: _Starts
     runs: npt.NDArray[np.uint16]
     best: npt.NDArray[np.uint16]
+    occurrences: _Starts
 
     @classmethod
     def of(
@@ -81,14 +83,17 @@ class Postings:
         counts      f(t,d): (N, V), without stored zeros
         norms       K_d: (N,), see `features.bm25.norms`
         block_bits  b, from 6 to 16; by default one block for up to 65,536 documents, else 13
-        Cost O(nnz); memory 4 bytes a posting and 6 a run, beside 20 a term and the counts.
+        Cost O(nnz); memory 4 bytes a posting and 6 a run, beside 28 a term and the counts.
         """
         N, V = counts.shape
         if block_bits is None:
             block_bits = BLOCK_BITS if N > ONE_BLOCK else ONE_BLOCK.bit_length() - 1
         lengths, runs = np.zeros(V, np.int64), np.zeros(V, np.int64)
+        occurrences = np.zeros(V, np.int64)
         last = np.full(V, -1, np.int32)
-        _count(counts.indptr, counts.indices, block_bits, last, lengths, runs)
+        _count(
+            counts.indptr, counts.indices, counts.data, block_bits, last, lengths, runs, occurrences
+        )
         starts, run_starts = _cumulated(lengths), _cumulated(runs)
         entries = np.empty(starts[-1], np.uint32)
         table = np.zeros((run_starts[-1], 3), np.uint16)
@@ -100,7 +105,7 @@ class Postings:
         best = np.zeros((V, len(DEPTHS)), np.uint16)
         _find_best(starts, entries, np.empty(lengths.max(initial=0), np.int64), best)
         shape = np.array([N, block_bits])
-        return cls(k1, shape, starts, entries, run_starts, table, best)
+        return cls(k1, shape, starts, entries, run_starts, table, best, occurrences)
 
     @property
     def size(self) -> int:
@@ -171,13 +176,17 @@ def _cumulated(lengths: _Starts) -> _Starts:
 
 
 @compiled
-def _count(indptr: Any, terms: Any, bits: int, last: Any, lengths: Any, runs: Any) -> None:
-    """Count the postings and the runs of each term."""
+def _count(
+    indptr: Any, terms: Any, counts: Any, bits: int, last: Any, lengths: Any, runs: Any,
+    occurrences: Any,
+) -> None:  # fmt: skip
+    """Count the postings, the runs and the occurrences of each term."""
     for document in range(len(indptr) - 1):
         block = document >> bits
         for p in range(indptr[document], indptr[document + 1]):
             term = terms[p]
             lengths[term] += 1
+            occurrences[term] += np.int64(counts[p])
             runs[term] += last[term] != block
             last[term] = block
 

@@ -1,8 +1,21 @@
-"""The query kernel with the weights of its terms: a query → its raw kernel row k_q [KLSA eq. 3]."""
+"""The query kernel with the weights of its terms: a query → its raw kernel row k_q.
+
+    k_q(d) = Σ_t f(t,q) · h(t) · w(t) · sat(t,d)                              [KLSA eq. 3]
+
+    w(t) = idf(t) · b(t)
+    b(t) = √(N (1 - exp(-c_t / N)) / n_t), within 1 and a limit
+    h(t)   a half, or whatever is set, for common terms; 1 for all others
+
+of N documents, n_t that hold the term and c_t occurrences of it in all. N (1 - exp(-c_t / N)) is
+how many would hold it if its occurrences fell by chance: a term that comes in bursts is about
+something, and its few documents say too little of that. The logarithm of the ratio is the residual
+idf of [Church, Gale 1995].
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +25,41 @@ from klsa_search.features.bm25 import idf_of
 from klsa_search.kernel.postings import UNIT, Postings
 from klsa_search.kernel.segments import Segments
 
+_Numbers = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """What decides about the weight of a term, beside how documents hold it.
+
+    burstiness     the largest b(t); 1 for plain idf
+    common         numbers of the common terms
+    common_weight  h(t) of these
+    """
+
+    burstiness: float = 1.0
+    common: _Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
+    common_weight: float = 1.0
+
+
+PLAIN: Final = Weighting()
+"""w(t) = idf(t), whatever the term: BM25 as published."""
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What is in postings of documents that count no more.
+
+    documents    how many
+    frequencies  (V,) how many of them hold each term
+    occurrences  (V,) how often each stands in them
+    """
+
+    documents: int
+    frequencies: _Numbers
+    occurrences: _Numbers
+
 
 @dataclass(frozen=True)
 class QueryKernel:
@@ -19,60 +67,87 @@ class QueryKernel:
 
     postings   what documents hold
     documents  N, those that count
-    idf        (V,) float32, w(t)
-    weights    (V,) int64, w(t) in 65,536ths, at least one
-    gone       (V,) documents that hold each term and count no more; None where all count
+    worth      (V,) float32, h(t) · w(t): what a term counts for that is asked for once
+    weights    (V,) int64, the same in 65,536ths, at least one
+    bursts     (V,) float32, b(t)
+    gone       what is in the postings of documents that count no more, where there are any
     """
 
     postings: Segments
     documents: int
-    idf: npt.NDArray[np.float32]
-    weights: npt.NDArray[np.int64]
-    gone: npt.NDArray[np.int64] | None = None
+    worth: _Floats
+    weights: _Numbers
+    bursts: _Floats
+    gone: Gone | None = None
 
     @classmethod
     def of(
         cls,
         postings: Postings | Segments,
-        left_out: int = 0,
-        gone: npt.NDArray[np.int64] | None = None,
+        gone: Gone | None = None,
+        weighting: Weighting = PLAIN,
     ) -> QueryKernel:
-        """Weigh the terms of postings by how many documents hold them. Cost O(V).
+        """Weigh the terms of postings by the documents that hold them. Cost O(V).
 
-        left_out  documents that count no more, though they still have postings
-        gone      (V,) how many of them hold each term
+        Of whole numbers of all documents together, so any way of cutting them gives the same bits.
         """
         held = Segments.alone(postings) if isinstance(postings, Postings) else postings
-        documents = held.documents - left_out
-        idf = idf_of(held.frequencies if gone is None else held.frequencies - gone, documents)
-        weights = np.maximum(np.rint(idf * UNIT), 1).astype(np.int64)
-        return cls(held, documents, idf.astype(np.float32), weights, gone)
+        documents, frequencies, occurrences = held.documents, held.frequencies, held.occurrences
+        if gone is not None:
+            documents -= gone.documents
+            frequencies = frequencies - gone.frequencies
+            occurrences = occurrences - gone.occurrences
+        bursts = burst_factors(frequencies, occurrences, documents, weighting.burstiness)
+        worth = idf_of(frequencies, documents) * bursts
+        worth[weighting.common] *= weighting.common_weight
+        weights = np.maximum(np.rint(worth * UNIT), 1).astype(np.int64)
+        whole, factors = worth.astype(np.float32), bursts.astype(np.float32)
+        return cls(held, documents, whole, weights, factors, gone)
 
     @property
-    def frequencies(self) -> npt.NDArray[np.int64]:
+    def frequencies(self) -> _Numbers:
         """n_t: (V,) documents that count and hold each term."""
         held = self.postings.frequencies
-        return held if self.gone is None else held - self.gone
+        return held if self.gone is None else held - self.gone.frequencies
 
     @property
     def size(self) -> int:
         """Positions: (size,) is a score for each."""
         return self.postings.size
 
-    def impacts_of(self, term: int) -> tuple[Positions, npt.NDArray[np.float32]]:
-        """Documents of one term, and w(t) · sat(t,d) of each, float32. Cost: its postings."""
+    def impacts_of(self, term: int) -> tuple[Positions, _Floats]:
+        """Documents of one term, and h(t) · w(t) · sat(t,d) of each. Cost: its postings."""
         documents, saturations = self.postings.of_term(term)
-        unit = np.float32(self.postings.step) * self.idf[term]
+        unit = np.float32(self.postings.step) * self.worth[term]
         return documents, unit * saturations.astype(np.float32)
 
-    def steps(
-        self, terms: npt.NDArray[np.int64], counts: npt.NDArray[np.floating]
-    ) -> npt.NDArray[np.int64]:
-        """k_q in steps: (size,); `counts` are f(t,q), whole or not. Cost: their postings."""
-        asked = counts > 0
-        weights = np.rint(counts[asked].astype(np.float64) * self.weights[terms[asked]])
-        return self.postings.steps(terms[asked], weights.astype(np.int64))
+    def weighed(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
+        """f(t,q) · h(t) · w(t) in 65,536ths; `counts` are f(t,q), whole or not."""
+        return np.rint(counts.astype(np.float64) * self.weights[terms]).astype(np.int64)
 
-    def query_row(self, terms: npt.NDArray[np.int64], counts: npt.NDArray[np.floating]) -> Scores:
-        """k_q: (size,) float32, Σ_t f(t,q) · w(t) · sat(t,d) [KLSA eq. 3]. See `steps`."""
+    def steps(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
+        """k_q in steps: (size,); `counts` as in `weighed`. Cost: their postings."""
+        asked = counts > 0
+        return self.postings.steps(terms[asked], self.weighed(terms[asked], counts[asked]))
+
+    def query_row(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> Scores:
+        """k_q: (size,) float32. See `steps`."""
         return (self.steps(terms, counts) * self.postings.step).astype(np.float32)
+
+    def share_held(self, terms: _Numbers, counts: npt.NDArray[np.floating], document: int) -> float:
+        """Share of a query, by the weights of its terms, that a document holds: 0 to 1.
+
+        At least one of the terms is asked for. Cost: their postings.
+        """
+        weights = self.weighed(terms, counts)
+        held = [document in self.postings.of_term(term)[0] for term in terms.tolist()]
+        return float(weights[held].sum() / weights.sum())
+
+
+def burst_factors(
+    frequencies: _Numbers, occurrences: _Numbers, documents: int, limit: float
+) -> npt.NDArray[np.float64]:
+    """b(t): (V,), from 1 to `limit`; 1 for a term that no document holds."""
+    N = max(documents, 1)
+    by_chance = N * -np.expm1(-occurrences / N)
+    return np.asarray(np.clip(np.sqrt(by_chance / np.maximum(frequencies, 1)), 1, limit))

@@ -107,6 +107,14 @@ class Segments:
         return frequencies
 
     @lazily
+    def occurrences(self) -> _Numbers:
+        """Σ_d f(t,d): (V,) of each term in all documents. Cost O(V), once."""
+        occurrences = np.zeros(self.terms, np.int64)
+        for part in self.parts:
+            occurrences[part.numbers()] += part.postings.occurrences
+        return occurrences
+
+    @lazily
     def best(self) -> npt.NDArray[np.uint16]:
         """(V, 4): see `Postings`; the first is the strongest of all, the others certain of one."""
         (first, *others) = self.parts

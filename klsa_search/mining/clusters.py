@@ -163,14 +163,14 @@ def _chosen_apart(points: Matrix, k: int, generator: np.random.Generator) -> Mat
 def _strongest_terms(index: Index, labels: _Labels, k: int, count: int) -> list[list[int]]:
     """Numbers of the terms whose impact stands out in each cluster; `labels` is k for none."""
     bm25 = index.snapshot.bm25
-    terms = len(bm25.idf)
+    terms = len(bm25.worth)
     sums = np.zeros(terms * (k + 1))
     counting = index.snapshot.counting()
     for held, documents, saturations in bm25.postings.at_a_time(_BLOCK):
         places = held * (k + 1) + labels[documents]
         np.add.at(sums, places, saturations * counting[documents])
     by_cluster = sums.reshape(terms, k + 1)
-    by_cluster *= (bm25.postings.step * bm25.idf)[:, None]
+    by_cluster *= (bm25.postings.step * bm25.worth)[:, None]
     sizes = np.bincount(labels, minlength=k + 1)
     overall = by_cluster.sum(axis=1) / max(bm25.documents, 1)
     strongest = []

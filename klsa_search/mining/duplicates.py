@@ -93,10 +93,12 @@ def _counting(index: Index, pairs: sparse.csr_array) -> npt.NDArray[np.bool_]:
 
 
 def _mean_documents(index: Index) -> list[int]:
-    """Documents that hold terms and yet have no K: what distinguishes them is centred away."""
+    """Documents of content terms that yet have no K: what distinguishes them is centred away."""
     snapshot = index.snapshot
-    means = (snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0) & snapshot.counting()
-    return np.flatnonzero(means).tolist()
+    alike = (snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0) & snapshot.counting()
+    means = np.flatnonzero(alike)
+    held = np.diff(snapshot.content_counts_of(means).indptr) > 0
+    return [int(document) for document in means[held]]
 
 
 def _leaders(pairs: sparse.csr_array, least: float) -> npt.NDArray[np.int64]:

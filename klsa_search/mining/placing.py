@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from klsa_search.arrays import Matrix
+from klsa_search.features.counts import without_columns
 from klsa_search.mining.asking import latent_space
 from klsa_search.search import Index
 from klsa_search.search.query import counts_of_texts
@@ -20,10 +21,12 @@ def place_texts(index: Index, texts: Sequence[str]) -> Matrix:
     Cost: analysing the texts, and O(m) a term.
     """
     terms = latent_space(index).terms
-    settings, counted = index.settings, index.manifest.counts
-    counts = counts_of_texts(([text] for text in texts), index.analyzer, index.snapshot.vocabulary)
-    average = counted.tokens / max(counted.documents, 1) or 1.0
-    lengths = np.array([len(index.analyzer.terms(text)) for text in texts]) / average
+    settings, snapshot = index.settings, index.snapshot
+    common = index.analyzer.common() if len(snapshot.common) else frozenset()
+    counts = counts_of_texts(([text] for text in texts), index.analyzer, snapshot.vocabulary)
+    counts = without_columns(counts, snapshot.common)
+    words = [[term for term in index.analyzer.terms(text) if term not in common] for text in texts]
+    lengths = np.array([len(terms) for terms in words]) / snapshot.average_content
     norms = settings.kernel_k1 * ((1 - settings.b) + settings.b * lengths)
     counts.data = (
         (settings.kernel_k1 + 1)

@@ -111,7 +111,7 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
 
 def _hits(index: Index, position: int, positions: Positions, values: Scores) -> tuple[Hit, ...]:
     (document,) = index.documents([position])
-    numbers, idf = index.snapshot.vocabulary.numbers, index.snapshot.bm25.idf
+    numbers, worth = index.snapshot.vocabulary.numbers, index.snapshot.bm25.worth
     terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}
-    weights = {term: float(idf[numbers[term]]) for term in terms if term in numbers}
+    weights = {term: float(worth[numbers[term]]) for term in terms if term in numbers}
     return index.hits(positions, values, terms, weights)

@@ -13,7 +13,7 @@ from klsa_search.collection import Document
 from klsa_search.delta import DeltaSegment, Folding, KeptSegments, open_epoch
 from klsa_search.features import bm25
 from klsa_search.growing import Growing
-from klsa_search.kernel import QueryKernel
+from klsa_search.kernel import Gone, QueryKernel, Weighting
 from klsa_search.kernel.segments import Segment, Segments
 from klsa_search.search.engine import Engine, Mask
 from klsa_search.search.engine.reverse import Reversing
@@ -62,8 +62,9 @@ class Grown:
         self._living = Growing(np.bool_)
         self._living.extend(np.arange(epoch.first) < len(base))
         self._lengths = int(base.lengths.sum(dtype=np.int64))  # of all that count
-        self._gone = 0
-        self._gone_counts = np.zeros(len(base.vocabulary), np.int64)
+        self._common = epoch.common
+        nothing = np.zeros(len(base.vocabulary), np.int64)
+        self._gone = Gone(0, nothing, nothing)
 
     def take(self, writes: Sequence[Write]) -> None:
         """Take writes, in their order. Cost: see `delta.fold`, and 10 µs a deletion."""
@@ -96,15 +97,20 @@ class Grown:
         base, n = self._base, len(self._joined)
         vocabulary = base.vocabulary.extended(self._words)
         living = self._living.held.copy()
-        mask = None if self._gone == 0 and living.all() else Mask(living)
+        mask = None if living.all() else Mask(living)
         forward = self._joined.forward(base.forward, len(vocabulary))
         parts = self._segments()
         segments = Segments(parts, len(vocabulary))
-        bm25_ = QueryKernel.of(segments, self._gone, self._counts_of_gone(len(vocabulary)))
+        new = [word in self._common for word in self._words]
+        common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(new)))
+        settings = self._settings
+        weighting = Weighting(settings.burstiness, common, settings.common_weight)
+        bm25_ = QueryKernel.of(segments, self._gone_among(len(vocabulary)), weighting)
         joined = replace(
             base,
             vocabulary=vocabulary,
             bm25=bm25_,
+            common=common,
             lengths=self._joined.view("lengths"),
             engine=Engine(bm25_, mask),
             eigenvectors=np.zeros((n, 0), np.float32),
@@ -134,7 +140,7 @@ class Grown:
 
     def _segments(self) -> list[Segment]:
         """Segments of all postings, saturated by the mean length of what counts now."""
-        count = len(self._base) + self._folding.after - self._folding.first - self._gone
+        count = len(self._base) + self._folding.after - self._folding.first - self._gone.documents
         average = self._lengths / count if self._lengths else 1.0
         standing = bm25.standing_length(average)
         if standing != self._standing:
@@ -152,13 +158,20 @@ class Grown:
             return
         terms = len(self._base.vocabulary) + len(self._words)
         counts = self._joined.forward(self._base.forward, terms).counts(positions)
-        self._gone_counts = self._counts_of_gone(terms)
-        self._gone_counts += np.bincount(counts.indices, minlength=terms)
-        self._gone += len(positions)
+        gone = self._gone_among(terms)
+        self._gone = Gone(
+            gone.documents + len(positions),
+            gone.frequencies + np.bincount(counts.indices, minlength=terms),
+            gone.occurrences + np.bincount(counts.indices, counts.data, terms).astype(np.int64),
+        )
         self._lengths -= int(self._joined.view("lengths")[positions].sum(dtype=np.int64))
         self._living.held[positions] = False
 
-    def _counts_of_gone(self, terms: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """How many of the documents that count no more hold each term: (V,)."""
-        later = np.zeros(terms - len(self._gone_counts), np.int64)
-        return np.concatenate((self._gone_counts, later))
+    def _gone_among(self, terms: int) -> Gone:
+        """What is in documents that count no more, of V terms."""
+        later = np.zeros(terms - len(self._gone.frequencies), np.int64)
+        return Gone(
+            self._gone.documents,
+            np.concatenate((self._gone.frequencies, later)),
+            np.concatenate((self._gone.occurrences, later)),
+        )

@@ -88,7 +88,8 @@ class Joined:
         """Return the forward index of all documents; a later term's rank is its number."""
         later = np.arange(len(before.ranks), terms, dtype=np.int32)
         ranks = np.concatenate((before.ranks, later))
-        return Forward(self.view("forward_codes"), self.view("forward_starts"), ranks)
+        codes, starts = self.view("forward_codes"), self.view("forward_starts")
+        return Forward(codes, starts, ranks, before.title_weight)
 
     def _append_entries(
         self, name: str, starts: npt.NDArray[np.int64], entries: npt.NDArray[Any]

@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
 from klsa_search.config import SearchSettings, Settings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
 from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
 from klsa_search.features import Vocabulary, tfidf
-from klsa_search.kernel import DocumentKernel, QueryKernel
+from klsa_search.features.counts import without_columns
+from klsa_search.kernel import DocumentKernel, QueryKernel, Weighting
 from klsa_search.kernel.postings import postings_of_arrays
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import Engine, ExpandingEngine, Mask
@@ -33,7 +35,8 @@ class Snapshot:
     """The arrays of one generation, opened; which there are depends on how D is kept.
 
     bm25             the query kernel
-    lengths          (N,) dl(d), tokens in each document
+    common           numbers of the common terms, which document features do without
+    lengths          (N,) dl(d), tokens in each document, those of titles by their weight
     engine           the k best by the BM25 postings, without a score for every document
     eigenvalues      (k,) of the document kernel
     eigenvectors     U: (N, k) float32; (N, 0) where D is cut and N large
@@ -54,6 +57,7 @@ class Snapshot:
     generation: Path
     vocabulary: Vocabulary
     bm25: QueryKernel
+    common: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int32]
     engine: Engine
     eigenvalues: Eigenvalues
@@ -205,6 +209,17 @@ class Snapshot:
         """f(t,d) of some documents: (n, V) sparse."""
         return self.forward.counts(documents)
 
+    def content_counts_of(self, documents: Positions) -> sparse.csr_array:
+        """f(t,d) of some documents without common terms: (n, V) sparse."""
+        return without_columns(self.counts_of(documents), self.common)
+
+    @lazily
+    def average_content(self) -> float:
+        """dl_avg of the document kernel, common terms apart; 1 where every document is empty."""
+        occurrences = self.bm25.postings.occurrences
+        tokens = int(occurrences.sum()) - int(occurrences[self.common].sum())
+        return tokens / self.bm25.postings.documents if tokens else 1.0
+
     def lsi_lengths(self, dimensions: int) -> Scores:
         """Lengths of the documents on the first dimensions of LSI: (N,); of all, computed once."""
         if dimensions >= self.lsi.shape[1]:
@@ -258,11 +273,19 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         cut = cut_of_arrays(partial(open_array, generation))
     kept = _optional(generation, "eigenvectors")
     eigenvalues = open_array(generation, "eigenvalues")
-    bm25 = QueryKernel.of(postings_of_arrays(partial(open_array, generation), settings.k1))
+    common = np.zeros(0, np.int64)
+    if settings.common_weight < 1:
+        terms = sorted(Analyzer(settings).common() & vocabulary.numbers.keys())
+        common = np.array([vocabulary.numbers[term] for term in terms], np.int64)
+    bm25 = QueryKernel.of(
+        postings_of_arrays(partial(open_array, generation), settings.k1),
+        weighting=Weighting(settings.burstiness, common, settings.common_weight),
+    )
     snapshot = Snapshot(
         generation=generation,
         vocabulary=vocabulary,
         bm25=bm25,
+        common=common,
         lengths=open_array(generation, "lengths"),
         engine=Engine(bm25),
         eigenvalues=eigenvalues,
@@ -276,7 +299,7 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         cut=cut,
         neighbour_count=settings.neighbours,
         seed=settings.seed,
-        forward=Forward.open(generation),
+        forward=Forward.open(generation, settings.title_weight),
     )
     if cut is None:
         # Mapped now, so that who holds an index that is deleted goes on getting answers.

@@ -29,6 +29,7 @@ def compile_search() -> None:
         np.array([0, 1]),
         np.array([[0, 0, 1]], np.uint16),
         np.ones((1, len(DEPTHS)), np.uint16),
+        np.array([1]),
     )
     for array in (postings.starts, postings.entries, postings.run_starts, postings.runs):
         array.flags.writeable = False
@@ -42,7 +43,7 @@ def compile_search() -> None:
         np.zeros((1, card_width(1)), np.int8),
         np.zeros((1, term_width(1)), np.int8),
     )
-    mix = Mix(1, 1, 0.5, 0.0, 0.0, 0.5, 1.0, 1.0, 3.0, True, 1.0, 0.0)
+    mix = Mix(1, 1, 0.5, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0, 3.0, True, 1.0, 0.0)
     terms = np.zeros(1, np.int64)
     Engine(kernel).top([[0]], 1)
     ExpandingEngine(kernel, cut, 1, 1, small=False).top([[0]], 1, mix)

@@ -83,6 +83,13 @@ class SearchRequest(Asked):
     alpha: float | None = Field(
         None, ge=0, le=1, allow_inf_nan=False, description="share of the expansion; 0 is BM25"
     )
+    hold_back: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="share of alpha held back where BM25's first document holds the whole query",
+    )
     z: int | None = Field(None, ge=1, le=MAX_SEEDS, description="documents that seed the expansion")
     sharpness: float | None = Field(
         None, ge=1, le=100, allow_inf_nan=False, description="power of a seed's weight"

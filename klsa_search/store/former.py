@@ -1,4 +1,4 @@
-"""The documents of an index of a former format, so that it can be carried over.
+"""Documents and settings of an index of a former format, so that it can be carried over.
 
 format 3   documents.db, a table of whole documents
 format 4   documents.npy and documents_starts.npy, as they are now
@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any, Final
 
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged
@@ -21,6 +22,23 @@ from klsa_search.store.sums import compare_sum
 
 _TABLE = "documents.db"
 _RECORDS = (_TABLE, "documents.npy", "documents_starts.npy")
+_AS_IT_WAS: Final = {
+    "title_weight": 1,
+    "common_weight": 1.0,
+    "burstiness": 1.0,
+    "hold_back": 0.0,
+}
+"""Values, of settings that came later, that leave everything as it was."""
+
+
+def former_settings(manifest: Manifest) -> dict[str, Any]:
+    """Give the settings of an index of a former format as they are called today.
+
+    Stop words were all of the long list, or none.
+    """
+    known = manifest.settings
+    words = {True: "long", False: "none"}.get(known.get("stop_words", True))
+    return {**_AS_IT_WAS, **known, "stop_words": words}
 
 
 def former_documents(generation: Path, manifest: Manifest) -> Iterator[Document]:

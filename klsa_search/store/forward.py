@@ -70,20 +70,27 @@ class Forward:
     codes   uint8, of all documents
     starts  (N + 1,) where those of each begin
     ranks   (V,) of each term
+    title_weight  how often the words of a title are counted
     """
 
     def __init__(
-        self, codes: Codes, starts: npt.NDArray[np.int64], ranks: npt.NDArray[np.int32]
+        self,
+        codes: Codes,
+        starts: npt.NDArray[np.int64],
+        ranks: npt.NDArray[np.int32],
+        title_weight: int,
     ) -> None:
         self.codes, self.starts, self.ranks = codes, starts, ranks
+        self.title_weight = title_weight
 
     @classmethod
-    def open(cls, generation: Path) -> Forward:
+    def open(cls, generation: Path, title_weight: int) -> Forward:
         """Open that of a generation, mapped into memory."""
         return cls(
             open_array(generation, "forward_codes"),
             open_array(generation, "forward_starts"),
             open_array(generation, "forward_ranks"),
+            title_weight,
         )
 
     def counts(self, documents: Positions) -> sparse.csr_array:
@@ -107,8 +114,10 @@ class Forward:
         self, begins: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
         """Terms of some documents, how often each is there, and how many each document has."""
-        keys = np.empty(int(np.maximum(ends - begins, 0).sum()), np.int64)
-        keys = keys[: _keys_of(self.codes, begins, ends, self._terms, keys)]
+        room = self.title_weight * int(np.maximum(ends - begins, 0).sum())
+        keys = np.empty(room, np.int64)
+        count = _keys_of(self.codes, begins, ends, self._terms, self.title_weight, keys)
+        keys = keys[:count]
         keys.sort()
         firsts = np.flatnonzero(np.diff(keys, prepend=-1))
         held = keys[firsts]
@@ -191,21 +200,29 @@ def _keys_of(
     begins: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int64],
     terms: npt.NDArray[np.int32],
+    title_weight: int,
     keys: npt.NDArray[np.int64],
 ) -> int:
     """Write document << 32 | term of every word that makes a term; returns how many.
 
-    Whatever the codes are, nothing outside of them is read.
+    Those of the title several times. Whatever the codes are, nothing outside of them is read.
     """
     found = 0
     for document in range(len(begins)):
         at, end = begins[document], ends[document]
-        _, at = read_code(codes, at, end)
+        title, at = read_code(codes, at, end)
+        place: Any = 0
         while at < end:
             code, at = read_code(codes, at, end)
-            if code >= GAPS and code - GAPS < len(terms):
-                keys[found] = np.int64(document) << 32 | np.int64(terms[code - GAPS])
-                found += 1
+            if code < GAPS:
+                place += code + 1
+                continue
+            times = title_weight if place < title else 1
+            place += 1
+            if code - GAPS < len(terms):
+                for _ in range(times):
+                    keys[found] = np.int64(document) << 32 | np.int64(terms[code - GAPS])
+                    found += 1
     return found
 
 

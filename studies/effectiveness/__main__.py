@@ -1,5 +1,6 @@
 """How well the default ranks, and what that rests on.
 
+    python -m studies.effectiveness kinds           [--json FILE] [TASK...]
     python -m studies.effectiveness ablation        [--json FILE]
     python -m studies.effectiveness leave-one-out   [--json FILE]
     python -m studies.effectiveness unseen          [--json FILE] [TASK...]
@@ -24,10 +25,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from studies.effectiveness import ablation, folded_in, hold_back, leave_one_out, stop_lists, unseen
+from studies.effectiveness import (
+    ablation,
+    folded_in,
+    hold_back,
+    kinds,
+    leave_one_out,
+    stop_lists,
+    unseen,
+)
 from studies.effectiveness.measuring import Bench
 
 CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
+    "kinds": kinds.report,
     "ablation": ablation.report,
     "leave-one-out": leave_one_out.report,
     "unseen": unseen.report,
@@ -35,6 +45,8 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "stop-lists": stop_lists.report,
     "folded-in": folded_in.report,
 }
+
+_NAMED = {"kinds": kinds.report, "unseen": unseen.report}
 
 
 def main() -> None:
@@ -44,14 +56,16 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("claim", choices=tuple(CLAIMS))
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help="of `unseen`: only these")
+    parser.add_argument(
+        "tasks", nargs="*", metavar="TASK", help="of `kinds` and `unseen`: only these"
+    )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     make = CLAIMS[options.claim]
     if options.tasks:
-        if options.claim != "unseen":
-            parser.error("only `unseen` has tasks to name")
-        make = partial(unseen.report, names=options.tasks)
+        if options.claim not in _NAMED:
+            parser.error(f"only {' and '.join(_NAMED)} have tasks to name")
+        make = partial(_NAMED[options.claim], names=options.tasks)
     data = Path(os.environ.get("KLSA_COLLECTIONS", "../shared/collections"))
     with tempfile.TemporaryDirectory(prefix="klsa-effectiveness-") as home:
         report = make(Bench(Path(home)), data)

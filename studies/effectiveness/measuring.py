@@ -59,9 +59,12 @@ class Bench:
         self._home = home
         self._indexes: dict[str, tuple[Settings, Index]] = {}
 
-    def precisions(self, task: Task, settings: Settings | None = None) -> Precisions:
+    def precisions(
+        self, task: Task, settings: Settings | None = None, *, depth: int | None = None
+    ) -> Precisions:
         """Average precision of each judged query, in the order of the judgements.
 
+        depth  documents of an answer, found as any search finds them; by default all are scored
         Settings of a search are handed to the search, the others (and `preset`) to the build.
         """
         given = dict(settings or {})
@@ -69,7 +72,8 @@ class Bench:
         search = {k: v for k, v in given.items() if k in _OF_SEARCH}
         judge = Judge(task.judgements, measures=("map",))
         judged = frozenset(judge.query_ids)
-        run = rank_all(index, [q for q in task.queries if q.id in judged], **search)
+        asked = [query for query in task.queries if query.id in judged]
+        run = rank_first(index, asked, depth, search) if depth else rank_all(index, asked, **search)
         return judge.measure(_without(run, task.left_out)).values("map")
 
     def index(self, task: Task, settings: Settings) -> Index:
@@ -82,6 +86,16 @@ class Bench:
         index = build(task.documents, name=corpus, home=self._home, **settings)
         self._indexes[corpus] = (settings, index)
         return index
+
+
+def rank_first(
+    index: Index, queries: Sequence[Query], depth: int, search: Settings
+) -> Iterator[Ranking]:
+    """Rank the first documents of each query as a search does."""
+    ids = np.array(index.ids(), dtype=object)
+    for query in queries:
+        positions, scores = index.rank(query.text, depth, **search)
+        yield Ranking(query.id, tuple(ids[positions]), scores)
 
 
 def _without(run: Iterator[Ranking], left_out: Mapping[str, str]) -> Iterator[Ranking]:

@@ -60,7 +60,7 @@ Change = Callable[[Task], dict[str, Any]]
 
 
 def _variants(data: Path) -> dict[str, tuple[Settings, Change | None]]:
-    none: Settings = {"stop_words": False}
+    none: Settings = {"stop_words": "none"}
     lists = {
         "stopwordsiso whole (1,298)": frozenset(stopwordsiso.stopwords("en")),
         "SMART (cacm's common_words)": _smart(data),

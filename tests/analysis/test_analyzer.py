@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from klsa_search.analysis import LONGEST_WORD, Analyzer
 from klsa_search.analysis import analyzer as module
+from klsa_search.analysis.languages import left_out, stop_list
 from klsa_search.config import AnalysisSettings, Settings
 from klsa_search.errors import SettingsError
 from tests.forked import another_thread, in_child
 
 ENGLISH = Analyzer()
+LONG = Analyzer(AnalysisSettings(stop_words="long"))
 PLAIN = Analyzer(AnalysisSettings(language="none"))
 FOLDING = Analyzer(AnalysisSettings(language="french", fold_accents=True))
 TRICKY = "aS'’s \u00adé\u0301ﬁ①½…漢字ｶﾞไม้हि\u200d_-İßς\ud800\x00🙂"
@@ -41,12 +43,12 @@ def test_equal_settings_give_equal_terms(text):
 
 def test_positions_count_stop_words_and_offsets_point_into_the_text():
     text = "The ﬂow over the wing's edge"
-    assert [tuple(token) for token in ENGLISH.tokens(text)] == [
+    assert [tuple(token) for token in LONG.tokens(text)] == [
         ("flow", 1, 4, 7),
         ("wing", 4, 17, 23),
         ("edg", 5, 24, 28),
     ]
-    assert [text[t.start : t.end] for t in ENGLISH.tokens(text)] == ["ﬂow", "wing's", "edge"]
+    assert [text[t.start : t.end] for t in LONG.tokens(text)] == ["ﬂow", "wing's", "edge"]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,8 @@ def test_positions_count_stop_words_and_offsets_point_into_the_text():
         ("... 🙂 \x00\x07 \ud800", []),
         ("Flows flowing FLOWED", ["flow", "flow", "flow"]),
         ("wing's wing’s WING'S", ["wing", "wing", "wing"]),
-        ("don't can’t we'll it's", []),
+        ("don't can’t we'll it's", ["don", "can", "we"]),
+        ("Hello, the problem of C++", ["hello", "problem", "c"]),
         ("ＦＵＬＬｗｉｄｔｈ ①", ["fullwidth", "1"]),
         ("so\u00adlution solution", ["solut", "solut"]),
         ("1️⃣ 2", ["1", "2"]),
@@ -76,15 +79,17 @@ def test_english(text, terms):
             "The wing's STRASSE Straße",
             "the wing strasse strasse",
         ),
-        ({"stop_words": False}, "the wing's flows", "the wing flow"),
+        ({"stop_words": "none"}, "the wing's flows", "the wing flow"),
         ({"stemmer": "none"}, "the flows", "flows"),
         ({"stemmer": "english"}, "generously", "generous"),
-        ({"language": "french"}, "l'avion des chevaux", "avion cheval"),
-        ({"language": "german"}, "die Häuser und ein Haus", "haus haus"),
+        ({"stop_words": "long"}, "don't can’t we'll, the problem of wings", "wing"),
+        ({"language": "french", "stop_words": "long"}, "l'avion des chevaux", "avion cheval"),
+        ({"language": "german"}, "die Häuser und ein Haus", "die haus und ein haus"),
+        ({"language": "german", "stop_words": "long"}, "die Häuser und ein Haus", "haus haus"),
         ({"language": "turkish", "stemmer": "none"}, "ISI İZ", "ısı iz"),
         ({"language": "none", "fold_accents": True}, "Café हिन्दी ไม้", "cafe हिन्दी ไม้"),
         ({"language": "none"}, "cafe\u0301 café", "café café"),
-        ({"language": "chinese"}, "我们的搜索", "们的 的搜 搜索"),
+        ({"language": "chinese", "stop_words": "long"}, "我们的搜索", "们的 的搜 搜索"),
         ({"language": "greek", "stemmer": "none"}, "ΛΟΓΟΣ λόγος", "λογοσ λόγοσ"),
     ],
 )
@@ -100,6 +105,18 @@ def test_overlong_words_are_left_out_but_counted():
     assert ENGLISH.terms("漢" + "\u0301" * 1_000_000) == []
 
 
+def test_words_of_the_long_list_that_stay_are_common():
+    """What is left out and what is common are together the whole list."""
+    common = ENGLISH.common()
+    assert {"problem", "hello", "don", "c"} <= common
+    assert not common & {"", "the", "wing"}
+    assert left_out("short", "english") <= stop_list("english")
+    assert LONG.common() == PLAIN.common() == frozenset()
+    assert Analyzer(AnalysisSettings(stop_words="none")).common() > common
+    german = Analyzer(AnalysisSettings(language="german"))
+    assert {"die", "und", "ein"} <= german.common()
+
+
 def test_value():
     assert Analyzer() == Analyzer(AnalysisSettings()) == Analyzer(Settings(k1=2.0))
     assert Analyzer() != PLAIN
@@ -107,7 +124,7 @@ def test_value():
     assert len({Analyzer(), Analyzer(), PLAIN}) == 2
     again = pickle.loads(pickle.dumps(FOLDING))
     assert again == FOLDING
-    assert again.terms("Les élèves") == FOLDING.terms("Les élèves") == ["elev"]
+    assert again.terms("Élèves") == FOLDING.terms("Élèves") == ["elev"]
     assert "french" in repr(FOLDING)
 
 

@@ -16,7 +16,7 @@ from klsa_search.analysis import LEFT_OUT, Analyzer, Numbering, numbering
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.errors import KlsaError
 
-TEXTS = ["Wings of the wing", "", "flow over wings", "the of"]
+TEXTS = ["Wings of the wing", "", "flow, such wings", "the of"]
 
 
 def test_a_worked_example():

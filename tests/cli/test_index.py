@@ -26,11 +26,13 @@ def test_the_summary_for_programs(shell, cars):
 
 def test_option_beats_config_beats_preset(shell, cars, tmp_path):
     config = tmp_path / "mine.toml"
-    config.write_text("k1 = 0.9\nalpha = 0.3\nstop_words = true\n")
+    config.write_text('k1 = 0.9\nalpha = 0.3\nstop_words = "long"\n')
     build = ["klsa-index", "build", cars, "--name", "cars", "--json", "--preset", "paper"]
-    settings = shell(*build, "--config", config, "--alpha", 0.5, "--no-stop-words").json["settings"]
+    settings = shell(*build, "--config", config, "--alpha", 0.5, "--stop-words", "none").json[
+        "settings"
+    ]
     assert settings["alpha"] == 0.5
-    assert settings["stop_words"] is False
+    assert settings["stop_words"] == "none"
     assert settings["k1"] == 0.9
     assert settings["z"] == Settings.of_preset("paper").z == 1
 
@@ -111,7 +113,7 @@ def test_list_info_verify_delete(shell, cars, tmp_path):
 
     info = shell("klsa-index", "info", "cars").out
     assert "fingerprint" in info
-    assert re.search(r"^stop words +yes$", info, flags=re.MULTILINE)
+    assert re.search(r"^stop words +short$", info, flags=re.MULTILINE)
     assert shell("klsa-index", "info", "cars", "--json").json["settings"]["k1"] == 1.2
 
     assert "all as built" in shell("klsa-index", "verify", "cars").out
@@ -298,7 +300,9 @@ def test_analyze_shows_terms_with_positions(shell):
     done = shell("klsa-index", "analyze", "The engines of a car", "--json")
     assert [(t["term"], t["position"]) for t in done.json] == [("engin", 1), ("car", 4)]
     assert shell("klsa-index", "analyze", "the of").out == "no term is left of it\n"
-    kept = shell("klsa-index", "analyze", "the engines", "--no-stop-words", "--stemmer", "none")
+    kept = shell(
+        "klsa-index", "analyze", "the engines", "--stop-words", "none", "--stemmer", "none"
+    )
     assert [line.split() for line in kept.out.splitlines()[1:]] == [
         ["0", "the", "the"],
         ["1", "engines", "engines"],

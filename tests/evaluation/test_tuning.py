@@ -11,7 +11,10 @@ from klsa_search.evaluation.tuning import space
 from klsa_search.indexing import build
 from tests.evaluation.worlds import judgement, topical
 
-BROKEN = {"alpha": 1.0, "spectral": "truncation", "dimensions": 1, "coverage": 0.0, "latent": 0.0}
+BROKEN = {
+    "alpha": 1.0, "hold_back": 0.0, "spectral": "truncation", "dimensions": 1,
+    "coverage": 0.0, "latent": 0.0,
+}  # fmt: skip
 """Expansion that can only hurt: one dimension, in which all documents are alike."""
 
 

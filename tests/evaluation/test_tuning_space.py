@@ -43,7 +43,7 @@ def test_another_ranker_is_left_for_klsa():
 def test_alphas_are_tried_beside_the_default():
     assert [c.changes(Settings()).get("alpha") for c in alphas(Settings())] == [
         None,
-        *(alpha for alpha in ALPHAS if alpha != 0.8),
+        *(alpha for alpha in ALPHAS if alpha != 0.7),
     ]
     bm25 = Settings.of_preset("default", ranker="bm25")
-    assert [c.changes(bm25).get("alpha", 0.8) for c in alphas(bm25)[1:]] == list(ALPHAS)
+    assert [c.changes(bm25).get("alpha", 0.7) for c in alphas(bm25)[1:]] == list(ALPHAS)

@@ -20,7 +20,7 @@ def test_coverage_is_its_definition(asked, best):
     held = np.zeros((60, 40))
     for term in range(40):
         documents, impacts = kernel.impacts_of(term)
-        held[documents, term] = impacts / kernel.idf[term]
+        held[documents, term] = impacts / kernel.worth[term]
     Phi = bm25.document_features(counts, k1=3.0, b=0.75)
     W = neighbour_graph(DocumentKernel.of(Phi, centred=True), 5).astype(np.float32)
     terms = np.arange(40)[-asked:]
@@ -29,7 +29,7 @@ def test_coverage_is_its_definition(asked, best):
     counting = np.isin(np.arange(60), best)[:, None]
     sat = counting * held[:, terms]
     y = sat + NEIGHBOURHOOD * W.toarray() @ sat
-    expected = (y / (y + HALF)) @ (query * kernel.idf[terms])
+    expected = (y / (y + HALF)) @ (query * kernel.worth[terms])
     found = coverage(kernel, W, terms, query, best)
     assert found.dtype == np.float32
     assert found == pytest.approx(expected, rel=1e-5)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from klsa_search.features import CountsBuilder, Vocabulary, counts, pairs
 from klsa_search.features.spool import Spools
@@ -142,3 +144,49 @@ def test_progress_ends_at_the_end():
 def test_a_vocabulary_is_sorted_and_without_repeats(terms):
     with pytest.raises(ValueError, match="sorted"):
         Vocabulary(terms)
+
+
+def test_a_word_of_the_title_counts_by_its_weight():
+    def counted(**options):
+        builder = CountsBuilder(**options)
+        builder.add(["wing", "flow"], ["drag", "wing", "wing"])
+        builder.add(["flow", "wing", "drag"])  # of one part, which is no title
+        return builder.finish()
+
+    counts = counted(title_weight=3)
+    assert counts.matrix.toarray().tolist() == [[1, 3, 5], [1, 1, 1]]
+    assert counts.pairs.toarray().tolist() == [[1, 3], [1, 1]]
+    assert counts.lengths.tolist() == [9, 3]
+    assert (counts.tokens, counts.words) == (8, 8)
+    assert same(counted(title_weight=1), counted())
+
+
+def test_common_terms_are_counted_and_make_no_pairs():
+    """Features of documents are those of the documents without them."""
+    builder, without = CountsBuilder(common={"of", "use"}), CountsBuilder()
+    for text in ("use of wing of flow", "wing flow use drag", "of"):
+        builder.add(text.split())
+        without.add([term for term in text.split() if term not in {"of", "use"}])
+    counts, content = builder.finish(), without.finish()
+    assert list(counts.vocabulary.terms) == ["drag", "flow", "of", "use", "wing"]
+    assert counts.common.tolist() == [2, 3]
+    assert counts.lengths.tolist() == [5, 4, 1]
+    assert counts.pairs.toarray().tolist() == content.pairs.toarray().tolist() == [[1], [1], [0]]
+    assert (counts.content.matrix.toarray()[:, [0, 1, 4]] == content.matrix.toarray()).all()
+    assert counts.content.matrix.nnz == content.matrix.nnz
+    assert counts.content.lengths.tolist() == content.lengths.tolist()
+    assert content.content is content
+
+
+@given(
+    st.lists(st.tuples(*[st.lists(st.sampled_from("abcdef"), max_size=6)] * 2), max_size=8),
+    st.integers(1, 16),
+)
+def test_a_title_that_counts_n_times_is_a_title_written_n_times(documents, times):
+    builder, written = CountsBuilder(title_weight=times, common={"f"}), CountsBuilder(common={"f"})
+    for title, text in documents:
+        builder.add(title, text)
+        written.add(*[title] * times, text)
+    counts, expected = builder.finish(), written.finish()
+    assert same(counts, expected)
+    assert same(counts.content, expected.content)

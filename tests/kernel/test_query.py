@@ -7,10 +7,14 @@ import math
 import bm25s
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from klsa_search.config import MOST_BURSTS
 from klsa_search.features import bm25
-from klsa_search.kernel import Postings, QueryKernel
+from klsa_search.kernel import Postings, QueryKernel, Weighting
 from klsa_search.kernel.postings import UNIT
+from klsa_search.kernel.query import burst_factors
 from tests.worlds import counts_of, query_kernel, random_documents
 
 
@@ -62,8 +66,8 @@ def test_what_weighs_next_to_nothing_still_matches():
 
 
 def test_the_largest_query_stays_within_32_bits():
-    """256 terms, each in one of 2^32 documents and there without end."""
-    weight = int(np.rint(bm25.idf_of(np.array([1]), 2**32)[0] * UNIT))
+    """256 terms, each in one of 2^32 documents, in the largest bursts there are."""
+    weight = int(np.rint(MOST_BURSTS * bm25.idf_of(np.array([1]), 2**32)[0] * UNIT))
     assert 256 * (1 + (weight * (UNIT - 1) >> 16)) < 2**31
 
 
@@ -71,5 +75,40 @@ def test_weights_do_not_depend_on_the_postings():
     counts = counts_of(*random_documents())
     postings = Postings.of(counts.matrix, np.ones(counts.matrix.shape[0]), 1.2)
     kernel = QueryKernel.of(postings)
-    assert kernel.idf == pytest.approx(bm25.inverse_document_frequencies(counts), rel=1e-6)
-    assert np.abs(kernel.weights / UNIT - kernel.idf).max() <= 1 / UNIT
+    assert kernel.worth == pytest.approx(bm25.inverse_document_frequencies(counts), rel=1e-6)
+    assert np.abs(kernel.weights / UNIT - kernel.worth).max() <= 1 / UNIT
+    assert (kernel.bursts == 1).all()
+
+
+def test_bursts_worked_by_hand():
+    """a is eight times in one of four documents, b once in each of two, c never, d is common."""
+    weighting = Weighting(burstiness=2.0, common=np.array([2]), common_weight=0.5)
+    kernel = query_kernel(counts_of("a a a a a a a a b", "b", "d", "d"), weighting=weighting)
+    by_chance = 4 * (1 - math.exp(-8 / 4))
+    assert kernel.bursts == pytest.approx([math.sqrt(by_chance), 1, 1])
+    idf = [math.log(1 + 3.5 / 1.5), math.log(1 + 2.5 / 2.5), math.log(1 + 2.5 / 2.5)]
+    assert kernel.worth == pytest.approx(idf * kernel.bursts * [1, 1, 0.5])
+    assert kernel.weights == pytest.approx(kernel.worth * UNIT, abs=1)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1),
+    st.integers(50, 10**6),
+    st.floats(1, 4),
+)
+def test_bursts_stay_within_their_limits_and_grow_with_occurrences(held, documents, limit):
+    frequencies = np.array([n for n, _ in held])
+    occurrences = frequencies + np.array([more for _, more in held])
+    found = burst_factors(frequencies, occurrences, documents, limit)
+    assert ((found >= 1) & (found <= limit)).all()
+    assert (burst_factors(frequencies, occurrences + 1, documents, limit) >= found).all()
+    assert (burst_factors(frequencies, frequencies, documents, limit) == 1).all()
+
+
+def test_the_share_of_a_query_that_a_document_holds():
+    kernel = query_kernel(counts_of("a b", "b c", "c", "c"))
+    terms, counts = np.array([0, 1, 2]), np.array([1.0, 1.0, 2.0])
+    weights = kernel.weights * [1, 1, 2]
+    assert kernel.share_held(terms, counts, 0) == weights[:2].sum() / weights.sum()
+    assert kernel.share_held(terms[1:], counts[1:], 1) == 1
+    assert kernel.share_held(terms[:1], counts[:1], 2) == 0

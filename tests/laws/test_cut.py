@@ -12,7 +12,7 @@ from klsa_search.expansion import top_z
 from klsa_search.indexing.layout import layout
 from tests.worlds import as_if_large, random_documents, topic_documents
 
-PLAIN = {"stop_words": False, "stemmer": "none"}
+PLAIN = {"language": "none"}
 QUERIES = [
     "t03 t11",
     "t00",

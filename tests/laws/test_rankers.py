@@ -14,7 +14,7 @@ from klsa_search.search.rankers import RANKERS
 from tests.worlds import counts_of, random_documents, topic_documents
 
 QUERIES = ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36"]
-PLAIN = {"stop_words": False, "stemmer": "none"}
+PLAIN = {"language": "none"}
 PUBLISHED = {**PLAIN, "preset": "paper"}
 
 
@@ -106,24 +106,26 @@ def lengths_at_seeds(index, query, scores):
 @pytest.mark.parametrize(("coverage", "latent"), [(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)])
 def test_every_part_of_the_default_has_length_one_over_the_seeds(default, query, coverage, latent):
     """With the whole share given to one part, the scores have its length: 1."""
-    scores = default.scores(query, alpha=1.0, coverage=coverage, latent=latent)
+    scores = default.scores(query, alpha=1.0, hold_back=0.0, coverage=coverage, latent=latent)
     assert lengths_at_seeds(default, query, scores) == pytest.approx(1, rel=1e-5)
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_default_is_linear_in_its_parts_and_never_negative(default, query):
     def part(coverage, latent):
-        return default.scores(query, alpha=1.0, coverage=coverage, latent=latent)
+        return default.scores(query, alpha=1.0, hold_back=0.0, coverage=coverage, latent=latent)
 
     # The expansion of the default weighs its seeds by coverage, so it is taken from the whole.
-    whole = default.scores(query, alpha=1.0)
+    whole = default.scores(query, alpha=1.0, hold_back=0.0)
     expansion = (whole - 0.4 * part(1.0, 0.0) - 0.2 * part(0.0, 1.0)) / 0.4
     assert lengths_at_seeds(default, query, expansion) == pytest.approx(1, rel=1e-4)
     assert (expansion > -1e-6).all()
     assert (default.scores(query) >= 0).all()
 
 
-def written_out(index, query, *, alpha, z, sharpness, lexical_sharpness, coverage, latent):
+def written_out(
+    index, query, *, alpha, hold_back, z, sharpness, lexical_sharpness, coverage, latent
+):
     """The formula of `search/rankers/klsa.py` in float64, from the arrays on disk."""
     load = {path.stem: np.load(path) for path in index.path.glob("*.npy")}
     N, V = len(index), len(load["postings_starts"]) - 1
@@ -136,27 +138,30 @@ def written_out(index, query, *, alpha, z, sharpness, lexical_sharpness, coverag
         entries = load["postings_entries"][some].astype(np.int64)
         saturations[entries >> 16, term] = entries & 0xFFFF
     held = (saturations > 0).sum(axis=0)
-    idf = np.log1p((N - held + 0.5) / (held + 0.5))
+    bursts = np.sqrt(N * (1 - np.exp(-load["postings_occurrences"] / N)) / held).clip(1, 2)
+    w = np.log1p((N - held + 0.5) / (held + 0.5)) * bursts
     unit = (index.settings.k1 + 1) / 2**16
-    impacts = unit * saturations * idf
+    impacts = unit * saturations * w
     W = np.zeros((N, N))
     for document in range(N):
         edges = slice(load["neighbours_starts"][document], load["neighbours_starts"][document + 1])
         W[document, load["neighbours_columns"][edges]] = load["neighbours_weights"][edges]
     found = saturations[:, numbers]
-    weights = (asked * np.rint(idf[numbers] * 2**16)).astype(np.int64)
+    weights = (asked * np.rint(w[numbers] * 2**16)).astype(np.int64)
     row = unit * ((found > 0) * (1 + (found * weights >> 16))).sum(axis=1)
     best = np.argsort(-row, kind="stable")[:300]
     counting = np.zeros((N, 1))
     counting[best[row[best] > 0]] = 1
-    together = (counting * impacts + 4 * W @ (counting * impacts))[:, numbers] / idf[numbers]
-    T = (together / (together + 2)) @ (asked * idf[numbers])
-    L = load["latent_documents"] @ (asked @ load["latent_terms"][numbers])
+    together = (counting * impacts + 4 * W @ (counting * impacts))[:, numbers] / w[numbers]
+    T = (together / (together + 1)) @ (asked * w[numbers])
+    L = load["latent_documents"] @ ((asked * bursts[numbers]) @ load["latent_terms"][numbers])
+    c = weights[found[best[0]] > 0].sum() / weights.sum()
+    alpha *= 1 - hold_back * c**3
     seeds = np.argsort(-row, kind="stable")[:z]
     seeds = seeds[row[seeds] > 0]
     weights = row[seeds] * (row[seeds] / row.max()) ** (sharpness - 1)
     if coverage:
-        weights = weights * (T[seeds] / T[seeds].max()) ** 3
+        weights = weights * (T[seeds] / T[seeds].max()) ** 6
     E = weights @ load["expansion"][seeds]
     X = row * (row / row.max()) ** (lexical_sharpness - 1)
     E, T, L, X = (
@@ -167,7 +172,8 @@ def written_out(index, query, *, alpha, z, sharpness, lexical_sharpness, coverag
 
 
 USUAL = {
-    "alpha": 0.8,
+    "alpha": 0.7,
+    "hold_back": 0.7,
     "z": 20,
     "sharpness": 5.0,
     "lexical_sharpness": 8.0,
@@ -182,6 +188,8 @@ USUAL = {
     [
         {},
         {"alpha": 0.3},
+        {"hold_back": 0.0},
+        {"alpha": 1.0, "hold_back": 1.0},
         {"z": 3},
         {"sharpness": 1.0},
         {"sharpness": 2.5},

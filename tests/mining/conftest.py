@@ -31,7 +31,8 @@ def topic_of(identifier):
 @pytest.fixture(scope="session")
 def layouts(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    options = {"home": home, "dimensions": 8, "latent_dimensions": 4}
+    # The titles only number the documents.
+    options = {"home": home, "dimensions": 8, "latent_dimensions": 4, "title_weight": 1}
     opened = {
         layout: build(documents(), name=layout, expansion=layout, **options)
         for layout in LAYOUTS[:-1]

@@ -143,7 +143,7 @@ def test_scores_are_those_of_ridge_regression(index):
 def test_a_text_is_placed_by_its_features(index):
     """φ(x) V by its definition, of length 1: a1 twice and b2 once."""
     snapshot, settings = index.snapshot, index.settings
-    average = index.manifest.counts.tokens / len(index)
+    average = snapshot.content_counts_of(np.arange(len(index))).sum() / len(index)
     norm = settings.kernel_k1 * (1 - settings.b + settings.b * 3 / average)
     place = sum(
         (settings.kernel_k1 + 1) * count / (norm + count)

@@ -13,7 +13,7 @@ from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.feedback import DOCUMENTS, RM3, ROCCHIO, TERMS, enlarged
 from tests.worlds import random_documents
 
-PLAIN = {"stop_words": False, "stemmer": "none"}
+PLAIN = {"language": "none"}
 METHODS = {"rm3": RM3, "rocchio": ROCCHIO}
 every_method = pytest.mark.parametrize("ranker", METHODS)
 

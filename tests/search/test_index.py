@@ -42,6 +42,7 @@ def test_the_answer_names_its_parameters(index):
     assert results.ranker == "klsa"
     assert results.parameters == {
         "alpha": 0.25,
+        "hold_back": 0.7,
         "z": 2,
         "sharpness": 5.0,
         "spectral": "squashing",

@@ -64,7 +64,7 @@ class Kept:
         self.texts, self.analyzer = texts, Analyzer(chosen)
         self.documents = DocumentReader(folder)
         self.passages = Passages(
-            self.documents, Forward.open(folder), self.analyzer, counts.vocabulary
+            self.documents, Forward.open(folder, 1), self.analyzer, counts.vocabulary
         )
 
     def differing(self, query, **options):
@@ -90,7 +90,7 @@ common = settings(
     texts=st.lists(texts, min_size=1, max_size=5),
     length=st.integers(1, 60),
     weight=st.sampled_from([None, 0.5, 3.0]),
-    stop_words=st.booleans(),
+    stop_words=st.sampled_from(["short", "long", "none"]),
 )
 def test_every_passage_is_what_snippet_gives(tmp_path_factory, texts, length, weight, stop_words):
     kept = Kept(tmp_path_factory.mktemp("kept"), texts, stop_words=stop_words)
@@ -148,7 +148,7 @@ def test_other_languages(tmp_path, language):
 def test_every_script(tmp_path, length):
     """Each word asked for alone, with others beside it, and weighed."""
     texts = [f"{text} {' '.join(ORDINARY)} {text}" for text in ORDINARY]
-    kept = Kept(tmp_path, texts, stop_words=False)
+    kept = Kept(tmp_path, texts, stop_words="none")
     for text in ORDINARY:
         for word in text.split():
             assert kept.differing(word, length=length) is None

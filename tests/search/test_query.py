@@ -28,7 +28,7 @@ WORDS = [
 LANGUAGES = [
     AnalysisSettings(),
     AnalysisSettings(language="turkish"),
-    AnalysisSettings(stemmer="none", stop_words=False),
+    AnalysisSettings(stemmer="none", stop_words="none"),
 ]
 pieces = st.sampled_from([*WORDS, " ", "'", "’", "_", "-", "\t", "\x1c", "\x00", "7", "A" * 300])
 texts = st.lists(pieces, max_size=8).map("".join) | st.text(max_size=20)

@@ -19,9 +19,9 @@ documents = st.lists(
 )
 
 
-def written(folder, given):
+def written(folder, given, title_weight=1):
     """The forward index of documents as numbers, their counts, and the builder's terms."""
-    builder = CountsBuilder()
+    builder = CountsBuilder(title_weight=title_weight)
     # One document that holds every term, so that every number has one.
     whole = [([], list(range(TERMS))), *given]
     flat = [word for document in whole for part in document for word in part]
@@ -35,7 +35,7 @@ def written(folder, given):
     )
     counts = builder.finish()
     write_forward(folder, builder.blocks(), counts)
-    return Forward.open(folder), counts
+    return Forward.open(folder, title_weight), counts
 
 
 def places_of(forward, document, terms):
@@ -52,9 +52,13 @@ def places_of(forward, document, terms):
     max_examples=40,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(given=documents, sought=st.sets(st.integers(0, 8), min_size=1, max_size=6))
-def test_counts_and_places_come_back(tmp_path_factory, given, sought):
-    forward, counts = written(tmp_path_factory.mktemp("forward"), given)
+@given(
+    given=documents,
+    sought=st.sets(st.integers(0, 8), min_size=1, max_size=6),
+    title_weight=st.integers(1, 4),
+)
+def test_counts_and_places_come_back(tmp_path_factory, given, sought, title_weight):
+    forward, counts = written(tmp_path_factory.mktemp("forward"), given, title_weight)
     positions = np.arange(len(given)) + 1
     found = forward.counts(positions)
     assert found.dtype == np.float32
@@ -83,7 +87,7 @@ def test_no_place_is_beyond_the_room_there_is(tmp_path):
 def test_a_collection_of_nothing_has_one_too(tmp_path):
     builder = CountsBuilder()
     write_forward(tmp_path, builder.blocks(), builder.finish())
-    assert Forward.open(tmp_path).counts(np.zeros(0, np.int64)).shape == (0, 0)
+    assert Forward.open(tmp_path, 2).counts(np.zeros(0, np.int64)).shape == (0, 0)
 
 
 @settings(deadline=None, max_examples=200)

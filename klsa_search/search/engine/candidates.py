@@ -76,7 +76,7 @@ def place_query(record: Record, terms: int, held: Held, room: Room) -> np.float3
         term = record.term[j]
         if term >= len(coordinates):  # of documents that came later alone
             continue
-        step = np.float32(record.times[j]) * steps[term, steps.shape[1] - 1]
+        step = np.float32(record.times[j]) * held.bursts[term] * steps[term, steps.shape[1] - 1]
         for i in range(dimensions):
             fine[i] += step * np.float32(coordinates[term, i])
     largest = np.float32(0)

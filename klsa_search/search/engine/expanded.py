@@ -4,6 +4,7 @@
        leaves documents out, the best within it are found besides: what a document is worth does
        not depend on which others may be answered. What counts no more is none of either;
     2. what the best hold of the query's terms is looked up; T of the seeds makes their weights;
+       how much of the query the first holds decides how much the expansion counts;
     3. the rows of the seeds are added up: E, as far as it lies in strong entries; the documents
        they bring up are candidates beside the best;
     4. every candidate gets a first score: E from the rows, L, X, and T by what it holds itself;
@@ -34,6 +35,7 @@ from klsa_search.search.engine.seeds import (
     add_others,
     add_rows,
     add_seed_features,
+    alpha_of,
     factors_of,
     leave_out,
     weigh_seeds,
@@ -77,7 +79,8 @@ def search_expanded(
         if depths.everything:
             size = add_others(record, room, size)
         centre = add_seed_features(held, room, mix, seeds)
-        factors = factors_of(held, room, mix, seeds, top, angle, centre)
+        alpha = alpha_of(record, room, mix, terms, lanes)
+        factors = factors_of(held, room, mix, seeds, alpha, top, angle, centre)
         extent = Extent(lanes, best, seeds, count, size)
         score_all(held, room, mix, extent, factors)
         if mask != 0:

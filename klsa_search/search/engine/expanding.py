@@ -57,7 +57,7 @@ class ExpandingEngine:
         reverse: Reverse | None = None,
     ) -> None:
         self._kernel, self._small, self._living = kernel, small, living
-        self._held = Held.of(kernel.idf, expansion, reverse or Reverse.none())
+        self._held = Held.of(kernel, expansion, reverse or Reverse.none())
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
         self._plain = Plain(

@@ -32,10 +32,10 @@ def look_up_impacts(record: Record, terms: int, held: Held, room: Room, best: in
     width = record.blocks + record.segments
     places = int64_at(record.places, MAX_TERMS * width)
     for j in range(terms):
-        idf = held.idf[record.term[j]]
-        room.worth[j] = np.float32(record.times[j]) * idf
-        room.half[j] = np.float32(HALF) * idf
-        unit = np.float32(record.step) * idf  # what a saturation of one step is worth
+        each = held.term_worth[record.term[j]]
+        room.worth[j] = np.float32(record.times[j]) * each
+        room.half[j] = np.float32(HALF) * each
+        unit = np.float32(record.step) * each  # what a saturation of one step is worth
         of_block = places[j * width : (j + 1) * width]
         if _postings(record, of_block) < SCANNED * best:
             place = 0

@@ -17,6 +17,7 @@ from klsa_search.arrays import Positions
 from klsa_search.expansion import top_z
 from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.expansion.cut import LATENT_LEVELS
+from klsa_search.expansion.holding import held_back
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.candidates import PLACE_LEVELS
@@ -107,8 +108,8 @@ class Plain:
         latent[candidates] = cosines
         lexicals = _power(lexical, mix.lexical_sharpness)
         e, t, a, x = self._factors(
-            mix, angle, top, expanded[seeds], covered[seeds], latent[seeds],
-            lexicals[: len(seeds)],
+            self._alpha(query, terms, mix), mix, angle, top,
+            expanded[seeds], covered[seeds], latent[seeds], lexicals[: len(seeds)],
         )  # fmt: skip
         scores = np.zeros(kernel.size, _F)
         scores[candidates] = e * expanded[candidates]
@@ -163,7 +164,7 @@ class Plain:
 
     def _terms(self, query: Query, best: Positions) -> tuple[_Floats, _Floats, _Floats]:
         """What the best hold of each term, and beyond them nothing; worth and half of each."""
-        postings, idf = self._kernel.postings, self._held.idf
+        postings, each = self._kernel.postings, self._held.term_worth
         lanes = -(-len(query.terms) // TOGETHER) * TOGETHER
         impacts = np.zeros((len(best) + 1, lanes), _F)
         worth, half = np.zeros(lanes, _F), np.ones(lanes, _F)
@@ -171,9 +172,15 @@ class Plain:
             documents, saturations = postings.of_term(int(term))
             row = np.zeros(self._kernel.size, np.uint16)
             row[documents] = saturations
-            impacts[:-1, lane] = _F(postings.step) * idf[term] * row[best].astype(_F)
-            worth[lane], half[lane] = _F(times) * idf[term], _F(HALF) * idf[term]
+            impacts[:-1, lane] = _F(postings.step) * each[term] * row[best].astype(_F)
+            worth[lane], half[lane] = _F(times) * each[term], _F(HALF) * each[term]
         return impacts, worth, half
+
+    def _alpha(self, query: Query, terms: tuple[_Floats, _Floats, _Floats], mix: Mix) -> float:
+        """α by the share of the query that the first of the best holds: see `alpha_of`."""
+        weights = query.times * self._kernel.weights[query.terms]
+        held = terms[0][0, : len(weights)] > 0
+        return held_back(mix.alpha, mix.hold_back, int(weights[held].sum()) / int(weights.sum()))
 
     def _covered(
         self,
@@ -264,7 +271,8 @@ class Plain:
         for term, times in zip(*query, strict=True):
             if term >= len(held.terms):
                 continue
-            fine += _F(times) * held.term_steps[term, -1] * held.terms[term, :m].astype(_F)
+            step = _F(times) * held.bursts[term] * held.term_steps[term, -1]
+            fine += step * held.terms[term, :m].astype(_F)
         place = np.zeros(held.cards.shape[1], np.int16)
         largest = np.abs(fine).max(initial=_F(0))
         if largest == 0:
@@ -273,13 +281,18 @@ class Plain:
         return place, largest / _F(PLACE_LEVELS * LATENT_LEVELS)
 
     def _factors(
-        self, mix: Mix, angle: np.float32, top: np.float32, *parts: _Floats
+        self,
+        alpha: float,
+        mix: Mix,
+        angle: np.float32,
+        top: np.float32,
+        *parts: _Floats,
     ) -> tuple[np.float32, ...]:
         """Shares over lengths on the seeds, or the shares: see `factors_of`."""
-        shares = mix.expansion, mix.coverage, mix.latent, mix.lexical
+        shares = *(alpha * part for part in (mix.expansion, mix.coverage, mix.latent)), 1 - alpha
         if not mix.unit_length:
-            latent, lexical = _F(mix.latent) * angle, _F(mix.lexical) * top
-            return _F(mix.expansion), _F(mix.coverage), latent, lexical
+            expansion, coverage, latent, lexical = map(_F, shares)
+            return expansion, coverage, latent * angle, lexical * top
         squares = []
         for part in (*parts[:2], np.maximum(parts[2], _F(0)), parts[3]):
             square = _F(0)
@@ -291,7 +304,7 @@ class Plain:
             for share, square in zip(shares, squares, strict=True)
         ]
         if not squares[2] > 0:
-            over[2] = _F(mix.latent) * angle
+            over[2] = _F(shares[2]) * angle
         return tuple(over)
 
 

@@ -83,7 +83,7 @@ _OF_TERM: Final = (
     # distinct terms, weakest first; postings and runs by where they lie in memory
     "term",
     "times",  # f(t, q)
-    "weight",  # f(t, q) · w(t), in steps
+    "weight",  # f(t, q) · h(t) · w(t), in steps
     "largest",  # the most a posting of it is worth, in steps
     "posting",  # the first not yet passed
     "run",  # the first not yet passed

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from klsa_search.compiled import inlined
 from klsa_search.expansion.cut import CutExpansion
+from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.memory import table, vector
 from klsa_search.search.engine.reverse import Reverse
 
@@ -25,12 +26,14 @@ _Floats = npt.NDArray[np.float32]
 class Held(NamedTuple):
     """Arrays of the index; see `CutExpansion`, `LatentSpace` and `Reverse`.
 
-    idf         (V,) w(t)
+    term_worth  (V,) h(t) · w(t): see `QueryKernel`
+    bursts      (V,) b(t)
     facts       the cards as float32; the last three columns are meant
     term_steps  the terms as float32; the last column is meant
     """
 
-    idf: _Floats
+    term_worth: _Floats
+    bursts: _Floats
     rows: npt.NDArray[np.uint32]
     scales: _Floats
     feature_starts: _Starts
@@ -44,12 +47,13 @@ class Held(NamedTuple):
     reversed_steps: _Floats
 
     @classmethod
-    def of(cls, idf: _Floats, expansion: CutExpansion, reverse: Reverse) -> Held:
+    def of(cls, kernel: QueryKernel, expansion: CutExpansion, reverse: Reverse) -> Held:
         """Gather the arrays, each of the type and order in which compiled code will read it."""
         as_read = np.ascontiguousarray  # the array itself where it is so already
         cards, terms = as_read(expansion.cards, np.int8), as_read(expansion.terms, np.int8)
         return cls(
-            idf=as_read(idf, np.float32),
+            term_worth=as_read(kernel.worth, np.float32),
+            bursts=as_read(kernel.bursts, np.float32),
             rows=as_read(expansion.rows, np.uint32),
             scales=as_read(expansion.scales, np.float32),
             feature_starts=as_read(expansion.starts, np.int64),
@@ -81,7 +85,7 @@ class Room(NamedTuple):
     impacts    (B + 1, lanes) what the best hold of each term; slot 0 holds nothing
     near       (neighbours + 1,) where the nearest that are among the best begin in `impacts`
     shares     (neighbours + 1,) and their levels
-    worth      (lanes,) f(t,q) · w(t), 0 beyond the last term
+    worth      (lanes,) f(t,q) · h(t) · w(t), 0 beyond the last term
     half       (lanes,) where g is one half, 1 beyond the last term
     weights    (z,) of the seeds
     sums       (F,) int16, weighted sum of the seeds' features, in steps; 0 between queries
@@ -128,7 +132,8 @@ def directory(held: Held, room: Room) -> npt.NDArray[np.void]:
 def held_in(directory: Any) -> Held:
     """Arrays of the index, without owners: to count who uses an array costs more than to use it."""
     return Held(
-        idf=vector(directory.idf, np.float32),
+        term_worth=vector(directory.term_worth, np.float32),
+        bursts=vector(directory.bursts, np.float32),
         rows=table(directory.rows, np.uint32),
         scales=table(directory.scales, np.float32),
         feature_starts=vector(directory.feature_starts, np.int64),

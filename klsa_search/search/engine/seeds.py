@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import inlined, internal
+from klsa_search.expansion.holding import held_back
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.blocks import allowed
@@ -16,6 +17,8 @@ from klsa_search.search.engine.memory import uint64_at
 from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.room import Held, Room
 from klsa_search.search.engine.scan import LANES, lowest_bit
+
+_held_back = internal(held_back)
 
 LINE = 16  # entries of a cache line
 LINES = 6  # lines of a document's features that are asked for in advance
@@ -29,10 +32,11 @@ class Mix(NamedTuple):
 
     seeds: int  # z, N at most
     best: int  # as many as seeds at least, N at most
-    expansion: float  # shares of the parts, α in them
+    alpha: float  # share of the first three parts together, at most
+    hold_back: float  # and of that, what a first document that holds the whole query takes off
+    expansion: float  # shares of these parts
     coverage: float
     latent: float
-    lexical: float
     sharpness: float
     lexical_sharpness: float
     coverage_power: float
@@ -188,20 +192,23 @@ def factors_of(
     room: Room,
     mix: Mix,
     seeds: int,
+    alpha: float,
     top: np.float32,
     angle: np.float32,
     centre: Any,
 ) -> tuple[np.float32, np.float32, np.float32, np.float32]:
     """Shares of E, T, L (in steps) and X over their lengths on the seeds, whose E is kept."""
+    expansion, coverage = alpha * mix.expansion, alpha * mix.coverage
+    latent, lexical = alpha * mix.latent, 1 - alpha
     for slot in range(1, seeds + 1):
         exact = compared(int(room.documents[slot]), held, room, centre)
         room.expanded[slot] = cut(exact, mix)
     if not mix.unit_length:
         return (
-            np.float32(mix.expansion),
-            np.float32(mix.coverage),
-            np.float32(mix.latent) * angle,
-            np.float32(mix.lexical) * top,
+            np.float32(expansion),
+            np.float32(coverage),
+            np.float32(latent) * angle,
+            np.float32(lexical) * top,
         )
     e, t, a, x = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     for slot in range(1, seeds + 1):
@@ -211,11 +218,22 @@ def factors_of(
         a += np.float32(max(int(cosine(held.cards[document], room.place)), 0)) ** 2
         x += power(room.lexical[slot], mix.lexical_sharpness) ** 2
     return (
-        _over(mix.expansion, e),
-        _over(mix.coverage, t),
-        _over(mix.latent, a) if a > 0 else np.float32(mix.latent) * angle,
-        _over(mix.lexical, x),
+        _over(expansion, e),
+        _over(coverage, t),
+        _over(latent, a) if a > 0 else np.float32(latent) * angle,
+        _over(lexical, x),
     )
+
+
+@internal
+def alpha_of(record: Record, room: Room, mix: Mix, terms: int, lanes: int) -> float:
+    """α of the query at hand, by the share of it that the first document holds."""
+    held, whole = 0, 0
+    for j in range(terms):
+        whole += record.weight[j]
+        if room.impacts[lanes + j] > 0:
+            held += record.weight[j]
+    return _held_back(mix.alpha, mix.hold_back, held / whole)
 
 
 @inlined

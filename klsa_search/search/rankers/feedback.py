@@ -12,7 +12,7 @@ Rocchio  norm 2 and weight(d) = 1, the mean of unit vectors; α = 1, β = 0.75, 
 
 As in Anserini: BM25 in both rounds, its score in place of the query's likelihood, ten documents,
 RM3's half, and Rocchio's unit vectors and weights. Unlike Anserini: 20 terms and not 10, and none
-is left out for standing in a tenth of all documents, as stop words are gone before; on average
+is left out for standing in a tenth of all documents, as common terms are; on average
 both help on the four SMART collections.
 """
 
@@ -70,7 +70,7 @@ def _rank(snapshot: Snapshot, query: QueryTerms, feedback: Feedback) -> Scores:
     best, scores = top_z(row, DOCUMENTS)
     if not len(best):
         return row
-    fed = enlarged(query, snapshot.counts_of(best), scores, feedback)
+    fed = enlarged(query, snapshot.content_counts_of(best), scores, feedback)
     return snapshot.lexical(fed)
 
 
@@ -82,14 +82,15 @@ def enlarged(
     Scaled so, scores stay in BM25 units, and a model of weight 0 gives BM25 to the bit.
 
     query   at least one term
-    counts  f(d): (n, V) sparse, of the best documents, none of them empty
+    counts  f(d): (n, V) sparse, of the best documents
     scores  (n,) what BM25 gave them
     Cost: the entries of `counts`. Of terms with equal shares the first of the vocabulary stay.
     """
     norm = feedback.norm
     documents = np.repeat(np.arange(len(scores)), np.diff(counts.indptr))
-    lengths = np.bincount(documents, weights=counts.data**norm) ** (1 / norm)
-    weights = (scores if feedback.by_score else 1) / lengths
+    squares = np.bincount(documents, weights=counts.data**norm, minlength=len(scores))
+    lengths = squares ** (1 / norm)
+    weights = (scores if feedback.by_score else 1) / np.where(lengths > 0, lengths, 1)
     terms, columns = np.unique(counts.indices, return_inverse=True)
     model = np.asarray(np.bincount(columns, counts.data * weights[documents]), dtype=np.float64)
     largest, shares = top_z(model, TERMS)

@@ -1,8 +1,8 @@
 """Kernel LSA: the query kernel, expanded through the documents it finds.
 
-    score = α · (s_E · E + s_T · T + s_L · L) + (1 - α) · X
+    score = α(q) · (s_E · E + s_T · T + s_L · L) + (1 - α(q)) · X
 
-    E  expansion  top_z(k_q) · D_f, seeds weighted by (k_q / max)^p (and by their coverage, cubed)
+    E  expansion  top_z(k_q) · D_f, seeds weighted by (k_q / max)^p and the sixth power of T / max
     T  coverage   of the query's terms by a document and its nearest, among the best of k_q
     L  latent     cosine of document and query on the first eigenvectors
     X  lexical    k_q, sharpened: (k_q / max)^p'
@@ -10,10 +10,16 @@
 Each part is cut at 0 and divided by its length over the seeds, so that α means the same for every
 query and every size of collection. The sharpened lexical part is what holds the expansion back:
 where one document stands out in k_q its whole length lies on that one; where none does, it is
-spread thin and the expansion decides.
+spread thin and the expansion decides. So does
 
-With s_T = s_L = 0, p = p' = 1 and no scaling this is α · top_z(k_q) · D + (1 - α) · k_q, the
-published formula [KLSA §3.3-3.4]; the preset `paper` is that.
+    α(q) = α · (1 - hold_back · c³)
+
+with c the share of the query, by what its terms count for in k_q, that the first document of k_q
+holds: where one document holds the whole query its words suffice.
+
+With hold_back = s_T = s_L = 0, p = p' = 1 and no scaling this is
+α · top_z(k_q) · D + (1 - α) · k_q, the published formula [KLSA §3.3-3.4]; the preset `paper`
+is that.
 """
 
 from __future__ import annotations
@@ -24,6 +30,7 @@ from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.expansion import coverage, top_z
 from klsa_search.expansion.coverage import BEST, POWER
+from klsa_search.expansion.holding import held_back
 from klsa_search.search.engine import Mix
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.lexical import rank_bm25
@@ -44,19 +51,22 @@ def rank_klsa(
     best, values = top_z(row, max(BEST, parameters.z))
     seeds, weights = best[: parameters.z], values[: parameters.z]
     weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
+    share = snapshot.bm25.share_held(query.numbers, query.counts, int(best[0]))
+    alpha = held_back(parameters.alpha, parameters.hold_back, share)
     parts: list[tuple[float, Scores]] = []
     if parameters.coverage and snapshot.neighbours is not None:
         covered = coverage(snapshot.bm25, snapshot.neighbours, query.numbers, query.counts, best)
         weights = weights * (covered[seeds] / covered[seeds].max()) ** POWER
         parts.append((parameters.coverage, covered))
     if parameters.latent and snapshot.latent is not None:
-        parts.append((parameters.latent, snapshot.latent.cosines(query.numbers, query.counts)))
+        counts = query.counts * snapshot.bm25.bursts[query.numbers]
+        parts.append((parameters.latent, snapshot.latent.cosines(query.numbers, counts)))
     expanded = snapshot.expansion_of(parameters, dimensions).expand(seeds, weights)
     parts.append((1 - parameters.coverage - parameters.latent, expanded))
     lexical = row * (row / row.max()) ** np.float32(parameters.lexical_sharpness - 1)
-    scores = np.float32(1 - parameters.alpha) * _scaled(lexical, seeds, parameters)
+    scores = np.float32(1 - alpha) * _scaled(lexical, seeds, parameters)
     for share, part in parts:
-        scores += np.float32(parameters.alpha * share) * _scaled(part, seeds, parameters)
+        scores += np.float32(alpha * share) * _scaled(part, seeds, parameters)
     return np.asarray(scores)
 
 
@@ -76,14 +86,15 @@ def _scaled(part: Scores, seeds: Positions, parameters: SearchSettings) -> Score
 
 def mix_of(snapshot: Snapshot, parameters: SearchSettings) -> Mix:
     """The parameters as the engine of a cut D takes them."""
-    alpha, size = parameters.alpha, len(snapshot)
+    size = len(snapshot)
     return Mix(
         seeds=min(parameters.z, size),
         best=min(max(BEST, parameters.z), size),
-        expansion=alpha * (1 - parameters.coverage - parameters.latent),
-        coverage=alpha * parameters.coverage,
-        latent=alpha * parameters.latent,
-        lexical=1 - alpha,
+        alpha=parameters.alpha,
+        hold_back=parameters.hold_back,
+        expansion=1 - parameters.coverage - parameters.latent,
+        coverage=parameters.coverage,
+        latent=parameters.latent,
         sharpness=parameters.sharpness,
         lexical_sharpness=parameters.lexical_sharpness,
         coverage_power=float(POWER),

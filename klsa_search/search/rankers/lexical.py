@@ -11,5 +11,5 @@ from klsa_search.search.snapshot import Snapshot
 def rank_bm25(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
-    """k_q: Σ_t f(t,q) · w(t) · sat(t,d) [KLSA eq. 3]. Cost: the postings of the query."""
+    """k_q: Σ_t f(t,q) · h(t) · w(t) · sat(t,d), see `kernel.query`. Cost: its postings."""
     return snapshot.lexical(query)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,15 @@ from scipy import sparse
 from klsa_search.expansion import LatentSpace
 from klsa_search.expansion.cut import ENTRIES, CutExpansion
 from klsa_search.features import bm25
-from klsa_search.kernel import DocumentKernel, QueryKernel
+from klsa_search.kernel import DocumentKernel, QueryKernel, Weighting
 from klsa_search.kernel.segments import Segments
 from klsa_search.search.engine import Engine
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.spectrum import decompose
 from tests.worlds import counts_of, query_kernel
+
+WEIGHTING = Weighting(burstiness=2.0, common=np.array([1]), common_weight=0.5)
+"""Terms that come in bursts weigh more, and the second of the vocabulary is common."""
 
 
 def cut_world(
@@ -26,7 +30,8 @@ def cut_world(
     around  applied to every array that compiled code reads
     """
     counts = counts_of(*documents)
-    plain = query_kernel(counts, block_bits=block_bits)
+    weighting = replace(WEIGHTING, common=WEIGHTING.common[: max(len(counts.vocabulary) - 1, 0)])
+    plain = query_kernel(counts, block_bits=block_bits, weighting=weighting)
     idf = bm25.inverse_document_frequencies(counts)
     kernel = DocumentKernel.of(
         bm25.document_features(counts, k1=3.0, b=0.75, idf_power=1.0),
@@ -39,11 +44,14 @@ def cut_world(
     cut = CutExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
     (part,) = plain.postings.parts
     postings = Segments.alone(_each(part.postings, around))
-    held = QueryKernel(postings, plain.documents, around(plain.idf), around(plain.weights))
+    held = QueryKernel(
+        postings, plain.documents, *map(around, (plain.worth, plain.weights, plain.bursts))
+    )
     return Snapshot(
         generation=Path(),
         vocabulary=counts.vocabulary,
         bm25=held,
+        common=weighting.common,
         lengths=counts.lengths.astype(np.int32),
         engine=Engine(held),
         eigenvalues=spectrum.eigenvalues,

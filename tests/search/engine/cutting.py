@@ -29,9 +29,10 @@ def matrix_of(postings):
     return matrix
 
 
-def cut_into(postings, cuts, *, block_bits, seed=0):
+def cut_into(postings, counts, cuts, *, block_bits, seed=0):
     """Segments of the documents between the cuts, and the position of each document.
 
+    counts  (N, V) sparse, what the postings were made of
     Every segment after the first has only the terms it holds, numbered in an order of its own.
     """
     matrix, rng = matrix_of(postings), np.random.default_rng(seed)
@@ -39,15 +40,17 @@ def cut_into(postings, cuts, *, block_bits, seed=0):
     parts, position, positions = [], 0, []
     for first, after in pairwise(bounds):
         rows = matrix[first:after]
+        occurrences = np.asarray(counts[first:after].sum(axis=0)).ravel().astype(np.int64)
         if parts:
             held = rng.permutation(np.unique(rows.indices))
             own = Postings.of(
                 rows[:, held], np.ones(after - first), postings.k1, block_bits=block_bits
             )
+            own = replace(own, occurrences=occurrences[held])
             parts.append(Segment.of(position, own, held))
         else:
             own = Postings.of(rows, np.ones(after - first), postings.k1, block_bits=block_bits)
-            parts.append(Segment(position, own))
+            parts.append(Segment(position, replace(own, occurrences=occurrences)))
         positions += range(position, position + after - first)
         position = -(-(position + after - first) // ALIGNED) * ALIGNED
     return Segments(parts, len(postings.frequencies)), np.array(positions, np.int64)

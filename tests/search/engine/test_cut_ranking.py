@@ -29,10 +29,11 @@ from tests.worlds import random_documents
 
 from .asking import top_of
 
+ALONE = {"alpha": 1.0, "hold_back": 0.0}
 PARTS = {
-    "expansion": ({"alpha": 1.0, "coverage": 0.0, "latent": 0.0, "sharpness": 1.0}, 5e-3),
-    "coverage": ({"alpha": 1.0, "coverage": 1.0, "latent": 0.0}, 1e-5),
-    "latent": ({"alpha": 1.0, "coverage": 0.0, "latent": 1.0}, 1e-3),
+    "expansion": ({**ALONE, "coverage": 0.0, "latent": 0.0, "sharpness": 1.0}, 5e-3),
+    "coverage": ({**ALONE, "coverage": 1.0, "latent": 0.0}, 1e-5),
+    "latent": ({**ALONE, "coverage": 0.0, "latent": 1.0}, 1e-3),
     "lexical": ({"alpha": 1e-30, "lexical_sharpness": 2.5}, 1e-5),
 }
 """Parameters that leave one part alone, and how far the fast way may be off: E is rounded to 16
@@ -41,6 +42,7 @@ bits and the place of a query to 15, the others to nothing but float32."""
 parameters = st.fixed_dictionaries(
     {
         "alpha": st.sampled_from([1e-300, 1e-3, 0.3, 0.8, 1.0]),
+        "hold_back": st.sampled_from([0.0, 0.7, 1.0]),
         "z": st.sampled_from([1, 2, 5, 20, 60, 301, MAX_SEEDS, MAX_SEEDS + 1, 10**30]),
         "sharpness": st.sampled_from([1.0, 2.5, 5.0, 100.0]),
         "lexical_sharpness": st.sampled_from([1.0, 7.3, 8.0, 100.0]),
@@ -205,7 +207,7 @@ def test_each_part_alone_is_what_it_is_by_its_definition(
 @pytest.mark.parametrize("coverage", [0.1, 0.3])
 def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, coverage):
     """Most of the 1,652 that hold the term are not among the best: what they hold is nothing."""
-    chosen = SearchSettings(alpha=1.0, sharpness=1.0, coverage=coverage, latent=0.0)
+    chosen = SearchSettings(**ALONE, sharpness=1.0, coverage=coverage, latent=0.0)
     mix = mix_of(many, chosen)
     row = many.bm25.query_row(np.array([3]), np.ones(1, np.float32))
     exact = exact_scores(many, [3], chosen)

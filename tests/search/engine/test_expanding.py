@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,8 @@ from klsa_search import build
 from klsa_search.compiled import compiled
 from klsa_search.expansion import top_z
 from klsa_search.expansion.coverage import BEST
-from klsa_search.kernel import Postings, QueryKernel
+from klsa_search.kernel import Postings
+from klsa_search.kernel.segments import Segments
 from klsa_search.search.engine import ExpandingEngine
 from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.impacts import SCANNED, place_of
@@ -155,7 +158,7 @@ def index(tmp_path_factory):
         {"id": str(number), "text": text}
         for number, text in enumerate(random_documents(6000, 60, seed=3))
     ]
-    options = {"stop_words": False, "stemmer": "none", "expansion": "cut"}
+    options = {"language": "none", "expansion": "cut"}
     home = tmp_path_factory.mktemp("engine")
     with as_if_large():
         opened = build(records, name="many", home=home, **options)
@@ -177,7 +180,7 @@ def test_blocks_of_any_size_give_the_same_answers(index, bits):
     postings = snapshot.bm25.postings
     assert postings.frequencies.max() > SCANNED * BEST
     engine = ExpandingEngine(
-        QueryKernel.of(in_blocks(postings, bits)),
+        replace(snapshot.bm25, postings=Segments.alone(in_blocks(postings, bits))),
         snapshot.cut,
         snapshot.latent_dimensions,
         snapshot.neighbour_count,

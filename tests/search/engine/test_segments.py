@@ -11,23 +11,25 @@ from hypothesis import strategies as st
 
 from klsa_search.config import SearchSettings
 from klsa_search.features import bm25
-from klsa_search.kernel import QueryKernel
+from klsa_search.kernel import Gone, QueryKernel
 from klsa_search.kernel.postings import DEPTHS
 from klsa_search.kernel.segments import Segment, Segments
 from klsa_search.search.engine import Engine, ExpandingEngine, Mask
 from klsa_search.search.engine.record import MAX_SEGMENTS, Asked
 from klsa_search.search.engine.reverse import REVERSED, Reversing
 from klsa_search.search.rankers.klsa import mix_of
-from tests.search.engine.cut_world import cut_world
-from tests.search.engine.cutting import cut_into, matrix_of, spread
+from tests.search.engine.cut_world import WEIGHTING, cut_world
+from tests.search.engine.cutting import cut_into, spread
 from tests.worlds import counts_of, query_kernel, random_documents
 
 SIZE = 700
+DOCUMENTS = random_documents(SIZE, 50, seed=2)
+COUNTS = counts_of(*DOCUMENTS).matrix
 
 
 @pytest.fixture(scope="module")
 def world():
-    return cut_world(random_documents(SIZE, 50, seed=2), block_bits=7)
+    return cut_world(DOCUMENTS, block_bits=7)
 
 
 cuts = st.lists(st.integers(0, SIZE), max_size=5)
@@ -60,8 +62,8 @@ def same(one, other, positions):
 @settings(max_examples=60, deadline=None)
 @given(cuts=cuts, queries=st.lists(asked, min_size=1, max_size=3), k=st.sampled_from([1, 10, 900]))
 def test_bm25_over_segments(world, cuts, queries, k):
-    segments, positions = cut_into(world.bm25.postings, cuts, block_bits=7)
-    kernel = QueryKernel.of(segments)
+    segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
+    kernel = QueryKernel.of(segments, weighting=WEIGHTING)
     assert np.array_equal(kernel.weights, world.bm25.weights)
     whole, engine = Engine(world.bm25), Engine(kernel, living_of(positions, segments.size))
     share = np.random.default_rng(len(cuts)).random(SIZE) < 0.3
@@ -75,12 +77,13 @@ def test_bm25_over_segments(world, cuts, queries, k):
 @settings(max_examples=60, deadline=None)
 @given(cuts=cuts, terms=asked, k=st.sampled_from([1, 10, 300, 700]), small=st.booleans())
 def test_the_default_over_segments(world, cuts, terms, k, small):
-    segments, positions = cut_into(world.bm25.postings, cuts, block_bits=7)
+    segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
     mix = mix_of(world, SearchSettings())
     given = len(world.eigenvalues), world.neighbour_count
     whole = ExpandingEngine(world.bm25, world.cut, *given, small=small)
     engine = ExpandingEngine(
-        QueryKernel.of(segments), spread(world.cut, positions, segments.size), *given,
+        QueryKernel.of(segments, weighting=WEIGHTING),
+        spread(world.cut, positions, segments.size), *given,
         small=small, living=living_of(positions, segments.size),
     )  # fmt: skip
     share = np.random.default_rng(k).random(SIZE) < 0.3
@@ -99,17 +102,22 @@ def test_the_default_over_segments(world, cuts, terms, k, small):
     k=st.sampled_from([1, 10, 300]),
 )
 def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, terms, k):
-    documents = random_documents(SIZE, 50, seed=2)
-    segments, positions = cut_into(world.bm25.postings, cuts, block_bits=7)
-    held = matrix_of(world.bm25.postings)[sorted(gone)]
-    frequencies = np.bincount(held.indices, minlength=segments.terms)
-    kernel = QueryKernel.of(segments, len(gone), frequencies)
+    segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
+    held = COUNTS[sorted(gone)]
+    without = Gone(
+        len(gone),
+        np.bincount(held.indices, minlength=segments.terms),
+        np.asarray(held.sum(axis=0)).ravel().astype(np.int64),
+    )
+    kernel = QueryKernel.of(segments, without, WEIGHTING)
     engine = Engine(kernel, living_of(positions, segments.size, gone))
     left = [number for number in range(SIZE) if number not in gone]
-    counts = counts_of(*(documents[number] for number in left))
-    assume(length_of(counts) == length_of(counts_of(*documents)))  # else postings are made anew
-    fresh = query_kernel(counts)
+    counts = counts_of(*(DOCUMENTS[number] for number in left))
+    assume(length_of(counts) == length_of(counts_of(*DOCUMENTS)))  # else postings are made anew
     names = world.vocabulary.terms
+    common = [counts.vocabulary.numbers.get(names[term], -1) for term in WEIGHTING.common]
+    assume(-1 not in common)
+    fresh = query_kernel(counts, weighting=replace(WEIGHTING, common=np.array(common)))
     again = [-1 if term < 0 else counts.vocabulary.numbers.get(names[term], -1) for term in terms]
     (one,) = Engine(fresh).top([again], k, totals=True)
     (other,) = engine.top([terms], k, totals=True)
@@ -134,13 +142,14 @@ def length_of(counts):
 )
 def test_the_plain_way_gives_the_same_bits(world, cuts, gone, terms, k, small, later):
     """With documents left out, and with entries beside the rows."""
-    segments, positions = cut_into(world.bm25.postings, cuts, block_bits=7)
+    segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
     entries = {(one, other): value / 50 for one, other, value in later if one != other}
     owners, others = np.array([*entries]).reshape(-1, 2).T
     pairs = np.column_stack((positions[owners.astype(int)], positions[others.astype(int)]))
     reverse = reverse_of(segments.size, pairs, [*entries.values()])
     engine = ExpandingEngine(
-        QueryKernel.of(segments), spread(world.cut, positions, segments.size),
+        QueryKernel.of(segments, weighting=WEIGHTING),
+        spread(world.cut, positions, segments.size),
         len(world.eigenvalues), world.neighbour_count,
         small=small, living=living_of(positions, segments.size, gone), reverse=reverse,
     )  # fmt: skip
@@ -196,8 +205,10 @@ def test_the_strongest_entries_beside_a_row_are_kept(entries, pieces):
 
 def test_statistics_are_of_all_segments(world):
     postings = world.bm25.postings
-    segments, positions = cut_into(postings, [100, 101, 640], block_bits=7)
+    segments, positions = cut_into(postings, COUNTS, [100, 101, 640], block_bits=7)
     assert np.array_equal(segments.frequencies, postings.frequencies)
+    assert np.array_equal(segments.occurrences, postings.occurrences)
+    assert np.array_equal(segments.occurrences, np.asarray(COUNTS.sum(axis=0)).ravel())
     assert np.array_equal(segments.best[:, 0], postings.best[:, 0])
     assert (segments.best[:, 1:] <= postings.best[:, 1:]).all()
     assert segments.best.shape[1] == len(DEPTHS)
@@ -222,7 +233,7 @@ def test_segments_that_do_not_fit_together(world):
         Segments([part, Segment(640, part.postings)], terms)
     with pytest.raises(ValueError, match="position 701"):
         Segments([part, Segment(701, part.postings)], terms)
-    other = cut_into(world.bm25.postings, [], block_bits=9)[0].parts[0].postings
+    other = cut_into(world.bm25.postings, COUNTS, [], block_bits=9)[0].parts[0].postings
     with pytest.raises(ValueError, match="size of blocks"):
         Segments([part, Segment(704, other)], terms)
     many = [Segment(704 * number, part.postings) for number in range(MAX_SEGMENTS + 1)]
