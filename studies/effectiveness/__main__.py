@@ -1,14 +1,16 @@
 """How well the default ranks, and what that rests on.
 
     python -m studies.effectiveness kinds           [--json FILE] [TASK...]
+    python -m studies.effectiveness steps           [--json FILE]
     python -m studies.effectiveness ablation        [--json FILE]
     python -m studies.effectiveness leave-one-out   [--json FILE]
     python -m studies.effectiveness unseen          [--json FILE] [TASK...]
     python -m studies.effectiveness hold-back       [--json FILE]
     python -m studies.effectiveness stop-lists      [--json FILE]
 
-Each prints a Markdown table and, with --json, writes every average precision it rests on. The four
-collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, Reuters-21578 below
+Each prints a Markdown table and, with --json, writes every average precision it rests on. The
+collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the seven of `kinds` that
+`klsa-eval fetch` does not fetch in its folder `more`, Reuters-21578 below
 ../shared/datasets or $KLSA_DATASETS. `python -m studies.effectiveness.figures FOLDER` draws the
 figures from the JSON of the first two.
 """
@@ -24,11 +26,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from studies.effectiveness import ablation, hold_back, kinds, leave_one_out, stop_lists, unseen
+from studies.effectiveness import (
+    ablation,
+    hold_back,
+    kinds,
+    leave_one_out,
+    steps,
+    stop_lists,
+    unseen,
+)
 from studies.effectiveness.measuring import Bench
 
 CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "kinds": kinds.report,
+    "steps": steps.report,
     "ablation": ablation.report,
     "leave-one-out": leave_one_out.report,
     "unseen": unseen.report,
