@@ -23,7 +23,7 @@ from klsa_search.store.log_writing import LogWriter
 
 NAME = "written"
 QUERIES = ("w0 w5", "w1 w20 w3", "w29 w2", "late w4")
-_PLAIN = {"stop_words": False, "stemmer": "none"}
+_PLAIN = {"stop_words": "none", "stemmer": "none"}
 _SMALL = {"expansion": "cut", "dimensions": 4, "latent_dimensions": 4}
 _IDS, _BUILT, _MOST = 60, 30, 1_000
 

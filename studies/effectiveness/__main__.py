@@ -1,6 +1,7 @@
 """How well the default ranks, and what that rests on.
 
     python -m studies.effectiveness kinds           [--json FILE] [TASK...]
+    python -m studies.effectiveness steps           [--json FILE]
     python -m studies.effectiveness ablation        [--json FILE]
     python -m studies.effectiveness leave-one-out   [--json FILE]
     python -m studies.effectiveness unseen          [--json FILE] [TASK...]
@@ -8,8 +9,9 @@
     python -m studies.effectiveness stop-lists      [--json FILE]
     python -m studies.effectiveness folded-in       [--json FILE]
 
-Each prints a Markdown table and, with --json, writes every average precision it rests on. The four
-collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, Reuters-21578 below
+Each prints a Markdown table and, with --json, writes every average precision it rests on. The
+collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the seven of `kinds` that
+`klsa-eval fetch` does not fetch in its folder `more`, Reuters-21578 below
 ../shared/datasets or $KLSA_DATASETS. `python -m studies.effectiveness.figures FOLDER` draws the
 figures from the JSON of the first two.
 """
@@ -31,6 +33,7 @@ from studies.effectiveness import (
     hold_back,
     kinds,
     leave_one_out,
+    steps,
     stop_lists,
     unseen,
 )
@@ -38,6 +41,7 @@ from studies.effectiveness.measuring import Bench
 
 CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "kinds": kinds.report,
+    "steps": steps.report,
     "ablation": ablation.report,
     "leave-one-out": leave_one_out.report,
     "unseen": unseen.report,

@@ -33,7 +33,7 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
     found: dict[str, Any] = {}
     heading("", "queries", "first BM25", "BM25", "default", "gain over first", "over own", "hurt")
     for name in names or KINDS:
-        task = _task(name, data)
+        task = task_of(name, data)
         base = bench.precisions(task, {"ranker": "bm25"}, depth=DEPTH)
         best = bench.precisions(task, {}, depth=DEPTH)
         measures = compared(best, base)
@@ -70,7 +70,7 @@ def interval(gains: npt.NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _task(name: str, data: Path) -> Task:
+def task_of(name: str, data: Path) -> Task:
     """The four by their names, the others from the folder `more` beside them."""
     task = Task.of_target(name if name in FOUR else str(data / "more" / name), data)
     return replace(task, name=name, corpus=name)

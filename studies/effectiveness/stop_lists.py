@@ -30,12 +30,6 @@ from studies.effectiveness.measuring import (
     row,
 )
 
-# Those of Lucene's EnglishAnalyzer.
-LUCENE = (
-    "a an and are as at be but by for if in into is it no not of on or such that the their then "
-    "there these they this to was will with"
-)
-
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -60,20 +54,22 @@ Change = Callable[[Task], dict[str, Any]]
 
 
 def _variants(data: Path) -> dict[str, tuple[Settings, Change | None]]:
-    none: Settings = {"stop_words": "none"}
+    none: Settings = {"stop_words": "none", "common_weight": 1.0}
     lists = {
         "stopwordsiso whole (1,298)": frozenset(stopwordsiso.stopwords("en")),
         "SMART (cacm's common_words)": _smart(data),
         "scikit-learn (318)": ENGLISH_STOP_WORDS,
-        "Lucene (33)": frozenset(LUCENE.split()),
     }
     return {
         "as shipped": ({}, None),
+        "common words in full (Lucene, 33)": ({"common_weight": 1.0}, None),
+        "long list left out": ({"stop_words": "long"}, None),
+        "nothing left out": ({"stop_words": "none"}, None),
         "no stop words": (none, None),
         **{name: (none, partial(_stopped, words)) for name, words in lists.items()},
         "stemmer english (Porter2)": ({"stemmer": "english"}, None),
         "no stemmer": ({"stemmer": "none"}, None),
-        **{f"title × {n}": ({}, partial(_titles, n)) for n in (2, 3)},
+        **{f"title × {n}": ({"title_weight": n}, None) for n in (1, 3)},
     }
 
 
@@ -93,15 +89,4 @@ def _stopped(words: frozenset[str], task: Task) -> dict[str, Any]:
             Document(id=d.id, title=clean(d.title), text=clean(d.text)) for d in task.documents
         ],
         "queries": [replace(query, text=clean(query.text)) for query in task.queries],
-    }
-
-
-def _titles(times: int, task: Task) -> dict[str, Any]:
-    """Say every title so many times."""
-    return {
-        "corpus": f"{task.corpus}-title-{times}",
-        "documents": [
-            Document(id=d.id, title=" ".join([d.title] * times), text=d.text)
-            for d in task.documents
-        ],
     }

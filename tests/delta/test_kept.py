@@ -24,7 +24,7 @@ def records(numbers, mark=""):
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     home = tmp_path_factory.mktemp("kept")
-    build(records(range(40)), name="i", home=home, stop_words=False, stemmer="none").close()
+    build(records(range(40)), name="i", home=home, stop_words="none", stemmer="none").close()
     return home / "i"
 
 

@@ -9,7 +9,7 @@ from klsa_search.collection import Document
 from klsa_search.delta import Epoch, open_epoch
 from tests.worlds import random_documents, topic_documents
 
-PLAIN = {"stop_words": False, "stemmer": "none", "expansion": "cut"}
+PLAIN = {"stop_words": "none", "stemmer": "none", "expansion": "cut"}
 
 
 def random_world(size: int, terms: int = 60, seed: int = 0) -> list[Document]:

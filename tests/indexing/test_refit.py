@@ -16,7 +16,7 @@ from klsa_search.store.log_writing import LogWriter
 from tests.worlds import random_documents
 
 TEXTS = random_documents(60, 45, seed=3)
-PLAIN = {"stop_words": False, "stemmer": "none"}
+PLAIN = {"stop_words": "none", "stemmer": "none"}
 QUERIES = ["t00 t05", "t01 t20 t33", "t44 t02"]
 
 

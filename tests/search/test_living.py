@@ -19,7 +19,7 @@ from tests.worlds import counts_of, query_kernel, random_documents
 
 TEXTS = random_documents(90, 45, seed=8)
 BUILT = 40
-PLAIN = {"stop_words": False, "stemmer": "none"}
+PLAIN = {"stop_words": "none", "stemmer": "none"}
 
 
 def records(numbers, texts=TEXTS):

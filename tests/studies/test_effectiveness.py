@@ -11,8 +11,10 @@ from studies.effectiveness import (
     ablation,
     folded_in,
     hold_back,
+    kinds,
     leave_one_out,
     reuters,
+    steps,
     stop_lists,
     unseen,
 )
@@ -115,6 +117,34 @@ def test_stop_lists(toy, tmp_path, monkeypatch):
     found = stop_lists.report(Bench(tmp_path), tmp_path)
     smart = found["SMART (cacm's common_words)"]["bm25"]["cran"]
     assert found["as shipped"]["bm25"]["cran"] == found["no stop words"]["bm25"]["cran"] != smart
+
+
+def test_kinds(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(kinds, "task_of", lambda name, _: toy_task())
+    found = kinds.report(Bench(tmp_path), tmp_path, ["cran", "npl"])
+    measures = found["npl"]["measures"]
+    assert measures["over_first"] == pytest.approx(measures["map"] / kinds.FIRST["npl"] - 1)
+    printed = capsys.readouterr().out
+    assert all(f"| mean of {group} |" in printed for group in ("the four", "the others", "all"))
+    with pytest.raises(SystemExit, match="no task nothing; the tasks are: cran"):
+        kinds.report(Bench(tmp_path), tmp_path, ["nothing"])
+
+
+def test_the_interval_over_collections_holds_their_mean():
+    gains = np.array([0.1, 0.2, 0.3, 0.0])
+    low, high = kinds.interval(gains)
+    assert 0.0 <= low < gains.mean() < high <= 0.3
+    assert kinds.interval(np.full(3, 0.25)) == (0.25, 0.25)
+
+
+def test_steps(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(steps, "KINDS", ("cran", "npl"))
+    monkeypatch.setattr(steps, "FOUR", ("cran",))
+    monkeypatch.setattr(steps, "task_of", lambda name, _: toy_task())
+    found = steps.report(Bench(tmp_path), tmp_path)
+    assert list(found) == list(steps.STEPS)
+    assert found["default"]["npl"]["gain"] >= 0
+    assert capsys.readouterr().out.count("\n|") == len(steps.STEPS) + 1
 
 
 def test_unseen(tmp_path, monkeypatch):
