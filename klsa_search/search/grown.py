@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,6 +22,33 @@ from klsa_search.search.parts import Parts, saturated_anew
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store import DocumentReader
 from klsa_search.store.log_format import Write
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """How far an index has come from what was built.
+
+    added   documents there are that came later
+    gone    documents of the build that were deleted or replaced
+    words   the words of those that were added, terms as they are counted
+    unseen  how many of them are of terms that no document of the build holds
+    bytes   in memory, of what came later
+    """
+
+    added: int = 0
+    gone: int = 0
+    words: int = 0
+    unseen: int = 0
+    bytes: int = 0
+
+    @property
+    def unseen_share(self) -> float:
+        """Which share of the later words the build cannot weigh: 0 to 1."""
+        return self.unseen / self.words if self.words else 0.0
+
+    def added_share(self, documents: int) -> float:
+        """Which share of so many documents came later: 0 to 1."""
+        return self.added / documents if documents else 0.0
 
 
 class Grown:
@@ -54,6 +81,8 @@ class Grown:
         self._living.extend(np.arange(epoch.first) < len(base))
         self._lengths = int(base.lengths.sum(dtype=np.int64))  # of all that count
         self._gone = 0
+        self._gone_of_build = 0
+        self._later_words = self._unseen = 0  # of later documents that count
         self._gone_counts = np.zeros(len(base.vocabulary), np.int64)
 
     def take(self, writes: Sequence[Write]) -> None:
@@ -67,7 +96,11 @@ class Grown:
             self._words += segment.new_terms
             self._reversing.append(len(self._joined), segment.reverse, segment.reverse_values)
             self._living.extend(np.ones(len(documents), np.bool_))
-            self._lengths += int(segment.lengths.sum(dtype=np.int64))
+            words = int(segment.lengths.sum(dtype=np.int64))
+            self._lengths += words
+            self._later_words += words
+            new = segment.terms >= len(self._base.vocabulary)
+            self._unseen += int(segment.counts[new[segment.count_terms]].sum(dtype=np.int64))
         dead: list[int] = []
         for write in writes:
             former = (
@@ -80,6 +113,17 @@ class Grown:
                 self._moved[write.id] = position
                 position += 1
         self._drop(np.array(dead, np.int64))
+
+    def since(self) -> Since:
+        """Tell how far this is from the build. Cost: nothing."""
+        gone = self._gone_of_build
+        return Since(
+            added=self._folding.after - self._folding.first - (self._gone - gone),
+            gone=gone,
+            words=self._later_words,
+            unseen=self._unseen,
+            bytes=self._joined.later_bytes(),
+        )
 
     def snapshot(self) -> tuple[Snapshot, DocumentReader]:
         """Return what is searched now. Cost O(positions + V), some ms for 300,000."""
@@ -135,7 +179,13 @@ class Grown:
         self._gone_counts = self._counts_of_gone(terms)
         self._gone_counts += np.bincount(counts.indices, minlength=terms)
         self._gone += len(positions)
-        self._lengths -= int(self._joined.view("lengths")[positions].sum(dtype=np.int64))
+        lengths = self._joined.view("lengths")[positions].astype(np.int64)
+        later = positions >= self._folding.first
+        self._gone_of_build += int((~later).sum())
+        self._lengths -= int(lengths.sum())
+        self._later_words -= int(lengths[later].sum())
+        new = counts.indices >= len(self._base.vocabulary)
+        self._unseen -= int(counts.data[new].sum(dtype=np.int64))
         self._living.held[positions] = False
 
     def _counts_of_gone(self, terms: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

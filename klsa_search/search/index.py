@@ -16,8 +16,10 @@ from klsa_search.collection import Document
 from klsa_search.config import SearchSettings, Settings
 from klsa_search.errors import QueryError, StoreError
 from klsa_search.forks import lock_free_in_children
+from klsa_search.progress import DOCUMENTS, Progress, silent
 from klsa_search.search import engine
 from klsa_search.search.batch import in_parallel
+from klsa_search.search.grown import Since
 from klsa_search.search.parameters import whole_number
 from klsa_search.search.rankers import USES
 from klsa_search.search.results import Hit, Results
@@ -95,6 +97,11 @@ class Index:
         return self._facts.last
 
     @property
+    def since(self) -> Since:
+        """How far it has come from what was built, and what of that the build does not know."""
+        return self._facts.since
+
+    @property
     def size(self) -> int:
         """Positions, those of documents that are gone among them: what masks and scores are for.
 
@@ -128,18 +135,23 @@ class Index:
             self._take(self._following.state(state))
             return self._state is not before
 
-    def add(self, source: Source, **reading: Any) -> int:
+    def add(self, source: Source, *, progress: Progress | None = None, **reading: Any) -> int:
         """Put documents in; returns how many. They are there for good, and found, on return.
 
-        source   what `build` takes: a file or folder, or an iterable of Documents or mappings with
-                 id, title, text and metadata. One whose id is there replaces that document.
-        reading  `format`, `on_error` and `follow_links`, as `build` has them
+        source    what `build` takes: a file or folder, or an iterable of Documents or mappings with
+                  id, title, text and metadata. One whose id is there replaces that document.
+        progress  called with ("documents", how many are there, None) after each batch
+        reading   `format`, `on_error` and `follow_links`, as `build` has them
         By the thousand, each of which is there whole or not at all; where a later one fails those
         before stay. BadDocument for one that cannot be kept, IndexBusy while another builds,
         WritingRefused where D is not kept cut, StoreError where the disk is full.
         Cost: some 1 ms a document, and 10 ms.
         """
-        return sum(self.write(puts).put for puts in batches(documents_of(source, **reading)))
+        count = 0
+        for puts in batches(documents_of(source, **reading)):
+            count += self.write(puts).put
+            (progress or silent)(DOCUMENTS, count, None)
+        return count
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete the documents of these ids; returns how many were there.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from klsa_search.analysis import Analyzer
 from klsa_search.config import SearchSettings, Settings
-from klsa_search.search.grown import Grown
+from klsa_search.search.grown import Grown, Since
 from klsa_search.search.parameters import Parameters
 from klsa_search.search.passages import Passages
 from klsa_search.search.ranking import Ranking
@@ -30,6 +30,7 @@ class Facts:
     path       of the generation
     documents  how many there are
     last       how far the log of writes was taken up
+    since      how far it is from what was built
     """
 
     path: Path
@@ -39,6 +40,7 @@ class Facts:
     analyzer: Analyzer
     documents: int
     last: Last
+    since: Since
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ def open_state(generation: Path) -> State:
     documents = DocumentReader(generation)
     snapshot = open_snapshot(generation, settings)
     return State(
-        facts=Facts(generation, manifest, settings, defaults, analyzer, len(snapshot), Last()),
+        facts=Facts(
+            generation, manifest, settings, defaults, analyzer, len(snapshot), Last(), Since()
+        ),
         snapshot=snapshot,
         ranking=Ranking(snapshot, analyzer, defaults),
         parameters=Parameters(generation.parent.name, defaults, snapshot),
@@ -108,16 +112,18 @@ class Following:
                 grown.take(some)
                 some = []
         grown.take(some)
-        joined = self._joined(*grown.snapshot(), last)
+        joined = self._joined(grown, last)
         self._grown, self._taken = grown, last
         return joined
 
-    def _joined(self, snapshot: Snapshot, documents: DocumentReader, last: Last) -> State:
+    def _joined(self, grown: Grown, last: Last) -> State:
         built, facts = self._built, self._built.facts
+        snapshot, documents = grown.snapshot()
+        count = snapshot.bm25.documents
         analyzer, vocabulary = facts.analyzer, snapshot.vocabulary
         return replace(
             built,
-            facts=replace(facts, documents=snapshot.bm25.documents, last=last),
+            facts=replace(facts, documents=count, last=last, since=grown.since()),
             snapshot=snapshot,
             ranking=Ranking(snapshot, analyzer, facts.defaults),
             parameters=Parameters(facts.path.parent.name, facts.defaults, snapshot),
