@@ -146,5 +146,11 @@ def test_every_method_of_an_index_is_in_an_example():
 
 def test_the_example_of_the_readme_runs(names):
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    first, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(first, {})
+    first, *others = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    found = {}
+    exec(first, found)
+    (writing,) = [other for other in others if "index.add(" in other]
+    exec(writing, found)
+    assert "belt" in found["index"].ids()
+    assert "tyre" not in found["index"].ids()
+    found["index"].close()

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _KINDS = 5
 """Kinds of files that are named."""
 
+_BATCHES = 5
+"""Batches of writes that are named."""
+
 
 def facts_for_people(name: str, manifest: Manifest) -> list[tuple[str, str]]:
     """Say what an index holds, for people."""
@@ -87,7 +90,10 @@ def writes_for_programs(generation: Path) -> dict[str, Any]:
         "undone": len(batches) - len(standing),
         "puts": sum(batch.puts for batch in standing),
         "deletes": sum(batch.deletes for batch in standing),
-        "last": standing[-1].time if standing else None,
+        "last": [
+            {"time": batch.time, "puts": batch.puts, "deletes": batch.deletes}
+            for batch in reversed(standing[-_BATCHES:])
+        ],
         "bytes": sum(file.stat().st_size for file in beside),
     }
 
@@ -97,12 +103,62 @@ def writes_for_people(generation: Path) -> list[tuple[str, str]]:
     facts = writes_for_programs(generation)
     if not facts["batches"] and not facts["undone"]:
         return []
-    last = f" (the last {facts['last']})" if facts["last"] else ""
     told = (
         f"{facts['puts']:,} put in, {facts['deletes']:,} deleted, batches: {facts['batches']:,}"
-        f"{last}, undone: {facts['undone']:,}, {in_bytes(facts['bytes'])}"
+        f", undone: {facts['undone']:,}, {in_bytes(facts['bytes'])}"
     )
-    return [("written since", told)]
+    undoes = [
+        (
+            f"rollback --writes {number}",
+            f"{batch['puts']:,} put in, {batch['deletes']:,} deleted at {batch['time']}",
+        )
+        for number, batch in enumerate(facts["last"], 1)
+    ]
+    return [("written since", told), *undoes]
+
+
+def drift_for_programs(generation: Path) -> dict[str, Any] | None:
+    """Say how far an index has come from its build; None where nothing was written since.
+
+    It is opened for that: some 1 ms a later document. Where it cannot be, the reason is told.
+    """
+    from klsa_search.errors import StoreError
+    from klsa_search.store.log import WriteLog
+
+    if not WriteLog(generation).last().seq:
+        return None
+    from klsa_search.search import open_index
+
+    try:
+        index = open_index(generation.parent)
+    except StoreError as failure:
+        return {"error": failure.message}
+    try:
+        since, documents = index.since, len(index)
+    finally:
+        index.close()
+    return {
+        "documents": documents,
+        "added": since.added,
+        "gone": since.gone,
+        "added_share": since.added_share(documents),
+        "unseen_share": since.unseen_share,
+    }
+
+
+def drift_for_people(generation: Path) -> list[tuple[str, str]]:
+    """Say the same for people; nothing where nothing was written."""
+    drift = drift_for_programs(generation)
+    if drift is None:
+        return []
+    if "error" in drift:
+        return [("drift", f"cannot be told: {drift['error']}")]
+    told = (
+        f"{drift['documents']:,} documents now, {drift['added_share']:.1%} of them came later "
+        f"({drift['unseen_share']:.1%} of their words unknown to the build), {drift['gone']:,} of "
+        "the build are gone"
+    )
+    return [("drift", told)]
 
 
 def unread_for_people(unread: Unread) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klsa_search.cli.facts import (
+    drift_for_people,
+    drift_for_programs,
     facts_for_people,
     facts_for_programs,
     settings_for_people,
@@ -91,12 +93,14 @@ def info(name: str, home: Path, as_json: bool) -> None:
     if as_json:
         facts = facts_for_programs(name, manifest) | {"generation": generation.name}
         facts["writes"] = writes_for_programs(generation)
+        facts["drift"] = drift_for_programs(generation)
         write_json(facts | {"kept": [_kept_for_programs(*each) for each in kept.items()]})
     else:
         write_facts(
             [
                 *facts_for_people(name, manifest),
                 *writes_for_people(generation),
+                *drift_for_people(generation),
                 ("generation", generation.name),
                 *((f"kept {name}", _kept_for_people(each)) for name, each in kept.items()),
                 *settings_for_people(manifest.checked_settings()),
@@ -125,17 +129,33 @@ def verify(name: str, home: Path) -> None:
     metavar="GENERATION",
     help="Generation to serve.  [default: the newest that is older than the present one]",
 )
+@click.option(
+    "--writes",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Undo the last N batches of writes instead: klsa-index info names the last of them.",
+)
 @debug_option
-def rollback(name: str, home: Path, to: str | None) -> None:
+def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
     """Serve the generation before, as it was until the last build.
 
     A build keeps the generation it replaces; klsa-index info names what is there. The present one
     stays too, until the next build. A damaged CURRENT is mended by this.
+
+    With --writes the generation stays, and what was last added to it and removed from it is undone,
+    by the batch: one call of klsa-index add or remove, a thousand documents at most.
     """
-    from klsa_search.store import index_path
+    from klsa_search.store import index_path, undo_writes
     from klsa_search.store import rollback as roll_back
 
     path = index_path(home, name)
+    if writes is not None:
+        if to is not None:
+            raise click.UsageError("--to and --writes are two ways back: choose one")
+        last = undo_writes(path, writes)
+        batches = "1 batch" if writes == 1 else f"{writes:,} batches"
+        click.echo(f"{name}: {batches} of writes undone, {last.seq:,} rows of its log stand")
+        return
     back = roll_back(path, to)
     click.echo(f"{name}: generation {back.now} is served now, {_of(back.manifest)}")
     if back.before and back.before != back.now:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.cli.facts import unread_for_people
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import (
     collections_homes,
     data_option,
     home_option,
+    json_option,
     memory_option,
     source_options,
 )
-from klsa_search.cli.output import progress_bar
+from klsa_search.cli.output import progress_bar, write_json
+
+if TYPE_CHECKING:
+    from klsa_search.search import Index
 
 
 @click.command()
@@ -23,6 +29,7 @@ from klsa_search.cli.output import progress_bar
 @home_option
 @data_option
 @source_options
+@json_option
 @debug_option
 def add(
     name: str,
@@ -32,24 +39,40 @@ def add(
     format_: str | None,
     on_error: str,
     follow_links: bool,
+    as_json: bool,
 ) -> None:
     """Add the documents of SOURCE to an index.
 
     SOURCE is what klsa-index build takes. A document whose id is there replaces the one that has
-    it. What was added is found at once, by a service too; klsa-index rollback --write undoes it.
+    it. What was added is found at once, by a service too; klsa-index rollback --writes undoes it.
     """
+    from klsa_search.collection import open_collection
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
-    index = open_index(index_path(home, name))
-    count = index.add(
+    collection = open_collection(
         source,
         format=format_,
         on_error=on_error,
         data=collections_homes(data),
         follow_links=follow_links,
     )
-    click.echo(f"{name}: {count:,} documents added, {len(index):,} now")
+    index = open_index(index_path(home, name))
+    with progress_bar() as bar:
+        count = index.add(collection, progress=bar)
+    problems, unread = collection.problems, collection.unread
+    if as_json:
+        facts = _facts(index) | {"added": count}
+        skipped = {"count": problems.count, "first": problems.reasons}
+        write_json(facts | {"skipped": skipped, "unread": unread.as_json()})
+    else:
+        click.echo(f"{name}: {count:,} documents added, {len(index):,} now")
+        if unread.count:
+            click.echo(f"not read: {unread_for_people(unread)}", err=True)
+        if problems.count:
+            click.echo(f"skipped {problems.count:,} bad records; the first reasons:", err=True)
+            for reason in problems.reasons:
+                click.echo(f"  {reason}", err=True)
     index.close()
 
 
@@ -57,15 +80,19 @@ def add(
 @click.argument("name")
 @click.argument("ids", nargs=-1, required=True)
 @home_option
+@json_option
 @debug_option
-def remove(name: str, ids: tuple[str, ...], home: Path) -> None:
+def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
     """Remove the documents of these IDS from an index. One that is not there is passed over."""
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
     index = open_index(index_path(home, name))
     count = index.delete(ids)
-    click.echo(f"{name}: {count:,} documents removed, {len(index):,} now")
+    if as_json:
+        write_json(_facts(index) | {"removed": count})
+    else:
+        click.echo(f"{name}: {count:,} documents removed, {len(index):,} now")
     index.close()
 
 
@@ -87,3 +114,12 @@ def refit(name: str, home: Path, memory: str | None) -> None:
         index = refit_index(index_path(home, name), progress=bar, memory=memory)
     click.echo(f"{name}: {len(index):,} documents, generation {index.generation}")
     index.close()
+
+
+def _facts(index: Index) -> dict[str, Any]:
+    return {
+        "name": index.name,
+        "generation": index.generation,
+        "documents": len(index),
+        "log_position": index.last.seq,
+    }

@@ -19,6 +19,7 @@ from klsa_search.search.engine import Engine, Mask
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.search.joined import Joined
 from klsa_search.search.parts import Parts, saturated_anew
+from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store import DocumentReader
 from klsa_search.store.fields.columns import Fields
@@ -65,6 +66,8 @@ class Grown:
         self._common = epoch.common
         nothing = np.zeros(len(base.vocabulary), np.int64)
         self._gone = Gone(0, nothing, nothing)
+        self._gone_of_build = 0
+        self._later_words = self._unseen = 0  # of later documents that count
 
     def take(self, writes: Sequence[Write]) -> None:
         """Take writes, in their order. Cost: see `delta.fold`, and 10 µs a deletion."""
@@ -78,7 +81,11 @@ class Grown:
             self._words += segment.new_terms
             self._reversing.append(len(self._joined), segment.reverse, segment.reverse_values)
             self._living.extend(np.ones(len(documents), np.bool_))
-            self._lengths += int(segment.lengths.sum(dtype=np.int64))
+            words = int(segment.lengths.sum(dtype=np.int64))
+            self._lengths += words
+            self._later_words += words
+            new = segment.terms >= len(self._base.vocabulary)
+            self._unseen += int(segment.counts[new[segment.count_terms]].sum(dtype=np.int64))
         dead: list[int] = []
         for write in writes:
             former = (
@@ -91,6 +98,17 @@ class Grown:
                 self._moved[write.id] = position
                 position += 1
         self._drop(np.array(dead, np.int64))
+
+    def since(self) -> Since:
+        """Tell how far this is from the build. Cost: nothing."""
+        gone = self._gone_of_build
+        return Since(
+            added=self._folding.after - self._folding.first - (self._gone.documents - gone),
+            gone=gone,
+            words=self._later_words,
+            unseen=self._unseen,
+            bytes=self._joined.later_bytes(),
+        )
 
     def snapshot(self) -> tuple[Snapshot, DocumentReader, Fields]:
         """Return what is searched now. Cost O(positions + V), some ms for 300,000."""
@@ -164,7 +182,13 @@ class Grown:
             gone.frequencies + np.bincount(counts.indices, minlength=terms),
             gone.occurrences + np.bincount(counts.indices, counts.data, terms).astype(np.int64),
         )
-        self._lengths -= int(self._joined.view("lengths")[positions].sum(dtype=np.int64))
+        lengths = self._joined.view("lengths")[positions].astype(np.int64)
+        later = positions >= self._folding.first
+        self._gone_of_build += int((~later).sum())
+        self._lengths -= int(lengths.sum())
+        self._later_words -= int(lengths[later].sum())
+        new = counts.indices >= len(self._base.vocabulary)
+        self._unseen -= int(counts.data[new].sum(dtype=np.int64))
         self._living.held[positions] = False
 
     def _gone_among(self, terms: int) -> Gone:

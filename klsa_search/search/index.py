@@ -16,11 +16,13 @@ from klsa_search.collection import Document
 from klsa_search.config import SearchSettings, Settings
 from klsa_search.errors import QueryError, StoreError
 from klsa_search.forks import lock_free_in_children
+from klsa_search.progress import DOCUMENTS, Progress, silent
 from klsa_search.search import engine
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.parameters import whole_number
 from klsa_search.search.rankers import USES
 from klsa_search.search.results import Hit, Results
+from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import Following, State, open_state
 from klsa_search.search.writing import Source, Written, batches, documents_of, refuse_whole
@@ -96,6 +98,11 @@ class Index:
         return self._facts.last
 
     @property
+    def since(self) -> Since:
+        """How far it has come from what was built, and what of that the build does not know."""
+        return self._facts.since
+
+    @property
     def size(self) -> int:
         """Positions, those of documents that are gone among them: what masks and scores are for.
 
@@ -135,12 +142,13 @@ class Index:
             self._take(self._following.state(state))
             return self._state is not before
 
-    def add(self, source: Source, **reading: Any) -> int:
+    def add(self, source: Source, *, progress: Progress | None = None, **reading: Any) -> int:
         """Put documents in; returns how many. They are there for good, and found, on return.
 
-        source   what `build` takes: a file or folder, or an iterable of Documents or mappings with
-                 id, title, text and metadata. One whose id is there replaces that document.
-        reading  `format`, `on_error` and `follow_links`, as `build` has them
+        source    what `build` takes: a file or folder, or an iterable of Documents or mappings with
+                  id, title, text and metadata. One whose id is there replaces that document.
+        progress  called with ("documents", how many are there, None) after each batch
+        reading   `format`, `on_error` and `follow_links`, as `build` has them
         By the thousand, each of which is there whole or not at all; where a later one fails those
         before stay. BadDocument for one that cannot be kept, or has a value that does not fit a
         declared field; IndexBusy while another builds, WritingRefused where D is not kept cut,
@@ -152,8 +160,11 @@ class Index:
         >>> [hit.id for hit in index.search("fans").hits][:1]
         ['fan']
         """
-        documents = documents_of(source, self._declared(), **reading)
-        return sum(self.write(puts).put for puts in batches(documents))
+        count = 0
+        for puts in batches(documents_of(source, self._declared(), **reading)):
+            count += self.write(puts).put
+            (progress or silent)(DOCUMENTS, count, None)
+        return count
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete the documents of these ids; returns how many were there.

@@ -41,6 +41,7 @@ class Joined:
         names = (*_OF_ROWS, *_OF_ENTRIES, *_OF_ENTRIES.values())
         self._regions = {name: Region.open(generation, name) for name in names}
         self._ranks: list[npt.NDArray[np.int32]] = []
+        self._built = {name: len(region) for name, region in self._regions.items()}
         gap = first - len(self)
         for name in _OF_ROWS:
             rows = self._regions[name].view(0)
@@ -52,6 +53,10 @@ class Joined:
     def __len__(self) -> int:
         """Return the number of positions."""
         return len(self._regions["lengths"])
+
+    def later_bytes(self) -> int:
+        """Bytes of what came after the build."""
+        return sum(self.view(name)[built:].nbytes for name, built in self._built.items())
 
     def append(self, segment: DeltaSegment, documents: Sequence[Document]) -> None:
         """Append documents: as they were folded in, and as they came."""

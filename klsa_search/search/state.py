@@ -11,6 +11,7 @@ from klsa_search.config import SearchSettings, Settings
 from klsa_search.search.parameters import Parameters
 from klsa_search.search.passages import Passages
 from klsa_search.search.ranking import Ranking
+from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.store import DocumentReader, Manifest, check_once, read_manifest
 from klsa_search.store.fields.columns import Fields, open_fields
@@ -32,6 +33,7 @@ class Facts:
     path       of the generation
     documents  how many there are
     last       how far the log of writes was taken up
+    since      how far it is from what was built
     """
 
     path: Path
@@ -41,6 +43,7 @@ class Facts:
     analyzer: Analyzer
     documents: int
     last: Last
+    since: Since
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,9 @@ def open_state(generation: Path) -> State:
     documents = DocumentReader(generation)
     snapshot = open_snapshot(generation, settings)
     return State(
-        facts=Facts(generation, manifest, settings, defaults, analyzer, len(snapshot), Last()),
+        facts=Facts(
+            generation, manifest, settings, defaults, analyzer, len(snapshot), Last(), Since()
+        ),
         snapshot=snapshot,
         ranking=Ranking(snapshot, analyzer, defaults),
         parameters=Parameters(generation.parent.name, defaults, snapshot),
@@ -114,7 +119,7 @@ class Following:
                 some, documents, size = [], 0, grown.kept.next_size
         grown.take(some)
         grown.kept.end()
-        joined = self._joined(*grown.snapshot(), last)
+        joined = self._joined(grown, last)
         self._grown, self._taken = grown, last
         return joined
 
@@ -123,14 +128,14 @@ class Following:
         if self._grown is not None:
             self._grown.kept.save()
 
-    def _joined(
-        self, snapshot: Snapshot, documents: DocumentReader, fields: Fields, last: Last
-    ) -> State:
+    def _joined(self, grown: Grown, last: Last) -> State:
         built, facts = self._built, self._built.facts
+        snapshot, documents, fields = grown.snapshot()
+        count = snapshot.bm25.documents
         analyzer, vocabulary = facts.analyzer, snapshot.vocabulary
         return replace(
             built,
-            facts=replace(facts, documents=snapshot.bm25.documents, last=last),
+            facts=replace(facts, documents=count, last=last, since=grown.since()),
             snapshot=snapshot,
             ranking=Ranking(snapshot, analyzer, facts.defaults),
             parameters=Parameters(facts.path.parent.name, facts.defaults, snapshot),

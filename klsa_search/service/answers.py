@@ -160,6 +160,32 @@ class LineAnswer(Answer):
     error: dict[str, str | None] | None = Field(None, description="as of any failure")
 
 
+class SinceAnswer(Answer):
+    """How far an index has come from what was built."""
+
+    added: int = Field(description="documents there are that came later")
+    gone: int = Field(description="documents of the build that were deleted or replaced")
+    added_share: float = Field(description="of the documents there are")
+    unseen_share: float = Field(description="of the words of later documents: the build has none")
+    positions: int = Field(description="of documents, those that are gone among them")
+    bytes: int = Field(description="in memory, of what came later")
+    log_position: int = Field(description="how far the log of writes was taken up")
+
+    @classmethod
+    def of(cls, index: Index) -> SinceAnswer:
+        """Tell it of one state of an index, which is pinned."""
+        since = index.since
+        return SinceAnswer(
+            added=since.added,
+            gone=since.gone,
+            added_share=round(since.added_share(len(index)), 6),
+            unseen_share=round(since.unseen_share, 6),
+            positions=index.size,
+            bytes=since.bytes,
+            log_position=index.last.seq,
+        )
+
+
 class IndexSummary(Answer):
     """One index in short. `ok` is false if the newest generation cannot be opened; `error` says
     why, and the other fields are those of the generation still served, or null.
@@ -170,17 +196,19 @@ class IndexSummary(Answer):
     error: str | None
     generation: str | None
     documents: int | None
+    since: SinceAnswer | None = Field(description="what was written since the generation was built")
 
     @classmethod
     def of(cls, status: Status) -> IndexSummary:
         """Tell an index of the catalog."""
-        index = status.index
+        index = status.index.pinned() if status.index else None
         return IndexSummary(
             name=status.name,
             ok=status.failure is None,
             error=status.failure,
-            generation=index.generation if index else None,
-            documents=len(index) if index else None,
+            generation=index.generation if index is not None else None,
+            documents=len(index) if index is not None else None,
+            since=SinceAnswer.of(index) if index is not None else None,
         )
 
 

@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from klsa_search.store.marking import is_index
     from klsa_search.store.names import index_path
     from klsa_search.store.sum_check import SumCheck
-    from klsa_search.store.upkeep import Rollback, delete_index, indexes_in, rollback, verify
+    from klsa_search.store.upkeep import (
+        Rollback,
+        delete_index,
+        indexes_in,
+        rollback,
+        undo_writes,
+        verify,
+    )
 else:
     __getattr__, __dir__ = handing_on(
         __name__,
@@ -26,7 +33,7 @@ else:
             "marking": "is_index",
             "names": "index_path",
             "sum_check": "SumCheck",
-            "upkeep": "Rollback delete_index indexes_in rollback verify",
+            "upkeep": "Rollback delete_index indexes_in rollback undo_writes verify",
         },
     )
 
@@ -46,5 +53,6 @@ __all__ = [
     "read_manifest",
     "rollback",
     "sealed_generations",
+    "undo_writes",
     "verify",
 ]

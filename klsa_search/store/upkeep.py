@@ -1,4 +1,4 @@
-"""Upkeep: look over the indexes of a home, check one, go back, remove one."""
+"""Upkeep: look over the indexes of a home, check one, go back, undo writes, remove one."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from klsa_search.store.generations import (
     manifest_sums,
     named,
     sealed_generations,
+    writing,
 )
 from klsa_search.store.log import WriteLog
+from klsa_search.store.log_format import Last
+from klsa_search.store.log_writing import LogWriter
 from klsa_search.store.manifest import Manifest, read_manifest
 from klsa_search.store.marking import (
     is_index,
@@ -82,6 +85,26 @@ def rollback(path: Path, to: str | None = None) -> Rollback:
         write_current(path, Current(target.name, manifest_sums(path, sealed)))
         (path / DELETED).unlink(missing_ok=True)
     return Rollback(manifest, target.name, before)
+
+
+def undo_writes(path: Path, batches: int = 1) -> Last:
+    """Undo the last batches of writes to the generation in use; return how far its log goes then.
+
+    A batch is what one call wrote, at most a thousand documents. IndexNotFound; IndexBusy;
+    StoreError if there are fewer.
+    """
+    _refuse_other(path)
+    with writing(path, "going back"):
+        generation = current_generation(path)
+        standing = sum(batch.undone is None for batch in WriteLog(generation).batches())
+        if not 1 <= batches <= standing:
+            raise StoreError(
+                f"{path} has {standing:,} batches of writes to undo, not {batches:,}: name a "
+                "number up to that",
+                field="writes",
+            )
+        with LogWriter(generation) as writer:
+            return writer.undo(batches)
 
 
 def delete_index(path: Path) -> list[Path]:

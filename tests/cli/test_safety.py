@@ -59,4 +59,4 @@ def test_info_tells_what_was_written(shell, ids):
     }
     assert written["bytes"] > 4096
     told = shell("klsa-index", "info", "cars").out
-    assert "1 put in, 1 deleted, batches: 1 (the last 20" in told
+    assert "1 put in, 1 deleted, batches: 1, undone: 1, " in told

@@ -283,3 +283,20 @@ def test_fields_go_on_with_what_is_written(tmp_path):
     assert found(index.fields["year"].between(1997)) == ["7", "8"]
     assert "team" not in index.fields
     index.close()
+
+
+def test_how_far_it_is_from_its_build(index):
+    """Of documents that count: what is gone again is no drift."""
+    first = index.since
+    assert (first.added, first.gone, first.words, first.unseen, first.bytes) == (0, 0, 0, 0, 0)
+    index.add([{"id": "a", "text": "t00 t01 new newer"}, {"id": "0", "text": "t00 new"}])
+    since = index.since
+    assert (since.added, since.gone, since.words, since.unseen) == (2, 1, 6, 3)
+    assert (since.unseen_share, since.added_share(len(index))) == (0.5, 2 / 41)
+    assert since.bytes > 0
+    index.delete(["a", "1"])
+    since = index.since
+    assert (since.added, since.gone, since.words, since.unseen) == (1, 2, 2, 1)
+    assert len(index) == BUILT + since.added - since.gone
+    index.delete(["0"])
+    assert (index.since.unseen_share, index.since.added) == (0.0, 0)

@@ -328,3 +328,18 @@ def test_writes_before_and_after_another_generation(writer, home):
     answer = writer.put("/indexes/tiny/documents/y", json={"text": "zeppelin"}).json()
     assert (answer["generation"], answer["log_position"]) == ("000002", 1)
     assert found(writer, "zeppelin") == ["y"]
+
+
+def test_an_index_tells_how_far_it_is_from_its_build(writer):
+    writer.post("/indexes/tiny/documents", json=[{"id": "1", "text": "A wing, a zeppelin."}])
+    writer.delete("/indexes/tiny/documents/3")
+    details = writer.get("/indexes/tiny").json()
+    since = details["since"]
+    assert since.pop("bytes") > 0
+    assert since == {
+        "added": 1, "gone": 2, "added_share": 0.25, "unseen_share": 0.5, "positions": 65,
+        "log_position": 2,
+    }  # fmt: skip
+    assert (details["documents"], details["counts"]["documents"]) == (4, 5)
+    (health,) = writer.get("/health").json()["indexes"]
+    assert health["since"].items() >= since.items()

@@ -125,6 +125,15 @@ def test_indexes_and_their_details(client_of, home):
         "error": None,
         "generation": "000001",
         "documents": 5,
+        "since": {
+            "added": 0,
+            "gone": 0,
+            "added_share": 0.0,
+            "unseen_share": 0.0,
+            "positions": 5,
+            "bytes": 0,
+            "log_position": 0,
+        },
     }
     assert (second["name"], second["documents"]) == ("second", 2)
     details = client.get("/indexes/second").json()

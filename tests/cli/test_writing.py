@@ -1,0 +1,108 @@
+"""klsa-index add, remove, refit and rollback --writes: what they say and what they leave."""
+
+import json
+
+import pytest
+
+NEW = [
+    {"id": "horn", "title": "Horn", "text": "A horn that will not sound."},
+    {"id": "heat", "title": "Heat", "text": "Radiators."},
+]
+
+
+@pytest.fixture
+def new(tmp_path):
+    path = tmp_path / "new.jsonl"
+    path.write_text("".join(json.dumps(document) + "\n" for document in NEW))
+    return path
+
+
+@pytest.fixture
+def built(shell, cars):
+    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+
+
+def ids(shell):
+    lines = shell("klsa-index", "export", "cars").out.splitlines()
+    return [json.loads(line)["_id"] for line in lines]
+
+
+def test_documents_come_and_go(shell, built, new):
+    done = shell("klsa-index", "add", "cars", new)
+    assert (done.code, done.out, done.err) == (0, "cars: 2 documents added, 5 now\n", "")
+    assert shell("klsa-search", "cars", "horn", "--ranker", "bm25").out.split()[:2] != []
+    assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
+    done = shell("klsa-index", "remove", "cars", "cold", "never")
+    assert (done.code, done.out) == (0, "cars: 1 documents removed, 4 now\n")
+    done = shell("klsa-index", "refit", "cars")
+    assert (done.code, done.out) == (0, "cars: 4 documents, generation 000002\n")
+    assert ids(shell) == ["tyre", "road", "horn", "heat"]
+
+
+def test_what_they_tell_programs(shell, built, new):
+    with new.open("a") as file:
+        file.write("no json\n")
+    assert shell("klsa-index", "add", "cars", new).code == 1
+    assert ids(shell) == ["heat", "cold", "tyre", "road"]
+    told = shell("klsa-index", "add", "cars", new, "--on-error", "skip", "--json").json
+    assert told.pop("unread")["count"] == 0
+    assert "broken JSON" in told["skipped"].pop("first")[0]
+    assert told == {
+        "name": "cars", "generation": "000001", "documents": 5, "log_position": 2, "added": 2,
+        "skipped": {"count": 1},
+    }  # fmt: skip
+    told = shell("klsa-index", "remove", "cars", "horn", "horn", "never", "--json").json
+    assert (told["removed"], told["documents"], told["log_position"]) == (1, 4, 5)
+    done = shell("klsa-index", "add", "cars", new, "--on-error", "skip")
+    assert "skipped 1 bad records" in done.err
+
+
+def test_writes_are_undone_by_the_batch(shell, built, new):
+    shell("klsa-index", "add", "cars", new)
+    shell("klsa-index", "remove", "cars", "tyre", "road")
+    told = shell("klsa-index", "info", "cars").out
+    assert "rollback --writes 1  0 put in, 2 deleted at 2" in told
+    assert "rollback --writes 2  2 put in, 0 deleted at 2" in told
+    done = shell("klsa-index", "rollback", "cars", "--writes", 1)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "cars: 1 batch of writes undone, 2 rows of its log stand\n"
+    assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
+    done = shell("klsa-index", "rollback", "cars", "--writes", 2)
+    assert done.code == 1
+    assert "has 1 batches of writes to undo, not 2" in done.err
+    assert shell("klsa-index", "rollback", "cars", "--writes", 1).code == 0
+    assert ids(shell) == ["heat", "cold", "tyre", "road"]
+    assert shell("klsa-index", "verify", "cars").code == 0
+    assert shell("klsa-index", "rollback", "cars", "--writes", 1, "--to", "000001").code == 2
+
+
+def test_an_index_without_writes_has_none_to_undo(shell, built, tmp_path):
+    assert "has 0 batches" in shell("klsa-index", "rollback", "cars", "--writes", 1).err
+    assert not (tmp_path / "index" / "cars" / "000001" / "WRITES").exists()
+    assert "there is no index" in shell("klsa-index", "rollback", "none", "--writes", 1).err
+
+
+def test_info_tells_of_drift(shell, built, new, tmp_path):
+    assert shell("klsa-index", "info", "cars", "--json").json["drift"] is None
+    assert "drift" not in shell("klsa-index", "info", "cars").out
+    shell("klsa-index", "add", "cars", new)
+    drift = shell("klsa-index", "info", "cars", "--json").json["drift"]
+    unseen = drift.pop("unseen_share")
+    assert 0 < unseen < 1
+    assert drift == {"documents": 5, "added": 2, "gone": 1, "added_share": 0.4}
+    assert "5 documents now, 40.0% of them came later" in shell("klsa-index", "info", "cars").out
+    (tmp_path / "index" / "cars" / "000001" / "lengths.npy").write_bytes(b"")
+    assert "lengths.npy" in shell("klsa-index", "info", "cars", "--json").json["drift"]["error"]
+    assert "cannot be told" in shell("klsa-index", "info", "cars").out
+
+
+def test_another_build_needs_a_yes_once_it_was_written_to(shell, built, cars, new):
+    shell("klsa-index", "add", "cars", new)
+    done = shell("klsa-index", "build", cars, "--name", "cars")
+    assert done.code == 1
+    assert "2 documents added and 0 deleted" in done.err
+    assert "klsa-index refit cars" in done.err
+    assert shell("klsa-index", "build", cars, "--name", "cars", "--replace").code == 0
+    assert ids(shell) == ["heat", "cold", "tyre", "road"]
+    assert shell("klsa-index", "rollback", "cars").code == 0
+    assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]

@@ -1,0 +1,77 @@
+"""The commands of the README that write, as they stand there."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search import build
+from klsa_search.cli.index import klsa_index
+from klsa_search.service import Catalog, create_app
+from klsa_search.service.writing import Writes
+from tests.conftest import ROOT
+
+REPORTS = [
+    {"id": "heat", "text": "An engine that overheats."},
+    {"id": "horn", "text": "A horn that will not sound."},
+]
+
+
+@pytest.fixture
+def blocks(tmp_path, monkeypatch):
+    """Lines of shell and of curl; a home with the index they speak of, and the file they add."""
+    monkeypatch.chdir(tmp_path)
+    build(REPORTS, name="reports").close()
+    lamp = json.dumps({"id": "lamp", "text": "A lamp."}) + "\n"
+    (tmp_path / "new.jsonl").write_text(lamp)
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = page.partition("## Documents come and go")[2].partition("\n## ")[0]
+    _, (_, shell), (_, curl) = re.findall(r"```(\w*)\n(.*?)```", section, re.DOTALL)
+    return [
+        [shlex.split(line, comments=True) for line in block.splitlines()]
+        for block in (shell, curl)
+    ]  # fmt: skip
+
+
+def test_its_shell_commands_run(blocks, capsys):
+    for program, *arguments in blocks[0]:
+        assert program == "klsa-index"
+        klsa_index.main(arguments, standalone_mode=False)
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "reports: 1 documents added, 3 now"
+    assert told[1] == "reports: 1 documents removed, 2 now"
+    assert told[-1] == "reports: 3 documents, generation 000002"
+
+
+def test_its_requests_are_answered(blocks):
+    with Catalog(Path.cwd() / "index", interval=0) as catalog:
+        client = TestClient(create_app(catalog, writes=Writes()))
+        told = [sent(client, *arguments).json() for _, *arguments in blocks[1]]
+    assert [(each.get("added"), each.get("deleted")) for each in told] == [
+        (1, 0), (None, None), (0, 1), (0, 1)
+    ]  # fmt: skip
+    assert told[1]["ok"]
+
+
+def sent(client, *arguments):
+    """Do what curl does with these."""
+    method, headers, body, target = None, {}, None, None
+    words = iter(arguments)
+    for word in words:
+        if word == "-X":
+            method = next(words)
+        elif word == "-H":
+            name, _, value = next(words).partition(": ")
+            headers[name] = value
+        elif word == "-d":
+            body = next(words).encode()
+        elif word == "--data-binary":
+            body = (Path.cwd() / next(words).removeprefix("@")).read_bytes()
+        else:
+            target = word.removeprefix("http://127.0.0.1:8000")
+    answer = client.request(method or "POST", target, headers=headers, content=body)
+    assert answer.status_code == 200, answer.text
+    return answer
