@@ -30,6 +30,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import progress_bar, write_facts, write_json
 from klsa_search.cli.plan import plan
+from klsa_search.cli.repair import repair
 from klsa_search.cli.safety import backup, export, restore
 from klsa_search.cli.tune import tune
 from klsa_search.cli.upkeep import delete, info, list_, rollback, upgrade, verify
@@ -60,6 +61,7 @@ for command in (
     refit,
     related,
     remove,
+    repair,
     restore,
     rollback,
     tune,

@@ -1,9 +1,11 @@
 """Build: a collection → an index on disk."""
 
 from klsa_search.indexing.build import build
+from klsa_search.indexing.deep import verify_deep
 from klsa_search.indexing.plan import PhaseCost, Plan, plan
 from klsa_search.indexing.rebuild import build_like, rebuild
 from klsa_search.indexing.refit import refit
+from klsa_search.indexing.repair import Repair, repair
 from klsa_search.indexing.replacing import other_source
 from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.upgrade import upgrade
@@ -11,6 +13,7 @@ from klsa_search.indexing.upgrade import upgrade
 __all__ = [
     "PhaseCost",
     "Plan",
+    "Repair",
     "Shape",
     "build",
     "build_like",
@@ -18,5 +21,7 @@ __all__ = [
     "plan",
     "rebuild",
     "refit",
+    "repair",
     "upgrade",
+    "verify_deep",
 ]

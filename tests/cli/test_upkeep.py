@@ -125,3 +125,20 @@ def test_an_index_of_a_former_format_is_carried_over(shell, tmp_path):
     assert (done.code, done.out) == (0, f"letters: 6 documents, in format {FORMAT_VERSION} now\n")
     done = shell("klsa-index", "upgrade", "letters")
     assert (done.code, done.out) == (0, f"letters is of format {FORMAT_VERSION} already\n")
+
+
+def test_a_damaged_index_is_found_deeply_and_repaired(shell, cars):
+    build(shell, cars)
+    done = shell("klsa-index", "verify", "cars", "--deep")
+    assert done.code == 0
+    assert done.out.endswith("all as built, and as its documents say\n")
+    done = shell("klsa-index", "repair", "cars")
+    assert (done.code, done.out) == (0, "cars is whole: nothing was done\n")
+    Path("index/cars/000001/lengths.npy").unlink()
+    done = shell("klsa-index", "repair", "cars")
+    assert done.code == 0
+    found, said = done.out.splitlines()
+    assert found.startswith("found: ")
+    assert "lengths.npy is missing" in found
+    assert said == "cars: made again from its 4 documents, generation 000002"
+    assert shell("klsa-index", "verify", "cars").code == 0

@@ -1,0 +1,39 @@
+"""klsa-index repair: making an index that is damaged again from its documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import home_option, memory_option
+from klsa_search.cli.output import progress_bar
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@memory_option
+@debug_option
+def repair(name: str, home: Path, memory: str | None) -> None:
+    """Make an index that is damaged again, from the documents it holds.
+
+    It is verified as by klsa-index verify --deep, and built anew where that fails, with all that
+    was written to it. Its documents, its manifest and its log of writes have to be whole; else a
+    backup, or klsa-index rollback, is the way back.
+    """
+    from klsa_search.indexing import repair as repair_index
+    from klsa_search.store import index_path
+
+    with progress_bar() as bar:
+        done = repair_index(index_path(home, name), progress=bar, memory=memory)
+    index = done.index
+    if done.fault is None:
+        click.echo(f"{name} is whole: nothing was done")
+    else:
+        click.echo(f"found: {done.fault}")
+        click.echo(
+            f"{name}: made again from its {len(index):,} documents, generation {index.generation}"
+        )
+    index.close()

@@ -1,0 +1,139 @@
+"""Verify deeply, and repair: what can be made again from the documents is, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.errors import IndexDamaged, IndexNotFound
+from klsa_search.indexing import repair, verify_deep
+from klsa_search.store import note_checked
+from klsa_search.store.generations import describe_files
+from klsa_search.store.manifest import read_manifest
+from tests.worlds import random_documents
+
+TEXTS = random_documents(60, 40, seed=6)
+
+
+def records(numbers):
+    return [{"id": str(n), "title": f"The no {n}", "text": TEXTS[n % 60]} for n in numbers]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    home = tmp_path_factory.mktemp("repair")
+    with closing(build(records(range(40)), name="cars", home=home)) as index:
+        index.add([*records(range(35, 50)), {"id": "new", "text": "words nobody had"}])
+        index.delete(["2", "41"])
+        index.add(records(range(36, 38)))
+    return home / "cars"
+
+
+@pytest.fixture
+def path(written, tmp_path):
+    return shutil.copytree(written, tmp_path / "cars")
+
+
+def content(path):
+    with closing(open_index(path)) as index:
+        return index.documents(index.positions(index.ids()))
+
+
+def changed(file):
+    bytes_ = bytearray(file.read_bytes())
+    bytes_[-1] ^= 1
+    file.write_bytes(bytes_)
+
+
+def slipped(path, name, change):
+    """Change an array as a slip of the program would have: its sum is that of what is there."""
+    file = path / "000001" / f"{name}.npy"
+    array = np.load(file)
+    change(array)
+    np.save(file, array)
+    manifest = read_manifest(file.parent)
+    fresh = manifest.model_copy(update={"files": describe_files(file.parent)})
+    (file.parent / "manifest.json").write_text(fresh.model_dump_json())
+    (path / "CURRENT").write_text("000001\n")
+    note_checked(file.parent, fresh)
+
+
+def test_a_whole_index_is_left_alone(path):
+    before = content(path)
+    assert verify_deep(path).counts.documents == 40
+    done = repair(path)
+    assert (done.fault, done.index.generation) == (None, "000001")
+    assert content(path) == before
+    done.index.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["postings_entries.npy", "cut_rows.npy", "lengths.npy", "vocabulary.txt", "documents.db",
+     "forward_codes.npy", "epoch_pairs.npy"],
+)  # fmt: skip
+@pytest.mark.parametrize("how", [changed, lambda file: file.unlink()], ids=["changed", "gone"])
+def test_what_can_be_made_again_is(path, written, name, how):
+    how(path / "000001" / name)
+    with pytest.raises(IndexDamaged, match=name):
+        verify_deep(path)
+    with closing(repair(path).index) as index:
+        assert index.generation == "000002"
+    assert content(path) == content(written)
+    verify_deep(path)
+
+
+def test_it_is_what_a_build_of_the_same_makes(path, tmp_path):
+    expected = build(content(path), name="other", home=tmp_path)
+    (path / "000001" / "lengths.npy").unlink()
+    done = repair(path)
+    assert "lengths.npy is missing" in (done.fault or "")
+    assert done.index.manifest.fingerprint == expected.manifest.fingerprint
+    files = {name: file.sha256 for name, file in done.index.manifest.files.items()}
+    assert files == {name: file.sha256 for name, file in expected.manifest.files.items()}
+
+
+@pytest.mark.parametrize(
+    "name", ["documents.npy", "documents_starts.npy", "manifest.json", "WRITES", "WRITES-begun"]
+)
+def test_what_cannot_be_made_again_is_named_and_nothing_is_changed(path, name):
+    changed(path / "000001" / name)
+    with pytest.raises(IndexDamaged, match=name.split("-")[0]):
+        repair(path)
+    assert sorted(each.name for each in path.iterdir() if each.is_dir()) == ["000001"]
+
+
+def one_more(array):
+    array[len(array) // 2] += 1
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "fact"),
+    [
+        ("lengths", one_more, "the length of document '20'"),
+        ("forward_codes", lambda codes: codes.__setitem__(5, 9), "the terms of document '0'"),
+        ("postings_entries", one_more, "postings_entries from position 0"),
+        ("postings_best", lambda best: best.fill(1), "postings_best from position 0"),
+    ],
+)
+def test_what_no_sum_tells_is_found_by_the_documents(path, written, name, change, fact):
+    slipped(path, name, change)
+    with pytest.raises(IndexDamaged, match=f"{fact}.*klsa-index repair cars"):
+        verify_deep(path)
+    repair(path).index.close()
+    assert content(path) == content(written)
+
+
+def test_an_index_without_writes_or_d_cut(tmp_path):
+    for name, settings in {"plain": {}, "whole": {"preset": "paper"}}.items():
+        build(records(range(20)), name=name, home=tmp_path, **settings).close()
+        assert verify_deep(tmp_path / name).counts.documents == 20
+        (tmp_path / name / "000001" / "lengths.npy").unlink()
+        with closing(repair(tmp_path / name).index) as index:
+            assert len(index) == 20
+    with pytest.raises(IndexNotFound):
+        repair(tmp_path / "none")
