@@ -175,6 +175,6 @@ def _wrong(
     if not refused and (after.code, after.next, after.sums) != (0, "next", True):
         return "the next build fails", f"{after.next}: {after.said}"
     more = known.more(after.left) + sorted(after.left_at_last - usual.left_at_last)
-    if refused and more:  # the last step of a deletion was to remove its lock, an empty file
-        more = [name for name in more if not name.endswith("/LOCK")]
+    if refused and more:  # the last steps of a deletion were to remove its locks, empty files
+        more = [name for name in more if not name.endswith(("/LOCK", "/WRITING"))]
     return ("something is left behind", f"{more[:5]}") if more else None

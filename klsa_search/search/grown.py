@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -19,36 +19,10 @@ from klsa_search.search.engine import Engine, Mask
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.search.joined import Joined
 from klsa_search.search.parts import Parts, saturated_anew
+from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store import DocumentReader
 from klsa_search.store.log_format import Write
-
-
-@dataclass(frozen=True, slots=True)
-class Since:
-    """How far an index has come from what was built.
-
-    added   documents there are that came later
-    gone    documents of the build that were deleted or replaced
-    words   the words of those that were added, terms as they are counted
-    unseen  how many of them are of terms that no document of the build holds
-    bytes   in memory, of what came later
-    """
-
-    added: int = 0
-    gone: int = 0
-    words: int = 0
-    unseen: int = 0
-    bytes: int = 0
-
-    @property
-    def unseen_share(self) -> float:
-        """Which share of the later words the build cannot weigh: 0 to 1."""
-        return self.unseen / self.words if self.words else 0.0
-
-    def added_share(self, documents: int) -> float:
-        """Which share of so many documents came later: 0 to 1."""
-        return self.added / documents if documents else 0.0
 
 
 class Grown:

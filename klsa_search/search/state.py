@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from klsa_search.analysis import Analyzer
 from klsa_search.config import SearchSettings, Settings
-from klsa_search.search.grown import Grown, Since
 from klsa_search.search.parameters import Parameters
 from klsa_search.search.passages import Passages
 from klsa_search.search.ranking import Ranking
+from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.store import DocumentReader, Manifest, check_once, read_manifest
 from klsa_search.store.fields.columns import Field, open_fields
 from klsa_search.store.generations import check_sizes
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_format import Last
+
+if TYPE_CHECKING:
+    from klsa_search.search.grown import Grown
 
 _TOGETHER = 2_000
 """Writes that are taken up at a time."""
@@ -103,6 +107,8 @@ class Following:
         grown, self._grown = self._grown, None  # what fails halfway is begun anew
         if grown is None or self.log.kept(self._taken) < self._taken.seq:
             built, facts = self._built, self._built.facts
+            from klsa_search.search.grown import Grown  # which an index as built does without
+
             grown = Grown(facts.path, facts.settings, built.snapshot, built.documents)
             self._taken = Last()
         some = []

@@ -126,7 +126,7 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         sweep(path, keep=())
-        for name in (*HOLDERS, DELETED, MARKER, *LOCKS):
+        for name in (*HOLDERS, DELETED, MARKER, *reversed(LOCKS)):
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())
 

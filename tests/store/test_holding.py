@@ -79,7 +79,7 @@ def test_a_killed_holder_holds_nothing_and_is_not_told(lock):
     with holding(lock) as child:
         child.kill()
     assert json.loads((lock.parent / "LOCK-holder").read_text())["pid"] == child.pid
-    another = FileLock(lock, timeout=0)
+    another = FileLock(lock, blocking=False)
     with another:  # who has not said yet who it is
         assert "is being changed by another process: wait" in refused(lock)
     with held(lock, "building"):
