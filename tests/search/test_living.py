@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klsa_search import Document, build, open_index
+from klsa_search.config import Settings
 from klsa_search.errors import CollectionError, DocumentNotFound, QueryError, StoreError
+from klsa_search.kernel import Weighting
 from klsa_search.search.engine import Engine
 from klsa_search.store.generations import writing
 from klsa_search.store.log_writing import LogWriter
@@ -55,7 +57,8 @@ def fresh_bm25(documents, query):
     """Ids and scores of BM25 over documents that nothing ever happened to, and the total."""
     counts = counts_of(*documents.values())
     known = [counts.vocabulary.numbers.get(term, -1) for term in query.split()]
-    (top,) = Engine(query_kernel(counts)).top([known], 1000, totals=True)
+    kernel = query_kernel(counts, weighting=Weighting(Settings().burstiness))
+    (top,) = Engine(kernel).top([known], 1000, totals=True)
     ids = [*documents]
     found = [ids[position] for position in top.positions]
     return list(zip(found, top.scores.tolist(), strict=True)), top.total
