@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import (
     collections_homes,
@@ -41,14 +42,15 @@ def add(
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
-    index = open_index(index_path(home, name))
-    count = index.add(
-        source,
-        format=format_,
-        on_error=on_error,
-        data=collections_homes(data),
-        follow_links=follow_links,
-    )
+    with watch_compiling(_tell_compiling):
+        index = open_index(index_path(home, name))
+        count = index.add(
+            source,
+            format=format_,
+            on_error=on_error,
+            data=collections_homes(data),
+            follow_links=follow_links,
+        )
     click.echo(f"{name}: {count:,} documents added, {len(index):,} now")
     index.close()
 
@@ -63,8 +65,9 @@ def remove(name: str, ids: tuple[str, ...], home: Path) -> None:
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
-    index = open_index(index_path(home, name))
-    count = index.delete(ids)
+    with watch_compiling(_tell_compiling):
+        index = open_index(index_path(home, name))
+        count = index.delete(ids)
     click.echo(f"{name}: {count:,} documents removed, {len(index):,} now")
     index.close()
 
@@ -87,3 +90,8 @@ def refit(name: str, home: Path, memory: str | None) -> None:
         index = refit_index(index_path(home, name), progress=bar, memory=memory)
     click.echo(f"{name}: {len(index):,} documents, generation {index.generation}")
     index.close()
+
+
+def _tell_compiling(folder: str | None) -> None:
+    where = f"into {folder}" if folder else "again each time, for no folder can keep it"
+    click.echo(f"compiling what that needs, once on this machine, {where} ...", err=True)

@@ -58,6 +58,8 @@ class Grown:
         self._parts = Parts(epoch.first, bits, k1=settings.k1, b=settings.b)
         self._words: list[str] = []  # terms that came later
         self._moved: dict[str, int | None] = {}
+        # What is compiled last of all that folding needs: there is no slower way to do it.
+        Reversing.wait()
         self._reversing = Reversing()
         self._living = Growing(np.bool_)
         self._living.extend(np.arange(epoch.first) < len(base))
@@ -100,6 +102,7 @@ class Grown:
         forward = self._joined.forward(base.forward, len(vocabulary))
         parts = self._segments()
         segments = Segments(parts, len(vocabulary))
+        _ = segments.best  # made here, so that no query waits for it
         bm25_ = QueryKernel.of(segments, self._gone, self._counts_of_gone(len(vocabulary)))
         joined = replace(
             base,
