@@ -58,8 +58,6 @@ class Grown:
         self._parts = Parts(epoch.first, bits, k1=settings.k1, b=settings.b)
         self._words: list[str] = []  # terms that came later
         self._moved: dict[str, int | None] = {}
-        # What is compiled last of all that folding needs: there is no slower way to do it.
-        Reversing.wait()
         self._reversing = Reversing()
         self._living = Growing(np.bool_)
         self._living.extend(np.arange(epoch.first) < len(base))
