@@ -2,8 +2,8 @@
 
     python -m klsa_search.cli.beside
 
-Compiles what searching needs, until its standard input ends: that is when the process that started
-it does.
+Compiles what searching needs, then what writing does, until its standard input ends: that is when
+the process that started it does.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ MODULE: Final = "klsa_search.cli.beside"
 
 def main() -> None:
     """Compile."""
+    from klsa_search.cli.warm import compile_writing
     from klsa_search.compiled.beside import until_forsaken
     from klsa_search.search.warming import compile_search
 
     until_forsaken()
     compile_search()
+    compile_writing()
 
 
 if __name__ == "__main__":

@@ -48,6 +48,36 @@ def warm() -> None:
     click.echo(f"{compiled.functions} functions compiled; all ready after {seconds:.1f} s")
 
 
+def compile_writing() -> None:
+    """Compile what adding and deleting documents needs: build a few documents, and write to them.
+
+    Some 10 s of a processor, and half a minute for what building needs where nothing was built yet.
+    """
+    from klsa_search.indexing import build
+
+    with (
+        tempfile.TemporaryDirectory(prefix="klsa-warm-") as home,
+        closing(build(_documents(), name="some", home=Path(home))) as index,
+    ):
+        write(index)
+
+
+def write(index: Index) -> None:
+    """Add and delete documents, and take the same up from the files they were kept in."""
+    from klsa_search.search import open_index
+
+    index.add([{**one, "id": f"later {one['id']}"} for one in _documents(2 * _DOCUMENTS)])
+    index.delete(["3"])
+    open_index(index.path.parent).close()
+
+
+def _documents(count: int = _DOCUMENTS) -> list[dict[str, str]]:
+    return [
+        {"id": str(n), "text": " ".join(f"word{n % m} word{n // m}" for m in range(2, 12))}
+        for n in range(count)
+    ]
+
+
 def _use_everything() -> None:
     """Build a few documents in every layout, ask all of each, and solve a spectrum by blocks."""
     import numpy as np
@@ -57,16 +87,17 @@ def _use_everything() -> None:
     from klsa_search.kernel import DocumentKernel
     from klsa_search.spectrum import decompose
 
-    documents = [
-        {"id": str(n), "text": " ".join(f"word{n % m} word{n // m}" for m in range(2, 12))}
-        for n in range(_DOCUMENTS)
-    ]
     with tempfile.TemporaryDirectory(prefix="klsa-warm-") as home:
         for preset, expansion in _LAYOUTS:
             name = f"{preset}-{expansion}"
-            index = build(documents, name=name, home=Path(home), preset=preset, expansion=expansion)
+            index = build(
+                _documents(), name=name, home=Path(home), preset=preset, expansion=expansion
+            )
             with closing(index):
                 _ask_everything(index)
+                if index.snapshot.cut is not None:
+                    write(index)
+                    _ask_everything(index)
     random = np.random.default_rng(0)
     features = sparse.csr_array(random.random((_WIDE, _WIDE), np.float32))
     decompose(DocumentKernel(features, np.ones(_WIDE), np.zeros(_WIDE)), 1)

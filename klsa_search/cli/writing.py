@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.facts import unread_for_people
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import (
@@ -57,8 +58,8 @@ def add(
         data=collections_homes(data),
         follow_links=follow_links,
     )
-    index = open_index(index_path(home, name))
-    with progress_bar() as bar:
+    with watch_compiling(_tell_compiling), progress_bar() as bar:
+        index = open_index(index_path(home, name))
         count = index.add(collection, progress=bar)
     problems, unread = collection.problems, collection.unread
     if as_json:
@@ -87,8 +88,9 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
-    index = open_index(index_path(home, name))
-    count = index.delete(ids)
+    with watch_compiling(_tell_compiling):
+        index = open_index(index_path(home, name))
+        count = index.delete(ids)
     if as_json:
         write_json(_facts(index) | {"removed": count})
     else:
@@ -123,3 +125,8 @@ def _facts(index: Index) -> dict[str, Any]:
         "documents": len(index),
         "log_position": index.last.seq,
     }
+
+
+def _tell_compiling(folder: str | None) -> None:
+    where = f"into {folder}" if folder else "again each time, for no folder can keep it"
+    click.echo(f"compiling what that needs, once on this machine, {where} ...", err=True)

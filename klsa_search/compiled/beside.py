@@ -110,6 +110,15 @@ def lacks(function: Any, *arguments: Any) -> bool:
     return bool(_beside) and _beside[0].lacks(function, arguments)
 
 
+def wait_for(function: Any, *arguments: Any) -> None:
+    """Wait until a compiled function has code for such arguments, where somebody else makes it.
+
+    For what has no slower way. Where nobody makes it any more, it is compiled at its first call.
+    """
+    while lacks(function, *arguments) and _beside[0].failure is None:
+        time.sleep(_AGAIN)
+
+
 def missing() -> tuple[list[str], str | None]:
     """Names of the functions that were missed and are not there yet, and why they will not come."""
     if not _beside:

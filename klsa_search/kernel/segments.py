@@ -103,7 +103,8 @@ class Segments:
         """n_t: (V,) documents that hold each term. Cost O(V), once."""
         frequencies = np.zeros(self.terms, np.int64)
         for part in self.parts:
-            frequencies[part.numbers()] += part.postings.frequencies
+            own = part.postings.frequencies
+            frequencies[slice(len(own)) if part.terms is None else part.numbers()] += own
         return frequencies
 
     @lazily
@@ -122,8 +123,9 @@ class Segments:
             return first.postings.best
         best = np.zeros((self.terms, first.postings.best.shape[1]), np.uint16)
         for part in self.parts:
-            numbers = part.numbers()
-            best[numbers] = np.maximum(best[numbers], part.postings.best)
+            own = part.postings.best
+            terms = slice(len(own)) if part.terms is None else part.numbers()
+            best[terms] = np.maximum(best[terms], own)
         return best
 
     def of_term(self, term: int) -> tuple[Positions, npt.NDArray[np.uint16]]:

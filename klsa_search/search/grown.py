@@ -119,6 +119,7 @@ class Grown:
         forward = self._joined.forward(base.forward, len(vocabulary))
         parts = self._segments()
         segments = Segments(parts, len(vocabulary))
+        _ = segments.best  # made here, so that no query waits for it
         new = [word in self._common for word in self._words]
         common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(new)))
         settings = self._settings

@@ -53,7 +53,8 @@ class Index:
         self._following: Following | None = Following(built)
         self._taking_up = lock_free_in_children()
         try:
-            self._take(self._following.state(built))
+            # Nobody has answers from here yet: what is not compiled is compiled at once.
+            self._take(self._following.state(built, wait=False))
         except BaseException:
             built.documents.close()
             raise

@@ -93,9 +93,10 @@ class Following:
         self._grown: Grown | None = None
         self._taken = Last()
 
-    def state(self, before: State) -> State:
+    def state(self, before: State, *, wait: bool = True) -> State:
         """Return the state of all that was written; `before` itself where that is the same.
 
+        wait  for the code, where it is compiled beside: there is no slower way to fold
         Cost: a look at the log, and what `Grown` takes for each write since.
         """
         last = self.log.last()
@@ -106,8 +107,11 @@ class Following:
         grown, self._grown = self._grown, None  # what fails halfway is begun anew
         undone = last.turns != self._taken.turns and self.log.kept(self._taken) < self._taken.seq
         if grown is None or undone:
+            from klsa_search.search.engine.reverse import Reversing
             from klsa_search.search.grown import Grown  # which an index as built does without
 
+            if wait:
+                Reversing.wait()  # what is compiled last of all that folding needs
             grown = Grown(self._built)
             self._taken = Last()
         some, documents, size = [], 0, grown.kept.next_size

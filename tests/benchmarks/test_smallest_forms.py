@@ -98,6 +98,13 @@ def test_folding(built, world, tmp_path):
     assert figures(found)["mass"] > 0.9
 
 
+def test_writing(world, tmp_path):
+    found, corpus, queries = tmp_path / "found.json", world / "corpus.jsonl", world / "queries.tsv"
+    few = ("--first", 30, "--count", 5, "--alone", 2, "--seconds", 0.1)
+    run("benchmarks.writing", corpus, queries, *few, "--json", found)
+    assert figures(found)["durable_s"] > 0
+
+
 def test_neighbours(world, tmp_path):
     found = tmp_path / "found.json"
     run("benchmarks.neighbours", world / "corpus.jsonl", "--sample", 10, "--all", "--json", found)

@@ -24,6 +24,7 @@ from klsa_search.cli.warm import _use_everything
 from klsa_search.config import PRESETS
 from klsa_search.indexing import build
 from klsa_search.mining import KERNELS
+from klsa_search.search import open_index
 from klsa_search.search.rankers import RANKERS
 from klsa_search.service import Catalog, create_app
 
@@ -49,6 +50,11 @@ for preset in PRESETS:
         if (preset, layout) != ("paper", "cut"):
             name = f"{preset}-{layout}"
             build(documents, name=name, home=home, preset=preset, expansion=layout).close()
+written = open_index(home / "default-cut")
+written.add([{**one, "id": f"later {at}"} for at, one in enumerate(documents * 2)])
+written.add([{"id": "2", "text": "word1 unheard"}])
+written.delete(["25", "later 7"])
+written.close()
 with Catalog(home) as catalog:
     client = TestClient(create_app(catalog))
     def ask(path, **body):

@@ -14,7 +14,7 @@ SCRIPT = """
 import json, sys, time
 from pathlib import Path
 from klsa_search.compiled import compiled
-from klsa_search.compiled.beside import compile_beside, lacks, missing
+from klsa_search.compiled.beside import compile_beside, lacks, missing, wait_for
 import slow
 compile_beside("slow", *sys.argv[1:])
 before = lacks(slow.double, 4)
@@ -51,8 +51,8 @@ def run(tmp_path):
         "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
     }
 
-    def run(*arguments):
-        command = [sys.executable, "-c", SCRIPT, *arguments]
+    def run(*arguments, script=SCRIPT):
+        command = [sys.executable, "-c", script, *arguments]
         return json.loads(subprocess.check_output(command, env=environment, cwd=tmp_path))
 
     return run
@@ -69,11 +69,23 @@ def test_where_the_other_process_fails_the_slower_way_goes_on(run):
     assert "status 3" in failure
 
 
+def test_what_has_no_slower_way_waits_until_it_is_there_or_will_not_come(run):
+    begin, _, _ = SCRIPT.partition("before =")
+    script = (
+        f"{begin}wait_for(slow.double, 4)\nprint(json.dumps([lacks(slow.double, 4), missing()]))"
+    )
+    lacking, (missing, failure) = run("fail", script=script)
+    assert (lacking, missing) == (True, ["double"])
+    assert "status 3" in failure
+    assert run(script=script) == [False, [[], None]]
+
+
 def test_nobody_waits_or_starts_a_process_unless_a_command_says_so():
     from klsa_search.compiled import compiled
-    from klsa_search.compiled.beside import lacks, missing
+    from klsa_search.compiled.beside import lacks, missing, wait_for
 
     assert not lacks(compiled(lambda number: number), 1)
+    wait_for(compiled(lambda number: number), 1)
     assert missing() == ([], None)
 
 

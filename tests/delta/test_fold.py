@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from dataclasses import fields
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from klsa_search import build
-from klsa_search.collection import Document
+from klsa_search.collection import Document, open_collection
 from klsa_search.delta import DeltaSegment, Folding, merge
 from klsa_search.expansion.cut import FACTS
 from klsa_search.expansion.packing import LEVELS, unpack_rows
@@ -252,3 +253,18 @@ def test_whatever_the_settings_rows_are_those_of_k(world, tmp_path, changes, siz
         at = np.where(places < size, places, places - epoch.first + size)
         assert near(values, K[d, at], segment.scales[d, 0])
     with_changes.close()
+
+
+def test_what_was_built_has_the_same_features_when_it_comes_again(tmp_path):
+    """With titles, common words and pairs, by the default settings."""
+    texts = list(islice(open_collection("python-docs").documents(), 300))
+    with closing(build(texts, name="docs", home=tmp_path)) as index:
+        epoch, cut = epoch_of(index), index.snapshot.cut
+        segment = Folding(epoch).fold(texts[:60])
+        for document in range(60):
+            built = cut.features[cut.starts[document] : cut.starts[document + 1]]
+            first, after = segment.feature_starts[document : document + 2]
+            assert np.array_equal(np.sort(segment.features[first:after]), np.sort(built))
+        assert np.array_equal(segment.lengths, index.snapshot.lengths[:60])
+        facts = segment.cards.view(np.float32)[:, -FACTS:]
+        assert facts == pytest.approx(cut.facts[:60], rel=1e-4, abs=1e-6)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import compiled
+from klsa_search.compiled.beside import wait_for
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.growing import Growing
 
@@ -42,6 +43,17 @@ class Reverse(NamedTuple):
 
 class Reversing:
     """Entries beside rows, of which there are ever more; what it gives stays as it is."""
+
+    @staticmethod
+    def wait() -> None:
+        """Wait for code that somebody else compiles: see `compiled.beside`."""
+        of, pairs, values = (
+            np.zeros(0, np.int32),
+            np.zeros((0, 2), np.int32),
+            np.zeros(0, np.float32),
+        )
+        rows = np.zeros((0, REVERSED), np.int32), np.zeros((0, REVERSED), np.float32)
+        wait_for(_insert, of, pairs, values, *rows)
 
     def __init__(self) -> None:
         self._of = Growing(np.int32)
