@@ -168,6 +168,7 @@ def _strongest_terms(index: Index, labels: _Labels, k: int, count: int) -> list[
         np.add.at(sums, held * (k + 1) + labels[documents], saturations)
     by_cluster = sums.reshape(terms, k + 1)
     by_cluster *= (bm25.postings.step * bm25.worth)[:, None]
+    by_cluster[index.snapshot.common] = 0
     sizes = np.bincount(labels, minlength=k + 1)
     overall = by_cluster.sum(axis=1) / max(len(labels), 1)
     strongest = []
