@@ -30,6 +30,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 from klsa_search.analysis import Analyzer
+from klsa_search.config import AnalysisSettings
 from klsa_search.estimators import GramSchmidtKernel, LatentSemanticKernel, TfidfFeatures
 from studies.datasets import reuters_folder
 from studies.effectiveness.reuters import labelled
@@ -38,9 +39,8 @@ from studies.effectiveness.reuters import labelled
 def features(folder: Path, rows: int | None) -> sparse.csr_array:
     """(N, V) features of the stories, titles and texts, stop words out, stemmed."""
     texts = [f"{s.document.title}\n{s.document.text}" for s in labelled(folder)][:rows]
-    return make_pipeline(CountVectorizer(analyzer=Analyzer().terms), TfidfFeatures()).fit_transform(
-        texts
-    )
+    words = Analyzer(AnalysisSettings(stop_words="long")).terms
+    return make_pipeline(CountVectorizer(analyzer=words), TfidfFeatures()).fit_transform(texts)
 
 
 def latent_semantic(X: sparse.csr_array, components: int) -> float:

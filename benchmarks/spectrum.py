@@ -34,13 +34,13 @@ def default_features(corpus: Path) -> sparse.csr_array:
     """The features an index of the default settings has."""
     settings = Settings()
     analyzer = Analyzer(settings)
-    counts = CountsBuilder()
+    counts = CountsBuilder(title_weight=settings.title_weight, common=analyzer.common())
     with corpus.open(encoding="utf-8") as lines:
         for line in lines:
             record = json.loads(line)
             counts.add(analyzer.terms(record["title"]), analyzer.terms(record["text"]))
     return bm25.document_features(
-        counts.finish(),
+        counts.finish().content,
         k1=settings.kernel_k1,
         b=settings.b,
         idf_power=settings.idf_power,

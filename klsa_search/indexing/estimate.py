@@ -74,6 +74,7 @@ def memory_needed(
         progress.DOCUMENTS: always + words + workers + fields + waiting(shape.columns),
         progress.COUNTS: always + counting + _COUNTED * under_way,
         progress.POSTINGS: always_counted
+        + _ENTRY * shape.non_zeros * (settings.common_weight < 1)  # the content terms once more
         + max(_SATURATED * shape.non_zeros, stacked if settings.pairs else 0),
         progress.EIGENVECTORS: kernel + _solver(shape, settings, processes),
     } | (
@@ -129,7 +130,7 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
     k = min(settings.dimensions, max(documents - 1, 1))
     latent = min(settings.latent_dimensions, k)
     kept = layout(documents, settings)
-    of_terms = 8 + 8 + 2 * len(DEPTHS)  # starts, starts of runs, best saturations
+    of_terms = 8 + 8 + 8 + 2 * len(DEPTHS)  # starts, those of runs, occurrences, best saturations
     blocks = -(-documents >> BLOCK_BITS) if documents > ONE_BLOCK else 1
     runs = min(shape.non_zeros, terms * min(blocks, _RUNS))
     disk = {

@@ -171,6 +171,7 @@ def _strongest_terms(index: Index, labels: _Labels, k: int, count: int) -> list[
         np.add.at(sums, places, saturations * counting[documents])
     by_cluster = sums.reshape(terms, k + 1)
     by_cluster *= (bm25.postings.step * bm25.worth)[:, None]
+    by_cluster[index.snapshot.common] = 0
     sizes = np.bincount(labels, minlength=k + 1)
     overall = by_cluster.sum(axis=1) / max(bm25.documents, 1)
     strongest = []

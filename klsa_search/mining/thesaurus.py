@@ -48,7 +48,8 @@ class RelatedTerm:
 def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     """Find the k terms nearest to a word, or to the sum of several, best first.
 
-    Words the collection does not hold are passed over; TermNotFound if it holds none. Terms of a
+    Common words and those the collection does not hold are passed over; TermNotFound if no other
+    is left. Terms of a
     single document are left out, as they say no more than the document; ties go by the alphabet.
     Cost O(V · m), and the documents that show how words are written. QueryError.
 
@@ -88,11 +89,12 @@ def term_places(index: Index) -> Matrix:
 
 def _numbers(index: Index, text: str) -> list[int]:
     terms = dict.fromkeys(index.analyzer.terms(text))
-    numbers = index.snapshot.vocabulary.numbers
-    known = [numbers[term] for term in terms if term in numbers]
+    numbers, common = index.snapshot.vocabulary.numbers, set(index.snapshot.common.tolist())
+    known = [numbers[term] for term in terms if term in numbers and numbers[term] not in common]
     if known:
         return known
-    reason = "no document holds it" if terms else "nothing is left of it but stop words"
+    held = not terms or any(term in numbers for term in terms)
+    reason = "nothing is left of it but common words" if held else "no document holds it"
     raise TermNotFound(
         f"term = {text!r}: {reason} in index {index.name}; "
         "see what is left of a text with klsa-index analyze",

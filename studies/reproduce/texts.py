@@ -10,18 +10,20 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from klsa_search.analysis import Analyzer
 from klsa_search.collection import Collection
+from klsa_search.config import AnalysisSettings
 from klsa_search.errors import CollectionError
 from studies.reproduce.splits import Labels
 
+_ANALYZER = Analyzer(AnalysisSettings(stop_words="long"))
 TEXT_CHOICE = (
-    "Words: titles and texts, the English stop list and the Porter stemmer of this package; the "
-    "stop lists of the papers are not named."
+    "Words: titles and texts, the long English stop list and the Porter stemmer of this package; "
+    "the stop lists of the papers are not named."
 )
 
 
 def term_counts(texts: Iterable[str]) -> sparse.csr_array:
     """Counts of terms (N, V): stop words out, Porter stems."""
-    counts = CountVectorizer(analyzer=Analyzer().terms).fit_transform(texts)
+    counts = CountVectorizer(analyzer=_ANALYZER.terms).fit_transform(texts)
     return sparse.csr_array(counts)
 
 

@@ -1,0 +1,74 @@
+"""Words of the long stop list: indexed and found, worth half, and no features of documents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from klsa_search import build
+from klsa_search.features import bm25
+from klsa_search.mining import duplicates
+
+RECORDS = [
+    {"id": "hello", "text": "hello"},
+    {"id": "again", "text": "Hello, hello!"},
+    {
+        "id": "wing",
+        "title": "A problem of wings",
+        "text": "The order of wing problems: a problem.",
+    },
+    {"id": "flow", "text": "flow over a wing: the problem, and help"},
+    {"id": "heat", "text": "heat of the boundary layer and its flow"},
+]
+LAYOUTS = ("cut", "factors", "whole")
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def index(request, tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    opened = build(RECORDS, name="words", home=home, expansion=request.param)
+    yield opened
+    opened.close()
+
+
+def number(index, word):
+    return index.snapshot.vocabulary.numbers[index.analyzer.term(word)]
+
+
+def test_they_are_found_and_a_document_of_them_alone_is_too(index):
+    assert [hit.id for hit in index.search("hello")] == ["again", "hello"]
+    assert {hit.id for hit in index.search("problem", ranker="bm25")} == {"wing", "flow"}
+    assert index.search("the of").total == 0
+
+
+def test_they_weigh_half(index):
+    kernel = index.snapshot.bm25
+    frequencies = kernel.postings.frequencies
+    for word, share in (("problem", 0.5), ("hello", 0.5), ("wing", 1), ("flow", 1), ("heat", 1)):
+        term = number(index, word)
+        idf = bm25.idf_of(frequencies[term : term + 1], len(RECORDS))[0]
+        assert kernel.worth[term] == pytest.approx(share * idf * kernel.bursts[term])
+    # Titles count twice: problem is in one and, twice, in its text.
+    occurrences = kernel.postings.occurrences
+    assert [occurrences[number(index, word)] for word in ("problem", "wing")] == [5, 4]
+    assert index.snapshot.lengths.tolist() == [1, 2, 8, 5, 5]
+
+
+def test_they_are_no_features(index):
+    snapshot = index.snapshot
+    common = {snapshot.vocabulary.terms[term] for term in snapshot.common}
+    assert common >= {"problem", "hello", "help", "order"}
+    content = snapshot.content_counts_of(np.arange(len(index)))
+    assert content.nnz == snapshot.counts_of(np.arange(len(index))).nnz - 8
+    assert not np.asarray(snapshot.latent.terms[snapshot.common]).any()
+    assert content.sum() / len(index) == pytest.approx(snapshot.average_content)
+
+
+def test_a_document_of_them_alone_is_a_copy_of_none(index):
+    assert duplicates(index) == ()
+
+
+@pytest.mark.parametrize("ranker", ["rm3", "rocchio"])
+def test_feedback_adds_none_and_takes_them_as_they_are(index, ranker):
+    row, fed = (index.scores("hello", ranker=name) for name in ("bm25", ranker))
+    assert np.array_equal(row, fed)
