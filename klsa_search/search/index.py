@@ -356,7 +356,12 @@ class Index:
             before = len(self)
             with LogWriter(self.path) as writer:
                 writer.append(puts, deletes)
-        self.refresh()
+        try:
+            self.refresh()
+        except StoreError as error:
+            raise StoreError(
+                f"what was written to {self.name} is kept, and not searched yet: {error.message}"
+            ) from error
         return len(puts) or before - len(self)
 
     def _checked(self, mask: Mask | None) -> engine.Mask | None:
