@@ -2,9 +2,9 @@
 
     python -m benchmarks.faults [PART ...] [--times N] [--json FILE]
 
-Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, forks, writes; all of
-them by default. Prints a table of what was tried and what survived, then the first examples of each
-failure; N repeats what depends on chance.
+Parts: kills, random, builders, disk, damage, load, slow, beside, rebuilds, forks, writers,
+readers, log, calls; all of them by default. Prints a table of what was tried and what survived,
+then the first examples of each failure; N repeats what depends on chance.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks.faults import (
     builders,
     damage,
     disk,
+    failing_calls,
     forks,
     kills,
     load,
@@ -35,13 +36,9 @@ from benchmarks.faults.scratch import scratch
 from benchmarks.faults.tally import HEAD, Tally, failures, row
 
 
-def _writes(folder: Path, times: int) -> list[Tally]:
+def _writers(folder: Path, times: int) -> list[Tally]:
     kills = {"writers": 200, "refitters": 150, "builders": 150}
-    return [
-        *write_kills.run(folder, **{who: number * times for who, number in kills.items()}),
-        *write_readers.run(folder / "readers", seconds=60 * times),
-        *write_damage.run(folder / "damage", times=3 * times),
-    ]
+    return write_kills.run(folder, **{who: number * times for who, number in kills.items()})
 
 
 PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
@@ -55,7 +52,10 @@ PARTS: dict[str, Callable[[Path, int], list[Tally]]] = {
     "beside": lambda folder, times: beside.run(folder),
     "rebuilds": lambda folder, times: rebuilds.run(folder),
     "forks": lambda folder, times: forks.run(folder, times=4 * times),
-    "writes": _writes,
+    "writers": _writers,
+    "readers": lambda folder, times: write_readers.run(folder, seconds=60 * times),
+    "log": lambda folder, times: write_damage.run(folder, times=3 * times),
+    "calls": lambda folder, times: failing_calls.run(folder),
 }
 
 

@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ def told(journal: Path) -> Iterator[tuple[str, Any, str | None]]:
 class Seen:
     """What an index gives.
 
-    batches  of writes that can be undone
+    batches  of writes that can be undone, as `look` tells
     ranked   by the ranker bm25
     others   ids among the answers of its default
     """
@@ -172,7 +172,8 @@ def look(path: Path) -> Seen:
     """Verify an index, open it, and ask it everything."""
     verify(path)
     with closing(open_index(path)) as index:
-        return seen(index)
+        batches = sum(batch.undone is None for batch in WriteLog(index.path).batches())
+        return replace(seen(index), batches=batches)
 
 
 def seen(index: Index) -> Seen:
@@ -185,8 +186,7 @@ def seen(index: Index) -> Seen:
         found[query] = list(hits), total
     others = {hit.id for query in QUERIES for hit in index.search(query, _MOST)}
     documents = {id_: index.document(id_).text for id_ in index.ids()}
-    batches = sum(batch.undone is None for batch in WriteLog(index.path).batches())
-    return Seen(index.generation, batches, documents, found, others)
+    return Seen(index.generation, 0, documents, found, others)
 
 
 def fresh(documents: Documents) -> Ranked:

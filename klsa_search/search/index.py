@@ -195,7 +195,12 @@ class Index:
             there = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
             with LogWriter(state.facts.path) as writer:
                 last = writer.append(puts, deletes)
-        self.refresh()
+        try:
+            self.refresh()
+        except StoreError as error:
+            raise StoreError(
+                f"what was written to {self.name} is kept, and not searched yet: {error.message}"
+            ) from error
         with self._taking_up:
             if self._following is not None:
                 self._following.save()

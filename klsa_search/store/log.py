@@ -182,7 +182,7 @@ class WriteLog:
             except sqlite3.OperationalError as error:
                 raise StoreError(
                     f"{self.path} cannot be read ({error}): check who owns it and what its mode "
-                    "allows, then try again"
+                    "allows, and that its disk is not full, then try again"
                 ) from error
             except (sqlite3.DatabaseError, ValueError, TypeError) as error:
                 raise damaged(self.path, error) from error

@@ -16,6 +16,7 @@ from klsa_search.errors import CollectionError, DocumentNotFound, QueryError, St
 from klsa_search.kernel import Weighting
 from klsa_search.search.engine import Engine
 from klsa_search.store.generations import writing
+from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
 from tests.worlds import counts_of, query_kernel, random_documents
 
@@ -303,3 +304,22 @@ def test_how_far_it_is_from_its_build(index):
     assert len(index) == BUILT + since.added - since.gone
     index.delete(["0"])
     assert (index.since.unseen_share, index.since.added) == (0.0, 0)
+
+
+def test_what_is_durable_and_cannot_be_read_again_is_told_as_kept(path, index, monkeypatch):
+    def fail(self, puts=(), deletes=()):
+        last = append(self, puts, deletes)
+        monkeypatch.setattr(WriteLog, "last", refuse)
+        return last
+
+    def refuse(self):
+        raise StoreError("WRITES cannot be read")
+
+    append = LogWriter.append
+    monkeypatch.setattr(LogWriter, "append", fail)
+    with pytest.raises(StoreError, match="living is kept, and not searched yet: WRITES cannot"):
+        index.add(records([50]))
+    assert "50" not in index.ids()
+    monkeypatch.undo()
+    assert index.refresh()
+    assert "50" in index.ids()
