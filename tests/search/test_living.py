@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from klsa_search import Document, build, open_index
+from klsa_search.analysis import Analyzer
 from klsa_search.config import Settings
 from klsa_search.errors import CollectionError, DocumentNotFound, QueryError, StoreError
 from klsa_search.kernel import Weighting
@@ -58,7 +59,11 @@ def fresh_bm25(documents, query):
     """Ids and scores of BM25 over documents that nothing ever happened to, and the total."""
     counts = counts_of(*documents.values())
     known = [counts.vocabulary.numbers.get(term, -1) for term in query.split()]
-    kernel = query_kernel(counts, weighting=Weighting(Settings().burstiness))
+    chosen = Settings(**PLAIN)
+    terms = sorted(Analyzer(chosen).common() & counts.vocabulary.numbers.keys())
+    common = np.array([counts.vocabulary.numbers[term] for term in terms], np.int64)
+    weighting = Weighting(chosen.burstiness, common, chosen.common_weight)
+    kernel = query_kernel(counts, weighting=weighting)
     (top,) = Engine(kernel).top([known], 1000, totals=True)
     ids = [*documents]
     found = [ids[position] for position in top.positions]
