@@ -28,7 +28,7 @@ from typing import Any
 
 import klsa_search
 
-QUERY = "compare floats in a test"
+QUERY = "give up on a coroutine after some time"
 PATIENCE = 600.0  # seconds that anything may take
 TURN = 0.02
 
