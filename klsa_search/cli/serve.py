@@ -157,7 +157,9 @@ def _announce(names: Sequence[str], listener: socket.socket, writable: bool) -> 
     choice = f"&index={names[0]}" if len(names) > 1 else ""
     click.echo(f"Serving {', '.join(names)} at {address} (Ctrl-C stops it)")
     click.echo(f"Read    {address}/docs")
-    click.echo(f"Try     curl '{address}/search?q=give+up+on+a+coroutine+after+some+time&k=4{choice}'")
+    click.echo(
+        f"Try     curl '{address}/search?q=give+up+on+a+coroutine+after+some+time&k=4{choice}'"
+    )
     says = "taken (--read-only refuses them)" if writable else "refused (--writable takes them)"
     click.echo(f"Writes  {says}")
 
