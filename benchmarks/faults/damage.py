@@ -47,12 +47,12 @@ def _tally(folder: Path, layout: str, times: int, seed: int, every: int) -> Tall
     template = Place(folder / layout, layout, _COUNT).index
     call(Place(folder / layout, layout, _COUNT).do, "old").given().expect_done()
     expected = call(_all, template).given()
-    damages = (
+    done = (
         (file, *each)
         for file in files_of(template)
         for each in damages(template, file, times, seed)
     )
-    for file, what, content in itertools.islice(damages, 0, None, every):
+    for file, what, content in itertools.islice(done, 0, None, every):
         trial = folder / "trial" / NAME
         shutil.copytree(template, trial, copy_function=os.link)
         (trial / file).unlink()  # the file of the template is the same one

@@ -6,6 +6,7 @@ is started with it, and in its children.
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import json
 import os
@@ -172,4 +173,9 @@ def _do(index: Index, change: str) -> None:
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    parser = argparse.ArgumentParser(description="What is run while calls fail: see the module.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("every", type=int)
+    parser.add_argument("changes", nargs="*")
+    given = parser.parse_args()
+    _main(given.folder, given.every, given.changes)

@@ -11,10 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from klsa_search import Document, Index, build, open_index
+from klsa_search.analysis import Analyzer
+from klsa_search.config import Settings
 from klsa_search.errors import StoreError
 from klsa_search.features import CountsBuilder, bm25
-from klsa_search.kernel import Postings, QueryKernel
+from klsa_search.kernel import Postings, QueryKernel, Weighting
 from klsa_search.search.engine import Engine
 from klsa_search.store import verify
 from klsa_search.store.generations import writing
@@ -197,7 +201,11 @@ def fresh(documents: Documents) -> Ranked:
     counts = builder.finish()
     average = bm25.standing_length(bm25.average_length(counts.lengths))
     norms = bm25.norms(counts.lengths, average, k1=1.2, b=0.75)
-    engine = Engine(QueryKernel.of(Postings.of(counts.matrix, norms, 1.2)))
+    chosen = Settings(**_PLAIN)  # type: ignore[arg-type]
+    known = counts.vocabulary.numbers
+    common = sorted(known[term] for term in Analyzer(chosen).common() if term in known)
+    weighting = Weighting(chosen.burstiness, np.array(common, np.int64), chosen.common_weight)
+    engine = Engine(QueryKernel.of(Postings.of(counts.matrix, norms, 1.2), weighting=weighting))
     ids, found = [*documents], {}
     for query in QUERIES:
         terms = [counts.vocabulary.numbers.get(term, -1) for term in query.split()]

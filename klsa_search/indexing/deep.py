@@ -101,11 +101,15 @@ class _Comparison:
             ):
                 raise self._damaged(f"the terms of document {document.id!r} are not its text's")
             terms = block.words[before : words[place]]
+            titled = np.arange(len(terms)) < block.lengths[2 * place]
             before = int(words[place])
-            terms = terms[terms != LEFT_OUT]
-            if len(terms) != self._snapshot.lengths[position]:
+            held = terms != LEFT_OUT
+            weight = self._index.settings.title_weight
+            length = np.count_nonzero(held) + (weight - 1) * np.count_nonzero(held & titled)
+            terms = terms[held]
+            if length != self._snapshot.lengths[position]:
                 raise self._damaged(f"the length of document {document.id!r} is not its text's")
-            self._tokens += len(terms)
+            self._tokens += int(length)
             self._frequencies[np.unique(terms)] += 1
 
     def _read(self, documents: Sequence[Document]) -> Block:

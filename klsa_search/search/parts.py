@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from klsa_search.arrays import narrowed
 from klsa_search.delta import DeltaSegment
 from klsa_search.delta.segment import distinct
 from klsa_search.features import bm25
@@ -91,4 +92,7 @@ def saturated_anew(
 ) -> Postings:
     """Postings of the same counts, saturated by another standing length. Cost O(nnz)."""
     norms = bm25.norms(lengths, average, k1=before.k1, b=b)
-    return Postings.of(counts, norms, before.k1, block_bits=before.block_bits)
+    # Of the types that counts have elsewhere: compiled code is of one kind.
+    arrays = counts.data.astype(np.int32), counts.indices.astype(np.int32), narrowed(counts.indptr)
+    whole = sparse.csr_array(arrays, shape=counts.shape)
+    return Postings.of(whole, norms, before.k1, block_bits=before.block_bits)
