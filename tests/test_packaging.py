@@ -91,7 +91,7 @@ print(open("out.trec").read())
 """
 SERVE = """
 import klsa_search.cli.serve as serve
-def ask(names, listener):
+def ask(names, listener, *_):
     port = listener.getsockname()[1]
     def asked():
         with urlopen(f"http://127.0.0.1:{port}/search?q=engines", timeout=60) as answer:
