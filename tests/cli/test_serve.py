@@ -20,7 +20,7 @@ from klsa_search.indexing import build
 
 LONG = 60.0
 DOCUMENTS = [
-    {"id": "1", "title": "Files", "text": "Compare files of floats line by line."},
+    {"id": "1", "title": "Files", "text": "Read files in a coroutine, line by line."},
     {"id": "2", "title": "Sockets", "text": "Read from a socket."},
 ]
 
