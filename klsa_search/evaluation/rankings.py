@@ -36,6 +36,8 @@ def rank_all(
     ids = np.array(index.ids(), dtype=object)
     for query in queries:
         scores = index.scores(query.text, **parameters)
+        if len(scores) > len(ids):  # there are positions without a document
+            scores = scores[index.snapshot.counting()]
         order = np.argsort(-scores, kind="stable")
         if not scores.max(initial=0) > 0:
             order = order[:0]

@@ -22,7 +22,7 @@ from klsa_search.evaluation import Judge, Ranking
 from klsa_search.expansion.cut import CutExpansion
 from klsa_search.expansion.packing import LEVELS, pack_table
 from klsa_search.features import Vocabulary, bm25
-from klsa_search.kernel import Postings, QueryKernel
+from klsa_search.kernel import Postings, QueryKernel, Weighting
 from klsa_search.search import ranking
 from klsa_search.search.engine import Engine
 from klsa_search.search.snapshot import Snapshot
@@ -75,7 +75,9 @@ def folded_in(index: Index, documents: Sequence[Document], *, reverse: bool = Tr
     lengths = np.concatenate((index.snapshot.lengths, segment.lengths))
     average = bm25.standing_length(bm25.average_length(lengths))
     norms = bm25.norms(lengths, average, k1=index.settings.k1, b=index.settings.b)
-    kernel = QueryKernel.of(Postings.of(matrix, norms, index.settings.k1))
+    settings = index.settings
+    weighting = Weighting(settings.burstiness, index.snapshot.common, settings.common_weight)
+    kernel = QueryKernel.of(Postings.of(matrix, norms, settings.k1), weighting=weighting)
     vocabulary = Vocabulary(())
     vocabulary.terms = (*epoch.vocabulary.terms, *segment.new_terms)
     vocabulary.numbers = {term: number for number, term in enumerate(vocabulary.terms)}

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from klsa_search import Document, build, open_index
 from klsa_search.analysis import Analyzer
+from klsa_search.collection import Query
 from klsa_search.config import Settings
 from klsa_search.errors import CollectionError, DocumentNotFound, QueryError, StoreError
+from klsa_search.evaluation import rank_all
 from klsa_search.kernel import Weighting
 from klsa_search.search.engine import Engine
 from klsa_search.store.generations import writing
@@ -328,3 +330,10 @@ def test_what_is_durable_and_cannot_be_read_again_is_told_as_kept(path, index, m
     monkeypatch.undo()
     assert index.refresh()
     assert "50" in index.ids()
+
+
+def test_a_whole_ranking_is_of_the_documents_there_are(index):
+    index.add(records([70, 71]))
+    index.delete(["3"])
+    (ranking,) = rank_all(index, [Query(id="1", text="t00 t01")])
+    assert sorted(ranking.document_ids) == sorted(index.ids())
