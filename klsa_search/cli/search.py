@@ -88,13 +88,12 @@ def _run_batch(
     index: Index, batch: Path, run_file: Path, k: int, threads: int, options: dict[str, Any]
 ) -> None:
     """Write the hits of every query to a run file, some thousand queries in memory at a time."""
-    import numpy as np
-
     from klsa_search.collection.query_lines import read_query_lines
     from klsa_search.evaluation import Ranking, recorded
+    from klsa_search.search.batch import ids_by_position
 
     queries = read_query_lines(batch)
-    ids = np.array(index.ids(), dtype=object)
+    ids = ids_by_position(index)
 
     def rankings() -> Iterator[Ranking]:
         for begin in range(0, len(queries), _AT_ONCE):

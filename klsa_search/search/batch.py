@@ -1,11 +1,17 @@
-"""Many queries over several threads."""
+"""Many queries over several threads, and the names of what they find."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from klsa_search.search.index import Index
 
 T = TypeVar("T")
 
@@ -26,3 +32,13 @@ def in_parallel(
         return list(chain.from_iterable(map(work, chunks)))
     with ThreadPoolExecutor(min(threads, len(chunks))) as pool:
         return list(chain.from_iterable(pool.map(work, chunks)))
+
+
+def ids_by_position(index: Index) -> npt.NDArray[Any]:
+    """Name every position: (size,) of str, None where no document counts any more.
+
+    `Index.ids` names the documents that count, without a gap; a batch looks up by position.
+    """
+    ids = np.full(index.size, None, dtype=object)
+    ids[index.snapshot.counting()] = index.ids()
+    return ids

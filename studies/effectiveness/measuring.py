@@ -14,6 +14,7 @@ from klsa_search.collection import Document, open_collection
 from klsa_search.collection.model import Judgement, Query
 from klsa_search.config import SearchSettings
 from klsa_search.evaluation import TIE, Judge, Ranking, randomisation_test, rank_all
+from klsa_search.search.batch import ids_by_position
 
 TARGETS = ("cran", "cran-1837", "cisi", "cacm", "med")
 FOUR = ("cran", "cisi", "cacm", "med")
@@ -92,7 +93,7 @@ def rank_first(
     index: Index, queries: Sequence[Query], depth: int, search: Settings
 ) -> Iterator[Ranking]:
     """Rank the first documents of each query as a search does."""
-    ids = np.array(index.ids(), dtype=object)
+    ids = ids_by_position(index)
     for query in queries:
         positions, scores = index.rank(query.text, depth, **search)
         yield Ranking(query.id, tuple(ids[positions]), scores)
