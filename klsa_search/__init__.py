@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from klsa_search.collection.model import Document
     from klsa_search.errors import KlsaError
     from klsa_search.indexing.build import build
+    from klsa_search.search.facets import Facet
     from klsa_search.search.index import Index
     from klsa_search.search.opening import list_indexes, open_index
     from klsa_search.search.results import Hit, Results
@@ -75,6 +76,7 @@ else:
             "collection.model": "Document",
             "errors": "KlsaError",
             "indexing.build": "build",
+            "search.facets": "Facet",
             "search.index": "Index",
             "search.opening": "list_indexes open_index",
             "search.results": "Hit Results",
@@ -85,6 +87,7 @@ else:
 
 __all__ = [
     "Document",
+    "Facet",
     "Field",
     "Hit",
     "Index",

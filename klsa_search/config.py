@@ -43,6 +43,17 @@ def _misfit(field: str, reason: str, value: object) -> PydanticCustomError:
     return PydanticCustomError("misfit", "{field} = {value}: {reason}", context)
 
 
+def left_open(group: type[BaseModel]) -> dict[str, Any]:
+    """Declare the settings of a group anew, each of which may be left out, for `create_model`."""
+    return {
+        name: (
+            Annotated[field.annotation, Field(), *field.metadata] | None,
+            Field(None, description=field.description),
+        )
+        for name, field in group.model_fields.items()
+    }
+
+
 class SettingsGroup(BaseModel):
     """Base of all groups: immutable, nothing unknown, no silent conversion, finite numbers."""
 
@@ -190,7 +201,9 @@ class SearchSettings(SettingsGroup):
         description="share of alpha that is held back where BM25's first document holds the whole "
         "query; with c the share it holds, alpha (1 - hold_back c^3); 0 for a constant alpha",
     )
-    z: int = Field(20, ge=1, description="documents of the query kernel that seed the expansion")
+    z: int = Field(
+        20, ge=1, le=1_000_000, description="documents of the query kernel that seed the expansion"
+    )
     sharpness: float = Field(
         5.0, ge=1, le=100, description="p in (k_q / max)^p, the weight of a seed; 1 as published"
     )
@@ -198,7 +211,7 @@ class SearchSettings(SettingsGroup):
     gamma: float = Field(
         0.3, gt=0, le=100, description="its parameter, in units of the first eigenvalue"
     )
-    head: int = Field(0, ge=0, description="leading eigenvectors left out of D")
+    head: int = Field(0, ge=0, le=100_000, description="leading eigenvectors left out of D")
     unit_length: bool = Field(True, description="scale every part to length 1 over the seeds")
     coverage: float = Field(
         0.4, ge=0, le=1, description="share of the query's coverage by a document's neighbours"
@@ -209,7 +222,9 @@ class SearchSettings(SettingsGroup):
     )
 
     exact: bool = Field(
-        False, description="score every document in full, also where D is kept cut; slow there"
+        False,
+        description="score every document in full, also where D is kept cut: seconds at a million "
+        "documents, where the first such query also takes 1.5 GB of memory and keeps it",
     )
 
     @model_validator(mode="after")

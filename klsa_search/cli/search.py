@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 4096
 """Queries of a batch that are in memory with their hits."""
 
+_WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"}
+"""Options that only `Index.search` has."""
+
 
 @click.command()
 @click.argument("name")
@@ -45,6 +48,27 @@ _AT_ONCE: Final = 4096
     show_default=True,
     help="Threads that work on a batch.",
 )
+@click.option("--offset", type=click.IntRange(min=0), help="Hits to pass over.  [default: 0]")
+@click.option(
+    "--filter",
+    metavar="FILTER",
+    help="What the metadata must be, as in 'year >= 2020 AND kind != draft'.",
+)
+@click.option(
+    "--sort",
+    metavar="FIELD[:desc]",
+    multiple=True,
+    help="Metadata field to sort by instead of by score; once for each.",
+)
+@click.option(
+    "--facet",
+    "facets",
+    metavar="FIELD",
+    multiple=True,
+    help="Metadata field whose values are counted in all that is found; once for each.",
+)
+@click.option("--distinct", metavar="FIELD", help="Answer each value of this field once.")
+@click.option("--min-score", type=float, help="Least score of what is found.")
 @settings_options(
     *SearchSettings.model_fields,
     "dimensions",
@@ -64,13 +88,20 @@ def klsa_search(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Ask the index NAME for the documents that fit QUERY best, or a batch of queries."""
+    """Ask the index NAME for the documents that fit QUERY best, or a batch of queries.
+
+    With a filter or --sort, a blank QUERY finds every document.
+    """
+    options = {name: value for name, value in options.items() if value != ()}
     if (batch is None) == (query is None):
         raise click.UsageError("give a QUERY, or --batch with a file of them, and not both")
     if (batch is None) != (run_file is None):
         raise click.UsageError("--batch and --run go together: where from, and where to")
     if as_json and batch is not None:
         raise click.UsageError("--json shows one answer: a batch is written to --run")
+    wished = sorted(_WISHES & given(options).keys())
+    if batch is not None and wished:
+        raise click.UsageError(f"--{wished[0].replace('_', '-')} goes with a QUERY, not a --batch")
     from klsa_search.compiled.beside import compile_beside
     from klsa_search.search import open_index
     from klsa_search.store import index_path
@@ -124,6 +155,10 @@ def _show(index: Index, query: str, k: int, as_json: bool, options: dict[str, An
         ]
         rows = [(str(h.rank), h.id, f"{h.score:.4f}", h.title, h.snippet) for h in results]
         write_table(columns, rows)
+    for name, facet in ({} if as_json else results.facets).items():
+        click.echo()
+        counts = [(str(value), str(count)) for value, count in facet.values]
+        write_table([Column(name, wraps=True), Column("documents", right=True)], counts)
 
 
 def main() -> None:

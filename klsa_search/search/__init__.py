@@ -1,7 +1,8 @@
 """Search: query → ranked hits."""
 
+from klsa_search.search.facets import Facet
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
 from klsa_search.search.results import Hit, Results
 
-__all__ = ["Hit", "Index", "Results", "list_indexes", "open_index"]
+__all__ = ["Facet", "Hit", "Index", "Results", "list_indexes", "open_index"]

@@ -18,13 +18,16 @@ from klsa_search.errors import QueryError, StoreError
 from klsa_search.forks import lock_free_in_children
 from klsa_search.progress import DOCUMENTS, Progress, silent
 from klsa_search.search import engine
+from klsa_search.search.answering import Answer, Asked, answer
 from klsa_search.search.batch import in_parallel
+from klsa_search.search.filters.masks import Given
 from klsa_search.search.parameters import whole_number
 from klsa_search.search.rankers import USES
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import Following, State, open_state
+from klsa_search.search.wishes import Wishes
 from klsa_search.search.writing import Source, Written, batches, documents_of, refuse_whole
 from klsa_search.store import Manifest, current_generation
 from klsa_search.store.fields.columns import Fields
@@ -287,28 +290,53 @@ class Index:
         query: str,
         k: int = 10,
         *,
+        offset: int = 0,
+        filter: Given | None = None,  # noqa: A002 - the peers' name
+        sort: Iterable[str] = (),
+        facets: Iterable[str] = (),
+        max_facet_values: int = 100,
+        distinct: str | None = None,
+        min_score: float | None = None,
         mask: Mask | None = None,
         dimensions: int | None = None,
         **parameters: Any,
     ) -> Results:
-        """Return the k best documents with titles, snippets and metadata. See `rank`."""
+        """Return the k best documents with titles, snippets and metadata. See `rank`.
+
+        offset    hits to pass over: that of the second page is k. Pages of one k never overlap
+        filter    what the metadata must be, as text or JSON (`klsa_search.search.filters`); it
+                  changes no score. With a filter or `sort` a blank query finds every document
+        sort      metadata fields to sort by, as `field:asc` or `field:desc`, then by score
+        facets    metadata fields whose values are counted in all that is found, of each the
+                  `max_facet_values` most frequent
+        distinct  metadata field of which each value is answered by its best document alone
+        min_score least score of what is found; all of it is ranked then
+        QueryError for what cannot be read, and for fields there are not.
+
+        >>> answer = index.search("coolant", filter="year >= 2020", sort=["year:desc"])
+        >>> [(hit.id, hit.metadata["year"]) for hit in answer.hits]
+        [('leak', 2024), ('heat', 2021)]
+        """
         state = self._opened()
         k = whole_number("k", k)
         chosen = state.parameters.checked(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
         allowed = self._checked(mask)
-        (top,) = state.ranking.top([query], k, chosen, used, allowed, totals=True)
+        wishes = Wishes.checked(offset, filter, sort, facets, max_facet_values, distinct, min_score)
+        found = _answer(state, query, k, chosen, used, allowed, wishes)
         terms = set(self.analyzer.terms(query))
-        hits = _hits(state, top.positions, top.scores, terms, None)
+        offset = wishes.offset if wishes else 0
         return Results(
             query=query,
-            hits=hits,
-            total=top.total,
+            hits=_hits(state, found.positions, found.scores, terms, None, offset),
+            total=found.total,
             ranker=chosen.ranker,
             parameters={
                 name: used if name == "dimensions" else getattr(chosen, name)
                 for name in USES[chosen.ranker]
             },
+            offset=offset,
+            facets=found.facets,
         )
 
     def hits(
@@ -336,12 +364,15 @@ class Index:
         threads: int = 1,
         mask: Mask | None = None,
         dimensions: int | None = None,
-        **parameters: Any,
+        **wishes: Any,
     ) -> list[Results]:
-        """Search for each query, in their order: what `search` gives. See `rank_many`."""
+        """Search for each query, in their order: what `search` gives. See `rank_many`.
+
+        wishes  what else `search` takes, the same for all
+        """
 
         def work(some: Sequence[str]) -> list[Results]:
-            given = {"mask": mask, "dimensions": dimensions, **parameters}
+            given = {"mask": mask, "dimensions": dimensions, **wishes}
             return [self.search(query, k, **given) for query in some]
 
         return in_parallel(work, queries, whole_number("threads", threads))
@@ -439,12 +470,45 @@ class Index:
         return state
 
 
+def _answer(
+    state: State,
+    query: str,
+    k: int,
+    parameters: SearchSettings,
+    dimensions: int,
+    mask: engine.Mask | None,
+    wishes: Wishes | None,
+) -> Answer:
+    """Find the documents of a search."""
+
+    def rank(k: int, mask: engine.Mask | None) -> engine.Top:
+        (top,) = state.ranking.top([query], k, parameters, dimensions, mask, totals=True)
+        return top
+
+    if wishes is None:
+        top = rank(k, mask)
+        return Answer(top.positions, top.scores, top.total, {})
+    if wishes.filter is not None:
+        filtered = state.masks.of(wishes.filter)
+        both = None if mask is None else engine.Mask(mask.allowed & filtered.allowed)
+        mask = both or filtered
+    wide = wishes.filter is not None or bool(wishes.sort)
+    blank = wide and isinstance(query, str) and not query.strip()
+
+    def matching() -> Mask:
+        found = state.snapshot.counting() if blank else state.ranking.matching(query)
+        return found if mask is None else found & mask.allowed
+
+    return answer(Asked(rank, matching, mask, blank), k, wishes, state.fields)
+
+
 def _hits(
     state: State,
     positions: Positions,
     scores: Scores,
     terms: Collection[str],
     weights: Mapping[str, float] | None,
+    offset: int = 0,
 ) -> tuple[Hit, ...]:
     records = state.documents.records(positions.tolist())
     passages = state.passages.of(positions, terms, weights=weights)
@@ -458,6 +522,6 @@ def _hits(
             metadata=record.metadata,
         )
         for rank, (record, passage, score) in enumerate(
-            zip(records, passages, scores.tolist(), strict=True), start=1
+            zip(records, passages, scores.tolist(), strict=True), start=offset + 1
         )
     )

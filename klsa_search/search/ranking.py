@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Scores
@@ -35,6 +36,10 @@ class Ranking:
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r}: a text is needed", field="query")
         return self._numbers.of(query)
+
+    def matching(self, query: str) -> npt.NDArray[np.bool_]:
+        """Tell which documents hold a term of a query: (N,). Cost: the postings of its terms."""
+        return np.asarray(self._snapshot.lexical(QueryTerms.of(self.terms(query))) > 0)
 
     def scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
         """Score every document: (N,) float32."""

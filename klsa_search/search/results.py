@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from klsa_search.search.facets import Facet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +29,8 @@ class Hit:
 class Results:
     """The hits of one query, with what they were ranked by.
 
-    `total` counts all documents with a score above 0, of which `hits` are the best. `parameters`
-    are those that the ranker used.
+    `total` counts all documents that were found, of which `hits` are the best, or those from
+    `offset` on. `parameters` are those that the ranker used, `facets` those asked for, by name.
 
     >>> results: klsa.Results = index.search("leaking coolant", k=2)
     >>> results.total, len(results), results.ranker
@@ -43,6 +45,8 @@ class Results:
     total: int
     ranker: str
     parameters: Mapping[str, Any]
+    offset: int = 0
+    facets: Mapping[str, Facet] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Hit]:
         """Go through the hits, best first."""

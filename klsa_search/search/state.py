@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from klsa_search.analysis import Analyzer
 from klsa_search.config import SearchSettings, Settings
+from klsa_search.search.filters import Masks
 from klsa_search.search.parameters import Parameters
 from klsa_search.search.passages import Passages
 from klsa_search.search.ranking import Ranking
@@ -57,6 +58,7 @@ class State:
     documents: DocumentReader
     passages: Passages
     fields: Fields
+    masks: Masks
 
 
 def open_state(generation: Path) -> State:
@@ -71,6 +73,7 @@ def open_state(generation: Path) -> State:
     )
     documents = DocumentReader(generation)
     snapshot = open_snapshot(generation, settings)
+    fields = open_fields(generation, manifest.fields, len(snapshot))
     return State(
         facts=Facts(
             generation, manifest, settings, defaults, analyzer, len(snapshot), Last(), Since()
@@ -80,7 +83,8 @@ def open_state(generation: Path) -> State:
         parameters=Parameters(generation.parent.name, defaults, snapshot),
         documents=documents,
         passages=Passages(documents, snapshot.forward, analyzer, snapshot.vocabulary),
-        fields=open_fields(generation, manifest.fields, len(snapshot)),
+        fields=fields,
+        masks=Masks(fields, len(snapshot)),
     )
 
 
@@ -146,4 +150,5 @@ class Following:
             documents=documents,
             passages=Passages(documents, snapshot.forward, analyzer, vocabulary),
             fields=fields,
+            masks=Masks(fields, len(snapshot)),
         )

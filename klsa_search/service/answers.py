@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from klsa_search.search import Hit, Index, Results
+from klsa_search.search import Facet, Hit, Index, Results
 from klsa_search.service.catalog import Status
+from klsa_search.service.requests import Ranked
 from klsa_search.service.size import MAX_ANSWER, too_large
 from klsa_search.store.manifest import Counts, SpectrumEntry
 
@@ -30,6 +32,36 @@ class HitAnswer(Answer):
     metadata: dict[str, Any]
 
 
+class FoundAnswer(Answer):
+    """One document found by a search. `fields` of the request says what of it is told."""
+
+    rank: int = Field(description="from 1, those of the pages before counted")
+    id: str
+    score: float
+    title: str | None = None
+    snippet: str | None = None
+    text: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class FacetValueAnswer(Answer):
+    """How often a value occurs."""
+
+    value: str | float
+    count: int = Field(description="documents found that have it")
+
+
+class FacetAnswer(Answer):
+    """The values of one metadata field in all documents found."""
+
+    type: str = Field(description="keyword, number or date")
+    values: list[FacetValueAnswer] = Field(description="the most frequent first")
+    others: int = Field(description="different values that are not told")
+    missing: int = Field(description="documents found without a value")
+    low: float | str | None = Field(description="least value of a number or date field")
+    high: float | str | None = Field(description="its largest value")
+
+
 class SearchAnswer(Answer):
     """The ranked hits and how they came about."""
 
@@ -38,12 +70,17 @@ class SearchAnswer(Answer):
     generation: str
     ranker: str
     parameters: dict[str, bool | int | float | str] = Field(description="those the ranker used")
-    total: int = Field(description="documents with a score above 0, shown or not")
+    total: int = Field(description="documents found, shown or not; of distinct, its values")
+    offset: int = Field(description="hits passed over")
+    page: int | None = Field(None, description="where a page was asked for")
+    hits_per_page: int | None = Field(None, description="where a page was asked for")
+    total_pages: int | None = Field(None, description="where a page was asked for")
     time_ms: float = Field(description="of the search alone")
-    hits: list[HitAnswer]
+    facets: dict[str, FacetAnswer] = Field({}, description="of the fields asked for, by name")
+    hits: list[FoundAnswer]
 
 
-def search_answer(results: Results, index: Index, time_ms: float) -> bytes:
+def search_answer(results: Results, index: Index, asked: Ranked, time_ms: float) -> bytes:
     """Tell the results of one search in one index: the JSON of a `SearchAnswer`.
 
     Written straight from what the search gave, which needs no check: to make the model first, and
@@ -56,16 +93,42 @@ def search_answer(results: Results, index: Index, time_ms: float) -> bytes:
         "ranker": results.ranker,
         "parameters": results.parameters,
         "total": results.total,
+        "offset": results.offset,
+        **_paging(results, asked),
         "time_ms": round(time_ms, 3),
     }
+    if results.facets:
+        answer["facets"] = {name: _facet(facet) for name, facet in results.facets.items()}
+    told = _told if asked.fields is None else _chosen(frozenset(asked.fields), index)
     head = to_json(answer, inf_nan_mode="null")
     left, hits = MAX_ANSWER - len(head), []
     for hit in results:
-        hits.append(to_json(_told(hit), inf_nan_mode="null"))
+        hits.append(to_json(told(hit), inf_nan_mode="null"))
         left -= len(hits[-1]) + 1
         if left < 0:
             raise too_large()
     return head[:-1] + b',"hits":[' + b",".join(hits) + b"]}"
+
+
+def _paging(results: Results, asked: Ranked) -> dict[str, int]:
+    if asked.page is None and asked.hits_per_page is None:
+        return {}
+    return {
+        "page": asked.page or 1,
+        "hits_per_page": asked.count,
+        "total_pages": -(-results.total // asked.count),
+    }
+
+
+def _facet(facet: Facet) -> dict[str, Any]:
+    return {
+        "type": facet.type,
+        "values": [{"value": value, "count": count} for value, count in facet.values],
+        "others": facet.others,
+        "missing": facet.missing,
+        "low": facet.low,
+        "high": facet.high,
+    }
 
 
 def _told(hit: Hit) -> dict[str, Any]:
@@ -77,6 +140,23 @@ def _told(hit: Hit) -> dict[str, Any]:
         "snippet": hit.snippet,
         "metadata": hit.metadata,
     }
+
+
+def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
+    """Tell only some of a hit."""
+    of_hit = [name for name in ("title", "snippet", "metadata") if name in fields]
+    of_metadata = fields.difference(("title", "snippet", "text", "metadata"))
+
+    def told(hit: Hit) -> dict[str, Any]:
+        answer = {name: getattr(hit, name) for name in ("rank", "id", "score", *of_hit)}
+        if "text" in fields:
+            answer["text"] = index.document(hit.id).text
+        if of_metadata and "metadata" not in fields:
+            own = {name: held for name, held in hit.metadata.items() if name in of_metadata}
+            answer["metadata"] = own
+        return answer
+
+    return told
 
 
 class SimilarAnswer(Answer):

@@ -36,8 +36,20 @@ def described(model: type[BaseModel]) -> dict[str, Any]:
     required = schema.get("required", [])
     parameters = []
     for name, about in schema["properties"].items():
+        about = _in_url(about)
         one = {"name": name, "in": "query", "required": name in required, "schema": about}
+        if about.get("type") == "array":
+            one |= {"style": "form", "explode": False}
         if "description" in about:
             one["description"] = about["description"]
         parameters.append(one)
     return {"parameters": parameters}
+
+
+def _in_url(schema: dict[str, Any]) -> dict[str, Any]:
+    """Leave out of the kinds of a value what a URL cannot say: null and objects."""
+    kinds = [one for one in schema.get("anyOf", ()) if one.get("type") not in ("null", "object")]
+    if len(kinds) != 1:
+        return schema
+    kind: dict[str, Any] = kinds[0]
+    return {name: part for name, part in schema.items() if name != "anyOf"} | kind

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from klsa_search.config import RankerName, SpectralName
+from klsa_search.config import SearchSettings, SpectralName, left_open
+from klsa_search.search.filters.text import MOST_CHARACTERS
+from klsa_search.search.wishes import MOST_NAMES
 
 KernelName = Literal["latent", "document"] | SpectralName
 
 # No request may take more than about a second of an index like Reuters-21578, and whatever it asks
 # for, `size.MAX_ANSWER` holds.
 MAX_HITS = 1_000
+MAX_WINDOW = 10_000  # of an answer's last hit: pages beyond are a ranking of everything
+MAX_VALUES = 1_000
 MAX_RELATED = 100  # to show how a term is written, five documents are read
 MAX_QUERY = 10_000
-MAX_SEEDS = 1_000_000
 MAX_DIMENSIONS = 100_000
 MAX_NAME = 100
 MAX_LABELLED = 10_000
@@ -39,15 +51,25 @@ def _encodable(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_encodable)]
 Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(_encodable)]
+Names = Annotated[
+    tuple[Text, ...],
+    Field(max_length=MOST_NAMES),
+    # JSON has lists, and a strict tuple is none.
+    BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+]
 IndexName = Annotated[
     Text, Field(max_length=MAX_NAME, description="may be left out when one index is served")
 ]
 
 
+def _misfit(field: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError("misfit", "{message}", {"message": message, "field": field})
+
+
 class Asked(BaseModel):
     """Base of what a request asks for: a name nobody knows is an error, not a silence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -73,64 +95,118 @@ class DocumentRequest(Asked):
     index: IndexName | None = None
 
 
-class SearchRequest(Asked):
-    """The parameters of GET /search. What is left out is as the index was built."""
+_PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 
-    q: Text = Field(max_length=MAX_QUERY, description="the query, in plain words")
+
+class Wished(Asked):
+    """What a search may ask for, but how to rank."""
+
+    q: Annotated[Text, Field(max_length=MAX_QUERY)] | None = Field(
+        None,
+        description="the query, in plain words; a blank one finds nothing, but with a filter or "
+        "sort, where it may be left out, every document",
+    )
     index: IndexName | None = None
-    k: int = Field(10, ge=1, le=MAX_HITS, description="hits wanted")
-    ranker: RankerName | None = None
-    alpha: float | None = Field(
-        None, ge=0, le=1, allow_inf_nan=False, description="share of the expansion; 0 is BM25"
+    k: int | None = Field(None, ge=1, le=MAX_HITS, description="hits wanted, 10 by default")
+    limit: int | None = Field(None, ge=1, le=MAX_HITS, description="another name of k")
+    offset: int | None = Field(None, ge=0, le=MAX_WINDOW, description="hits to pass over")
+    page: int | None = Field(
+        None, ge=1, le=MAX_WINDOW, description="which page is wanted, from 1, instead of offset"
     )
-    hold_back: float | None = Field(
+    hits_per_page: int | None = Field(
+        None, ge=1, le=MAX_HITS, description="hits on a page, 10 by default, instead of k"
+    )
+    filter: Annotated[Text, Field(max_length=MOST_CHARACTERS)] | dict[str, Any] | None = Field(
         None,
-        ge=0,
-        le=1,
-        allow_inf_nan=False,
-        description="share of alpha held back where BM25's first document holds the whole query",
+        description="what the metadata must be, as text: year >= 2020 AND kind IN [a, b]; in a "
+        'body also as JSON: {"field": "year", ">=": 2020}',
     )
-    z: int | None = Field(None, ge=1, le=MAX_SEEDS, description="documents that seed the expansion")
-    sharpness: float | None = Field(
-        None, ge=1, le=100, allow_inf_nan=False, description="power of a seed's weight"
+    sort: Names = Field((), description="metadata fields to sort by, as field:asc or field:desc")
+    facets: Names = Field((), description="metadata fields whose values are counted")
+    max_facet_values: int = Field(
+        100, ge=1, le=MAX_VALUES, description="values of a facet that are told"
     )
-    spectral: SpectralName | None = Field(None, description="function of the eigenvalues")
-    gamma: float | None = Field(
-        None, gt=0, le=100, allow_inf_nan=False, description="its parameter"
+    distinct: Text | None = Field(
+        None, description="metadata field of which each value is answered once"
     )
-    head: int | None = Field(
-        None, ge=0, le=MAX_DIMENSIONS, description="leading eigenvectors left out"
-    )
-    unit_length: bool | None = Field(
-        None, description="scale every part to length 1 over the seeds"
-    )
-    coverage: float | None = Field(
-        None, ge=0, le=1, allow_inf_nan=False, description="share of coverage by neighbours"
-    )
-    latent: float | None = Field(
-        None, ge=0, le=1, allow_inf_nan=False, description="share of the latent cosine"
-    )
-    lexical_sharpness: float | None = Field(
-        None, ge=1, le=100, allow_inf_nan=False, description="power of the lexical part"
-    )
-    exact: bool | None = Field(
+    min_score: float | None = Field(None, description="least score of what is found")
+    fields: Names | None = Field(
         None,
-        description="score every document in full, also in a large index: seconds at a million "
-        "documents, where the first such query also takes 1.5 GB of memory and keeps it",
+        description="what is told of a hit beside rank, id and score: title, snippet, text, "
+        "metadata, or names of metadata fields; by default title, snippet and metadata",
     )
     dimensions: int | None = Field(
         None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
     )
 
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        given = self.model_fields_set
+        if self.q is None and not given & {"filter", "sort"}:
+            raise _misfit("q", "q is missing: add it, or a filter or sort to go through everything")
+        if given.isdisjoint(_PAGING):
+            return self
+        by_page = [name for name in ("page", "hits_per_page") if getattr(self, name) is not None]
+        others = [name for name in ("k", "limit", "offset") if getattr(self, name) is not None]
+        twice = ["k", "limit"] if {"k", "limit"} <= set(others) else [*by_page[:1], *others[:1]]
+        if len(twice) > 1 and (by_page or "limit" in twice):
+            raise _misfit(twice[0], f"{twice[0]}: {twice[1]} is given as well; give one of them")
+        if self.first + self.count > MAX_WINDOW:
+            field = "page" if by_page else "offset"
+            last = self.first + self.count
+            raise _misfit(field, f"{field}: hit {last:,} is asked for; the last is {MAX_WINDOW:,}")
+        return self
+
+    @property
+    def count(self) -> int:
+        """Hits wanted."""
+        return self.k or self.limit or self.hits_per_page or 10
+
+    @property
+    def first(self) -> int:
+        """Hits to pass over."""
+        return (self.page - 1) * self.count if self.page is not None else self.offset or 0
+
     def parameters(self) -> dict[str, Any]:
         """Tell how to rank, apart from what is asked and how much of it."""
-        return self.model_dump(exclude={"q", "index", "k"}, exclude_none=True)
+        given = {name: getattr(self, name) for name in self.model_fields_set - _NOT_PARAMETERS}
+        parameters = {name: value for name, value in given.items() if value is not None}
+        return {**parameters, "offset": self.first} if self.first else parameters
 
 
-class SearchBody(SearchRequest):
-    """The same as a JSON object, where a number is a number: "10" and true are not."""
+_NOT_PARAMETERS: Final = frozenset(
+    ("q", "index", "k", "limit", "offset", "page", "hits_per_page", "fields")
+)
+
+
+if TYPE_CHECKING:
+
+    class Ranked(Wished):
+        """How to rank besides: the settings of a search."""
+else:
+    # Each is declared once, with its limits and what it means, in `config`.
+    Ranked = create_model("Ranked", __base__=Wished, **left_open(SearchSettings))
+
+
+class SearchBody(Ranked):
+    """The parameters of POST /search, where a number is a number: "10" and true are not.
+
+    What is left out is as the index was built.
+    """
 
     model_config = ConfigDict(strict=True)
+
+
+class SearchRequest(Ranked):
+    """The parameters of GET /search, where several names of fields are divided by commas.
+
+    What is left out is as the index was built.
+    """
+
+    @field_validator("sort", "facets", "fields", mode="before")
+    @classmethod
+    def _divided(cls, given: Any) -> Any:
+        return tuple(given.split(",")) if isinstance(given, str) else given
 
 
 class SimilarRequest(Asked):
@@ -142,9 +218,7 @@ class SimilarRequest(Asked):
         description="latent for the same subject, document for shared words, or a function of the "
         "eigenvalues",
     )
-    gamma: float | None = Field(
-        None, gt=0, le=100, allow_inf_nan=False, description="parameter of that function"
-    )
+    gamma: float | None = Field(None, gt=0, le=100, description="parameter of that function")
 
 
 class RelatedRequest(Asked):

@@ -12,7 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 
 from klsa_search.compiled.beside import missing
-from klsa_search.errors import IndexNotFound
+from klsa_search.errors import IndexNotFound, QueryError
 from klsa_search.search import Index
 from klsa_search.service.answers import (
     DocumentAnswer,
@@ -28,7 +28,7 @@ from klsa_search.service.answers import (
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.failures import documented
 from klsa_search.service.querying import asked_of, described
-from klsa_search.service.requests import DocumentRequest, SearchBody, SearchRequest
+from klsa_search.service.requests import DocumentRequest, Ranked, SearchBody, SearchRequest
 from klsa_search.service.serving import Desk, Served, desk_of
 
 router = APIRouter()
@@ -50,7 +50,8 @@ async def welcome(request: Request) -> Welcome:
 )
 async def search(request: Request) -> Response:
     """Rank the documents of an index for a query. An empty one, or unknown words, find nothing."""
-    return await _search(asked_of(request, SearchRequest), desk_of(request))
+    asked = asked_of(request, SearchRequest)
+    return await _search(asked, asked.index, desk_of(request))
 
 
 @router.post(
@@ -61,16 +62,33 @@ async def search(request: Request) -> Response:
 )
 async def search_body(asked: Annotated[SearchBody, Body()], desk: Served) -> Response:
     """The same as GET /search, with the parameters as one JSON object."""
-    return await _search(asked, desk)
+    return await _search(asked, asked.index, desk)
 
 
-async def _search(asked: SearchRequest, desk: Desk) -> Response:
+@router.post(
+    "/indexes/{name}/search",
+    summary="Search one index",
+    response_model=SearchAnswer,
+    responses=documented(400, 404, 413, 422, 500, 503),
+)
+async def search_index(name: str, asked: Annotated[SearchBody, Body()], desk: Served) -> Response:
+    """The same as POST /search, the index being named by the path."""
+    if asked.index is not None and asked.index != name:
+        raise QueryError(
+            f"index = {asked.index!r}: the path names {name!r}; leave it out of the body",
+            field="index",
+        )
+    return await _search(asked, name, desk)
+
+
+async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
     def question(index: Index) -> bytes:
         begin = time.perf_counter()
-        results = index.search(asked.q, asked.k, **asked.parameters())
-        return search_answer(results, index, 1000 * (time.perf_counter() - begin))
+        index = index.pinned()  # what is told of a hit is of the state it was found in
+        results = index.search(asked.q or "", asked.count, **asked.parameters())
+        return search_answer(results, index, asked, 1000 * (time.perf_counter() - begin))
 
-    return await desk.ask(asked.index, question)
+    return await desk.ask(name, question)
 
 
 @router.get(

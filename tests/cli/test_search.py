@@ -70,6 +70,31 @@ def test_a_batch_becomes_a_run_file(search, tmp_path, threads):
     assert {row[5] for row in rows} == {"cars"}
 
 
+def test_filters_facets_and_order(shell, tmp_path):
+    (tmp_path / "tickets.jsonl").write_text(
+        '{"id": "a", "text": "Coolant leaks.", "metadata": {"year": 2019, "kind": "note"}}\n'
+        '{"id": "b", "text": "Coolant boils.", "metadata": {"year": 2021, "kind": "note"}}\n'
+        '{"id": "c", "text": "Coolant again.", "metadata": {"year": 2023, "kind": "report"}}\n'
+    )
+    shell("klsa-index", "build", tmp_path / "tickets.jsonl", "--name", "tickets")
+
+    def asked(*arguments):
+        return shell("klsa-search", "tickets", *arguments)
+
+    answer = asked("coolant", "--filter", "year > 2019", "--sort", "year:desc", "--json").json
+    assert [hit["id"] for hit in answer["hits"]] == ["c", "b"]
+    assert (
+        asked("", "--sort", "year", "--offset", 1, "-k", 1, "--json").json["hits"][0]["id"] == "b"
+    )
+    facets = asked("coolant", "--facet", "kind", "--distinct", "kind")
+    assert [line.split() for line in facets.out.splitlines()[-3:]] == [
+        ["kind", "documents"], ["note", "2"], ["report", "1"],
+    ]  # fmt: skip
+    assert asked("coolant", "--min-score", 99).out == "no document matches\n"
+    done = asked("coolant", "--filter", "year >")
+    assert (done.code, "it ends too early" in done.err) == (2, True)
+
+
 def test_a_batch_names_the_documents_of_an_index_written_to(search, shell, tmp_path):
     (tmp_path / "new.jsonl").write_text('{"id": "zeppelin", "text": "A zeppelin hovers."}\n')
     (tmp_path / "queries.tsv").write_text("q1\twet tyres\nq2\tzeppelin\nq3\tcoolant\n")
@@ -90,6 +115,7 @@ def test_a_batch_names_the_documents_of_an_index_written_to(search, shell, tmp_p
         ["--batch", "q.tsv"],
         ["x", "--run", "r"],
         ["--batch", "q.tsv", "--run", "r", "--json"],
+        ["--batch", "q.tsv", "--run", "r", "--filter", "year = 1"],
         ["--batch", "q.tsv", "--run", "r", "--threads", 0],
     ],
 )

@@ -72,7 +72,7 @@ def test_unknown_parameter_is_refused_with_the_known_ones(client, method):
     given = {"params": asked} if method == "get" else {"json": asked}
     error = failure_of(getattr(client, method)("/search", **given), 422)
     assert error["field"] == "alhpa"
-    assert "q, index, k, ranker, alpha, hold_back, z" in error["message"]
+    assert "q, index, k, limit, offset" in error["message"]
 
 
 def test_unknown_parameter_of_a_document_is_refused(client):

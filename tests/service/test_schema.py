@@ -14,6 +14,7 @@ ROUTES = {
     ("/", "get"): {"200"},
     ("/search", "get"): {"200", "404", "422", "500", "503"},
     ("/search", "post"): {"200", "400", "404", "413", "422", "500", "503"},
+    ("/indexes/{name}/search", "post"): {"200", "400", "404", "413", "422", "500", "503"},
     ("/documents/{id}", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes", "get"): {"200", "500", "503"},
     ("/indexes/{name}", "get"): {"200", "404", "422", "500", "503"},
@@ -87,7 +88,10 @@ def test_limits_are_in_the_schema(schema):
         for parameter in operations(schema)["/search", "get"]["parameters"]
     }
     assert list(parameters) == list(SearchRequest.model_fields)
-    assert parameters["q"]["required"]
+    assert not any(parameter["required"] for parameter in parameters.values())
+    for name in ("sort", "facets", "fields"):
+        assert (parameters[name]["schema"]["type"], parameters[name]["explode"]) == ("array", False)
+    assert parameters["filter"]["schema"]["type"] == "string"
     assert parameters["q"]["schema"]["maxLength"] == 10_000
     for path, most in {
         "/search": 1_000,

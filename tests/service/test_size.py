@@ -49,6 +49,10 @@ QUESTIONS = {
         ("/search", {"q": "wing " * (MAX_QUERY // 5), "k": MAX_HITS, "index": name})
         for name in ("heavy", "wide")
     ],
+    ("POST", "/indexes/{name}/search"): [
+        (f"/indexes/{name}/search", {"q": "wing", "k": MAX_HITS, "fields": ["text"]})
+        for name in ("heavy", "wide")
+    ],
     ("GET", "/documents/{id:whole}"): [
         ("/documents/0?index=heavy", None),
         ("/documents/0?index=large", None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from klsa_search.store.fields.writing import FILES, STARTS, TEXT_STARTS, TEXTS
 from klsa_search.store.manifest import FieldsEntry
 
 Mask = npt.NDArray[np.bool_]
+Inclusive = Literal["both", "low", "high", "neither"]
 
 
 class Field:
@@ -143,9 +144,12 @@ class Field:
         ends = np.maximum.accumulate(last)
         return self._of((begun >= 0) & (self.values <= ends[begun]))
 
-    def between(self, low: object = None, high: object = None) -> Mask:
-        """Documents that have a value from low to high, both included; None leaves an end open.
+    def between(
+        self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
+    ) -> Mask:
+        """Documents that have a value from low to high; None leaves an end open.
 
+        inclusive  which of the two bounds are among them: "both", "low", "high" or "neither"
         Of a number or date field. A date without a time is its whole day, in UTC.
         QueryError for a keyword field, and for bounds of another type.
 
@@ -157,22 +161,48 @@ class Field:
                 f"{self.name!r} is a keyword field, which has no bounds: ask for its values",
                 field=self.name,
             )
-        first = None if low is None else self._span(low)[0]
-        last = None if high is None else self._span(high)[1]
-        return self._of(self._within(first, last))
+        first = last = None
+        if low is not None:
+            # What a bound that is left out leaves is what comes after the last that equals it.
+            first = self._span(low)[0 if inclusive in ("both", "low") else 1]
+        if high is not None:
+            last = self._span(high)[1 if inclusive in ("both", "high") else 0]
+        return self._of(self._within(first, last, inclusive))
+
+    def containing(self, text: str) -> Mask:
+        """Documents that have a text with this in it, upper or lower case, of a keyword field.
+
+        QueryError for a field of another type. Cost: a look at each different text.
+
+        >>> index.ids(np.flatnonzero(index.fields["about"].containing("UMP")))
+        ['heat', 'pump']
+        """
+        if self.type != "keyword":
+            raise QueryError(
+                f"{self.name!r} is a {self.type} field, which holds no texts: ask for its values",
+                field=self.name,
+            )
+        sought = text.casefold()
+        table = np.zeros(len(self.texts) + 1, np.bool_)
+        table[:-1] = [sought in held.casefold() for held in self.texts]
+        return self._of(table[self.values])
 
     def _span(self, value: object) -> tuple[float, float]:
         ask = asking.numbers if self.type == "number" else asking.moments
         return ask(self.name, value)
 
-    def _within(self, first: float | None, last: float | None) -> Mask:
+    def _within(
+        self, first: float | None, last: float | None, inclusive: Inclusive = "both"
+    ) -> Mask:
         """Values within bounds; those that stand for none never are."""
         numbers = self.type == "number"
         found = np.asarray(~np.isnan(self.values) if numbers else self.values > MISSING["date"])
         if first is not None:
-            found &= self.values >= first
+            low = inclusive in ("both", "low")
+            found &= self.values >= first if low else self.values > first
         if last is not None:
-            found &= self.values <= last
+            high = inclusive in ("both", "high")
+            found &= self.values <= last if high else self.values < last
         return found
 
     def _of(self, found: Mask) -> Mask:
@@ -200,6 +230,17 @@ class Fields(Mapping[str, Field]):
         if name not in self._columns and name in self.others:
             raise KeyError(f"{name!r} is no column: {self.others[name]}")
         return self._columns[name]
+
+    def asked_for(self, name: str, parameter: str) -> Field:
+        """Return the column of a field that a parameter names; QueryError says which there are."""
+        if name in self._columns:
+            return self._columns[name]
+        if name in self.others:
+            fact = f"field {name!r} cannot be asked for: it is no column, {self.others[name]}"
+        else:
+            known = ", ".join(map(repr, self._columns)) or "none"
+            fact = f"there is no field {name!r}; there are: {known}"
+        raise QueryError(f"{parameter}: {fact}", field=parameter)
 
     def __iter__(self) -> Iterator[str]:
         """Names of the columns."""

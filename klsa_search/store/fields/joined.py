@@ -11,7 +11,7 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions
 from klsa_search.config import FieldType
 from klsa_search.lazily import lazily
-from klsa_search.store.fields.columns import Field, Mask
+from klsa_search.store.fields.columns import Field, Inclusive, Mask
 from klsa_search.store.fields.making import KEPT, MISSING
 from klsa_search.store.fields.texts import Texts, texts_of
 
@@ -52,9 +52,15 @@ class JoinedField(Field):
         asked = values if isinstance(values, str) else list(values)
         return self._joined(lambda part: part.any_of(asked))
 
-    def between(self, low: object = None, high: object = None) -> Mask:
-        """Documents that have a value from low to high, both included; None leaves an end open."""
-        return self._joined(lambda part: part.between(low, high))
+    def between(
+        self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
+    ) -> Mask:
+        """Documents that have a value from low to high; None leaves an end open."""
+        return self._joined(lambda part: part.between(low, high, inclusive=inclusive))
+
+    def containing(self, text: str) -> Mask:
+        """Documents that have a text with this in it, upper or lower case."""
+        return self._joined(lambda part: part.containing(text))
 
     @property
     def missing(self) -> int:

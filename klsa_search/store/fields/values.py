@@ -38,7 +38,7 @@ _PLAIN: Final = frozenset({str, bool, int, float, type(None), list, tuple, dict}
 _TEXT: Final = frozenset({str})
 _SINGLE: Final = frozenset({str, bool, int})
 _SCALAR: Final = _SINGLE | {float, type(None)}
-_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DATE: Final = re.compile(
     r"\d{4}-\d\d-\d\d"
     r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?[0-5]\d)?)?)?",
@@ -71,7 +71,7 @@ def number(value: object) -> float | None:
         digits = value.strip()
         if not digits:
             return None
-        if not _NUMBER.fullmatch(digits):
+        if not NUMBER.fullmatch(digits):
             raise Misfit("no number")
         found = float(digits)
         if math.isinf(found):

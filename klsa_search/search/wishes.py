@@ -1,0 +1,88 @@
+"""What a search may be asked for besides a query and a number of hits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from klsa_search.errors import QueryError
+from klsa_search.search.filters.masks import Given
+
+MOST_NAMES: Final = 100
+"""Fields to sort by, to count or to show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a search is asked for besides a query and a number of hits; see `Index.search`."""
+
+    offset: int = 0
+    filter: Given | None = None
+    sort: tuple[str, ...] = ()
+    facets: tuple[str, ...] = ()
+    max_facet_values: int = 100
+    distinct: str | None = None
+    min_score: float | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        offset: int,
+        filter: Given | None,  # noqa: A002 - the name callers see
+        sort: Iterable[str],
+        facets: Iterable[str],
+        max_facet_values: int,
+        distinct: str | None,
+        min_score: float | None,
+    ) -> Self | None:
+        """Check what is asked for; None where it is nothing. QueryError."""
+        wishes = cls(
+            offset=_number("offset", offset, 0),
+            filter=filter,
+            sort=names("sort", sort),
+            facets=names("facets", facets),
+            max_facet_values=_number("max_facet_values", max_facet_values, 1),
+            distinct=distinct,
+            min_score=_score(min_score),
+        )
+        return None if wishes == cls(max_facet_values=wishes.max_facet_values) else wishes
+
+
+def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
+    """Take a list of names; QueryError."""
+    if isinstance(given, str):
+        raise QueryError(
+            f"{parameter} = {given!r} is a text: give a list of names", field=parameter
+        )
+    taken = tuple(given)
+    for name in taken:
+        if not isinstance(name, str):
+            raise QueryError(f"{parameter}: {name!r} is no name of a field", field=parameter)
+    if len(taken) > MOST_NAMES:
+        raise QueryError(
+            f"{parameter}: {len(taken):,} names are given; the limit is {MOST_NAMES}",
+            field=parameter,
+        )
+    return taken
+
+
+def _number(name: str, value: Any, least: int) -> int:
+    try:
+        number = value.__index__()
+    except AttributeError:
+        number = least - 1
+    if number < least or isinstance(value, bool):
+        raise QueryError(
+            f"{name} = {value!r}: a whole number of at least {least} is needed", field=name
+        )
+    return int(number)
+
+
+def _score(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise QueryError(f"min_score = {value!r}: a finite number is needed", field="min_score")
+    return float(value)

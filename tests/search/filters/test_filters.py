@@ -1,0 +1,240 @@
+"""Filters: any tree in any of its three forms lets through what a reader of the metadata does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search.errors import QueryError
+from klsa_search.search.filters import (
+    Condition,
+    Every,
+    Masks,
+    Not,
+    Some,
+    filter_of_mapping,
+    filter_of_text,
+    mask_of,
+)
+from tests.store.fields.test_columns import written
+
+METADATA = [
+    {"year": 2021, "about": ["engines", "pumps"], "seen": "2024-02-01"},
+    {"year": 2019.5, "about": "Pumps", "seen": "2024-03-05T12:00:00Z"},
+    {"year": -3, "about": "old roads", "seen": ["2024-03-31T18:00:00Z", "2020-01-01"]},
+    {"year": [1, 5], "about": "and"},
+    {"seen": "2024-03-05"},
+    {},
+]
+FIELDS = written(METADATA, {"year": "number", "about": "keyword", "seen": "date"})[1]
+SIZE = len(METADATA)
+YEARS = st.sampled_from([2021, 2019.5, -3, 1, 3, 5, 1e3])
+WORDS = st.sampled_from(["engines", "pumps", "Pumps", "old roads", "and", "um", "'", '"', "\\", ""])
+DATES = st.sampled_from(["2024-02-01", "2024-03-05", "2024-03-05T12:00:00Z", "2020-01-01"])
+VALUES = {"year": YEARS, "about": WORDS, "seen": DATES}
+
+
+@st.composite
+def conditions(draw):
+    name = draw(st.sampled_from(sorted(VALUES)))
+    kinds = ["=", "IN", "EXISTS"]
+    kinds += ["CONTAINS"] if name == "about" else ["<", "<=", ">", ">=", "TO"]
+    kind = draw(st.sampled_from(kinds))
+    counts = {"EXISTS": (0, 0), "IN": (0, 3), "TO": (2, 2)}.get(kind, (1, 1))
+    low, high = counts
+    values = draw(st.lists(VALUES[name], min_size=low, max_size=high))
+    return Condition(name, kind, tuple(values))
+
+
+def negated(tree):
+    return tree.part if isinstance(tree, Not) else Not(tree)
+
+
+def joined(children):
+    parts = st.lists(children, min_size=2, max_size=3).map(tuple)
+    return st.one_of(parts.map(Every), parts.map(Some), children.map(negated))
+
+
+TREES = st.recursive(conditions(), joined, max_leaves=8)
+
+
+def span(name, value):
+    """First and last of what equals a value: a date alone is its whole day."""
+    if name == "seen":
+        moment = np.datetime64(value.removesuffix("Z"), "us")
+        return moment, moment + np.timedelta64(86_400_000_000 - 1 if len(value) == 10 else 0, "us")
+    return value, value
+
+
+def holds(tree, metadata):
+    if isinstance(tree, Every):
+        return all(holds(part, metadata) for part in tree.parts)
+    if isinstance(tree, Some):
+        return any(holds(part, metadata) for part in tree.parts)
+    if isinstance(tree, Not):
+        return not holds(tree.part, metadata)
+    held = metadata.get(tree.field, [])
+    held = held if isinstance(held, list) else [held]
+    if tree.comparison == "EXISTS":
+        return bool(held)
+    if tree.comparison == "CONTAINS":
+        return any(tree.values[0].casefold() in text.casefold() for text in held)
+    spans = [span(tree.field, value) for value in tree.values]
+    moments = [span(tree.field, value)[0] for value in held]
+    if tree.comparison in ("=", "IN"):
+        return any(low <= value <= high for value in moments for low, high in spans)
+    low, high = spans[0][0], spans[-1][1]
+    return any(
+        {
+            "<": lambda value: value < spans[0][0],
+            "<=": lambda value: value <= spans[0][1],
+            ">": lambda value: value > spans[0][1],
+            ">=": lambda value: value >= spans[0][0],
+            "TO": lambda value: low <= value <= high,
+        }[tree.comparison](value)
+        for value in moments
+    )
+
+
+def quoted(value):
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def as_text(tree):
+    if isinstance(tree, Not):
+        return f"NOT ({as_text(tree.part)})"
+    if isinstance(tree, Every | Some):
+        sign = " AND " if isinstance(tree, Every) else " or "
+        return "(" + sign.join(map(as_text, tree.parts)) + ")"
+    values = [quoted(value) for value in tree.values]
+    match tree.comparison:
+        case "EXISTS":
+            return f"{tree.field} exists"
+        case "IN":
+            return f"{tree.field} IN [{', '.join(values)}]"
+        case "TO":
+            return f"{tree.field} {values[0]} TO {values[1]}"
+        case sign:
+            return f"'{tree.field}' {sign} {values[0]}"
+
+
+def as_mapping(tree):
+    if isinstance(tree, Not):
+        return {"not": as_mapping(tree.part)}
+    if isinstance(tree, Every | Some):
+        parts = [as_mapping(part) for part in tree.parts]
+        return {"and" if isinstance(tree, Every) else "or": parts}
+    values = list(tree.values)
+    match tree.comparison:
+        case "EXISTS":
+            return {"field": tree.field, "exists": True}
+        case "IN" | "TO":
+            return {"field": tree.field, tree.comparison.lower(): values}
+        case sign:
+            return {"field": tree.field, sign.lower(): values[0]}
+
+
+@given(TREES)
+def test_a_filter_lets_through_what_a_reader_would(tree):
+    expected = [holds(tree, metadata) for metadata in METADATA]
+    assert mask_of(tree, FIELDS, SIZE).tolist() == expected
+    masks = Masks(FIELDS, SIZE)
+    for form in (tree, as_text(tree), as_mapping(tree), json.loads(json.dumps(as_mapping(tree)))):
+        assert masks.of(form).allowed.tolist() == expected
+        assert masks.of(form) is masks.of(form)
+    assert filter_of_mapping(as_mapping(tree)) == tree
+
+
+@given(st.text(st.sampled_from("ab01 ()[],=<>!\"'\\ANDORNOTINTOISNULL\n"), max_size=60))
+def test_any_text_is_read_or_refused(text):
+    with contextlib.suppress(QueryError):
+        filter_of_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("year = 2021", [0]),
+        ("year != 2021", [1, 2, 3, 4, 5]),
+        ("year > 1 AND year < 2021 OR about = and", [1, 3]),
+        ("about = 'and'", [3]),
+        ("NOT year EXISTS", [4, 5]),
+        ("year IS NULL", [4, 5]),
+        ("year IS NOT NULL AND NOT about IN [Pumps, 'old roads']", [0, 3]),
+        ("about NOT IN [engines] and about NOT CONTAINS ROADS", [1, 3, 4, 5]),
+        ("seen = 2024-03-05", [1, 4]),
+        ("seen > 2024-03-05", [2]),
+        ("seen 2024-02-01 TO 2024-03-05", [0, 1, 4]),
+        ("not not year exists", [0, 1, 2, 3]),
+        ("about IN []", []),
+    ],
+)
+def test_worked_examples(text, ids):
+    assert np.flatnonzero(mask_of(filter_of_text(text), FIELDS, SIZE)).tolist() == ids
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("", "it ends too early; there may stand NOT, (, a name or value"),
+        ("year = ", "it ends too early"),
+        ("year = = 3", "'=' cannot stand at character 8"),
+        ("(year = 3", "it ends too early; there may stand )"),
+        ("year = 3 4", "'4' cannot stand at character 10; there may stand AND, OR, the end"),
+        ('about = "x', "'\"x' at character 9 begins no name, value or sign"),
+        ("a = 1" + " " * 10_000, "10,005 characters; the limit is 10,000"),
+        ("yeer = 3", "there is no field 'yeer'; there are: 'about', 'seen', 'year'"),
+        ("year = old", "'year' is a number field, 'old' is none"),
+        ("about < x", "'about' is a keyword field, which has no bounds"),
+        ("year CONTAINS 2", "'year' is a number field, which holds no texts"),
+        ("year IN [" + "1," * 1_000 + "1]", "more than 1,000 conditions and values"),
+        (5, "filter = 5 is no filter"),
+        ({}, "{} is no filter"),
+        ({"and": {}}, "'and' is {}; give a list of filters"),
+        ({"and": [3]}, "3 is no filter"),
+        ({"field": "year"}, "compared with nothing"),
+        ({"field": 3, "=": 1}, "'field' is 3; give the name of a field"),
+        ({"field": "year", "~": 1}, "there is no comparison '~'"),
+        ({"field": "year", "=": [1]}, "[1] is no text, number, true or false"),
+        ({"field": "year", "in": 1}, "1 is no list of values"),
+        ({"field": "year", "to": [1]}, "a list of two values, 1 are given"),
+        ({"field": "year", "exists": 1}, "1 is neither true nor false"),
+        ({"field": "year", "=": {1}}, "it is no JSON"),
+    ],
+)
+def test_what_cannot_be_read_is_explained(given, reason):
+    with pytest.raises(QueryError) as caught:
+        Masks(FIELDS, SIZE).of(given)
+    assert caught.value.field == "filter"
+    assert reason in caught.value.message
+
+
+def test_depth_is_limited_and_never_recursion():
+    assert filter_of_text("(" * 4_000 + "a = 1" + ")" * 4_000) == Condition("a", "=", ("1",))
+    deep = "NOT (a = 1 AND " * 200 + "b = 2" + ")" * 200
+    nested = {"field": "a", "=": 1}
+    for _ in range(200):
+        nested = {"and": [nested]}
+    flat = Condition("a", "EXISTS")
+    for _ in range(50_000):
+        flat = Not(Not(flat))
+    for tree in (deep, nested, flat):
+        with pytest.raises(QueryError, match="nested more than 100 deep"):
+            Masks(FIELDS, SIZE).of(tree)
+
+
+def test_masks_are_forgotten_before_they_fill_the_memory(monkeypatch):
+    monkeypatch.setattr("klsa_search.search.filters.masks._REMEMBERED", 3 * SIZE)
+    masks = Masks(FIELDS, SIZE)
+    first = masks.of("year = 1")
+    for year in (2, 3):
+        masks.of(f"year = {year}")
+    assert masks.of("year = 1") is first
+    for year in (4, 5, 6):
+        masks.of(f"year = {year}")
+    assert masks.of("year = 1") is not first
