@@ -87,6 +87,9 @@ class Analyzer:
     def common(self) -> frozenset[str]:
         """Terms of the words on the long stop list of the language that are not left out.
 
+        A phrase, or a word of more than two characters where a script has no spaces, is no term,
+        so none of a text is common for its sake.
+
         >>> "the" in Analyzer().common(), "problem" in Analyzer().common()
         (False, True)
         """

@@ -82,6 +82,8 @@ _CODES: Final = {
     "yoruba": "yo",
     "zulu": "zu",
 }
+_MARKS: Final = ".:-'’”"
+"""What the lists write around abbreviations and parts of words, and a text's words come without."""
 _VARIANTS: Final = frozenset({"dutch_porter", "porter"})
 """Snowball algorithms that are a second one for a language, not a language."""
 
@@ -108,7 +110,9 @@ def languages() -> tuple[str, ...]:
 
 @cache
 def stop_list(language: str) -> frozenset[str]:
-    """Stop words of a language as its long list spells them; empty where there is no list.
+    """Stop words of a language as its long list spells them, without the marks around a word.
+
+    Empty where there is no list.
 
     SettingsError for a language that does not exist.
     """
@@ -116,7 +120,8 @@ def stop_list(language: str) -> frozenset[str]:
         known = ", ".join(languages())
         message = f"there is no language {language!r}; the languages are: {known}"
         raise SettingsError(message, field="language")
-    words = frozenset(stopwordsiso.stopwords(_CODES.get(language, "")))
+    spelled = stopwordsiso.stopwords(_CODES.get(language, ""))
+    words = frozenset(word.strip(_MARKS) for word in spelled) - {""}
     return words - _words("english_kept") if language == "english" else words
 
 

@@ -1,7 +1,9 @@
 import pytest
 import Stemmer
 
-from klsa_search.analysis.languages import algorithm, languages, stemmers, stop_list
+from klsa_search.analysis import Analyzer
+from klsa_search.analysis.languages import algorithm, languages, left_out, stemmers, stop_list
+from klsa_search.config import AnalysisSettings
 from klsa_search.errors import SettingsError
 
 
@@ -20,10 +22,30 @@ def test_every_language_has_its_parts():
 
 @pytest.mark.parametrize(
     ("language", "word"),
-    [("french", "avec"), ("german", "nicht"), ("russian", "что"), ("chinese", "的")],
+    [
+        ("french", "avec"),
+        ("german", "nicht"),
+        ("russian", "что"),
+        ("chinese", "的"),
+        ("slovenian", "npr"),
+    ],
 )
 def test_lists_are_those_of_their_language(language, word):
     assert word in stop_list(language)
+
+
+@pytest.mark.parametrize("language", languages())
+def test_by_default_english_alone_leaves_words_out_and_the_rest_of_a_list_is_common(language):
+    assert bool(left_out("short", language)) == (language == "english")
+    analyzer = Analyzer(AnalysisSettings(language=language))
+    common = analyzer.common()
+    # A word has no term where it is left out, and several where it is a phrase.
+    missed = [
+        word
+        for word in stop_list(language)
+        if len(terms := analyzer.terms(word)) == 1 and terms[0] not in common
+    ]
+    assert not missed or language in {"greek", "persian", "urdu"}  # a few words are misspelt there
 
 
 def test_english_list_leaves_what_people_search_for():

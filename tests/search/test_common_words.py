@@ -72,3 +72,35 @@ def test_a_document_of_them_alone_is_a_copy_of_none(index):
 def test_feedback_adds_none_and_takes_them_as_they_are(index, ranker):
     row, fed = (index.scores("hello", ranker=name) for name in ("bm25", ranker))
     assert np.array_equal(row, fed)
+
+
+GERMAN = [
+    {"id": "haus", "text": "Die Häuser und das Haus, ein altes"},
+    {"id": "fluss", "text": "Der Fluss und die Brücke"},
+    {"id": "wolke", "text": "Wolken"},
+    {"id": "und", "text": "und"},
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "records", "share"),
+    [
+        ("german", GERMAN, {"und": 0.5, "die": 0.5, "haus": 1, "brücke": 1}),
+        # Two characters are a term; a longer word on the list is several, which others hold, too.
+        ("chinese", [{"id": "a", "text": "我们的搜索一方面"}], {"我们": 0.5, "搜索": 1, "方面": 1}),
+        # No list: every word is like any other.
+        ("tamil", GERMAN, {"und": 1, "die": 1, "haus": 1}),
+        ("none", GERMAN, {"und": 1, "die": 1, "haus": 1}),
+    ],
+)
+def test_other_languages_leave_nothing_out_and_their_list_weighs_half(
+    language, records, share, tmp_path
+):
+    halved = build(records, name="half", home=tmp_path, language=language)
+    full = build(records, name="full", home=tmp_path, language=language, common_weight=1.0)
+    for word, expected in share.items():
+        half, whole = (index.scores(word, ranker="bm25") for index in (halved, full))
+        assert whole.any()
+        assert half == pytest.approx(expected * whole, rel=1e-3)
+    for index in (halved, full):
+        index.close()
