@@ -37,20 +37,40 @@ if TYPE_CHECKING:
     help="Folder that med, ionosphere or reuters21578 lies in.  [default: for med as for klsa-eval "
     "map; for the others $KLSA_DATASETS, ../shared/datasets]",
 )
+@click.option(
+    "--min-df",
+    type=click.IntRange(min=1),
+    help="Of diffusion: documents that a term is in, at least, to be counted.  [default: 1]",
+)
+@click.option(
+    "--stratified",
+    is_flag=True,
+    help="Of diffusion: the same share of relevant documents in both parts of a split.",
+)
 @debug_option
-def reproduce(name: str, splits: int | None, out: Path | None, data: Path | None) -> None:
+def reproduce(
+    name: str,
+    splits: int | None,
+    out: Path | None,
+    data: Path | None,
+    min_df: int | None,
+    stratified: bool,
+) -> None:
     """Do an experiment of the kernel papers again; published and measured figures side by side.
 
     ionosphere: error of latent semantic kernels against dimension. medline, reuters: F1 of latent
     semantic and Gram-Schmidt kernels against dimension. diffusion: von Neumann and exponential
     kernels on medline, chosen by alignment. Takes minutes; fewer --splits take less.
     """
+    asked = _asked(splits=splits, min_df=min_df, stratified=stratified or None)
+    if name != "diffusion" and not asked.keys() <= {"splits"}:
+        raise click.UsageError("--min-df and --stratified are options of diffusion: name that")
     require("estimators")
     if out is not None:
         require("figures")
         out.mkdir(parents=True, exist_ok=True)
     with progress_bar() as bar:
-        done = _reproduced(name, data, splits, bar)
+        done = _reproduced(name, data, asked, bar)
     if out is not None:
         from studies.reproduce.charts import draw_chart
 
@@ -60,8 +80,13 @@ def reproduce(name: str, splits: int | None, out: Path | None, data: Path | None
     _write(done)
 
 
+def _asked(**options: Any) -> dict[str, Any]:
+    """The options that were given; the others are as the experiment has them."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def _reproduced(
-    name: str, data: Path | None, splits: int | None, progress: Progress | None
+    name: str, data: Path | None, asked: dict[str, Any], progress: Progress | None
 ) -> Reproduction:
     from klsa_search.collection import open_collection
     from studies.reproduce.diffusion import reproduce_diffusion
@@ -69,7 +94,6 @@ def _reproduced(
     from studies.reproduce.medline import reproduce_medline
     from studies.reproduce.reuters import reproduce_reuters
 
-    asked: dict[str, Any] = {} if splits is None else {"splits": splits}
     if name == "ionosphere":
         points = read_ionosphere(find_dataset("ionosphere", datasets_homes(data)))
         return reproduce_ionosphere(points, progress=progress, **asked)

@@ -25,7 +25,7 @@ from studies.reproduce.machine import (
     predict,
 )
 from studies.reproduce.report import Chart, Line, Panel, Reproduction, Row, Value
-from studies.reproduce.splits import Labels, Split, random_splits
+from studies.reproduce.splits import Labels, Split, random_splits, stratified_splits
 from studies.reproduce.texts import TEXT_CHOICE, judged_documents
 
 SPLITS: Final = 10
@@ -74,7 +74,6 @@ PUBLISHED: Final = {
     ("exponential", 20): _published((0.867, 0.029), (0.731, 0.089), (0.019, 0.004), (0.147, 0.04)),
 }
 CHOICES: Final = (
-    TEXT_CHOICE,
     "Weights: log(1 + tf) log(m / df), thrice: 'as they are', for the source mentions no other; "
     "'unit length', which its λ agree with; and 'K̂ too', where each document is scaled to unit "
     "length once more in the space of the kernel, which its alignments agree with.",
@@ -82,8 +81,6 @@ CHOICES: Final = (
     "source infers similarity from the corpus.",
     "γ: for each split the largest alignment with the labels of the training documents, between "
     "them, among 33 values. The source's λ is γ divided by the first eigenvalue.",
-    "Splits: at random, whatever the share of relevant documents, which the deviations of the "
-    "published alignments agree with.",
     "C: for each kernel and share the best F1 among 0.1, 1, ... 1e8 in 10-fold "
     "cross-validation within the training part of the first split (fewer folds where fewer "
     "documents than that are relevant), the largest of equals; Gram matrices are first divided by "
@@ -133,15 +130,20 @@ def reproduce_diffusion(
     *,
     splits: int = SPLITS,
     shares: Sequence[int] = SHARES,
+    min_df: int = 1,
+    stratified: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
     """Measure alignment, F1, error and λ, with the γ that the alignment chose.
+
+    min_df      documents that a term is in, at least, to be counted
+    stratified  as many of the relevant documents to train with as of the others, in percent
 
     Cost: thrice a whole spectrum and 67 Gram matrices of all N documents, O(N³) each, of which 33
     are held, 8 N² bytes each; for every share and kernel 100 machines to choose C, one a split.
     CollectionError where nothing is relevant to query 20.
     """
-    counts, judged = judged_documents(collection, [QUERY])
+    counts, judged = judged_documents(collection, [QUERY], min_df=min_df)
     labels = judged[QUERY]
     rows: list[Row] = []
     curves: dict[tuple[str, int], dict[str, Line]] = {}
@@ -154,16 +156,42 @@ def reproduce_diffusion(
         for name in _kernels(scaling):
             family = _family(spectrum, *KERNELS[name], normalised=scaling.kernel)
             for share in shares:
-                train = round(len(labels) * share / 100)
-                parted = random_splits(
-                    len(labels), train=train, test=len(labels) - train, count=splits
-                )
+                parted = _splits(labels, share, splits, stratified=stratified)
                 found = family.measure(parted, labels, told)
                 rows += _rows(name, weights, share, found)
                 line = Line(weights, family.gammas, found.alignments)
                 curves.setdefault((name, share), {})[weights] = line
     charts = tuple(_chart(name, shares, curves, splits) for name in KERNELS if name != BAG)
-    return Reproduction("diffusion", "KSC, tables 1 and 2", splits, tuple(rows), CHOICES, charts)
+    return Reproduction(
+        "diffusion",
+        "KSC, tables 1 and 2",
+        splits,
+        tuple(rows),
+        _choices(min_df, stratified=stratified),
+        charts,
+    )
+
+
+def _splits(labels: Labels, share: int, count: int, *, stratified: bool) -> list[Split]:
+    """Splits with that percentage of the documents to train with; the others are tested."""
+    if stratified:
+        relevant, others = int(labels.sum()), int((~labels).sum())
+        train = round(relevant * share / 100), round(others * share / 100)
+        test = relevant - train[0], others - train[1]
+        return stratified_splits(labels, train=train, test=test, count=count)
+    trained = round(len(labels) * share / 100)
+    return random_splits(len(labels), train=trained, test=len(labels) - trained, count=count)
+
+
+def _choices(min_df: int, *, stratified: bool) -> tuple[str, ...]:
+    terms = "all of them" if min_df == 1 else f"those of at least {min_df} documents"
+    parts = (
+        "with the same share of relevant documents in both parts"
+        if stratified
+        else "whatever the share of relevant documents, which the deviations of the published "
+        "alignments agree with"
+    )
+    return (TEXT_CHOICE, f"Terms: {terms}.", f"Splits: at random, {parts}.", *CHOICES)
 
 
 def _kernels(scaling: _Scaling) -> list[str]:

@@ -21,17 +21,18 @@ TEXT_CHOICE = (
 )
 
 
-def term_counts(texts: Iterable[str]) -> sparse.csr_array:
-    """Counts of terms (N, V): stop words out, Porter stems."""
-    counts = CountVectorizer(analyzer=_ANALYZER.terms).fit_transform(texts)
+def term_counts(texts: Iterable[str], *, min_df: int = 1) -> sparse.csr_array:
+    """Counts of terms (N, V): stop words out, Porter stems, terms of fewer documents out."""
+    counts = CountVectorizer(analyzer=_ANALYZER.terms, min_df=min_df).fit_transform(texts)
     return sparse.csr_array(counts)
 
 
 def judged_documents(
-    collection: Collection, queries: Iterable[str]
+    collection: Collection, queries: Iterable[str], *, min_df: int = 1
 ) -> tuple[sparse.csr_array, dict[str, Labels]]:
     """Counts (N, V) of a collection, and for each query which documents are relevant to it.
 
+    min_df  documents that a term is in, at least, to be counted
     CollectionError for a query without relevant documents.
     """
     documents = list(collection.documents())
@@ -49,4 +50,5 @@ def judged_documents(
         query: np.array([document.id in ids for document in documents])
         for query, ids in relevant.items()
     }
-    return term_counts(f"{d.title}\n{d.text}" for d in documents), labels
+    texts = (f"{d.title}\n{d.text}" for d in documents)
+    return term_counts(texts, min_df=min_df), labels

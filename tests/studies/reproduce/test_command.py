@@ -69,6 +69,10 @@ def test_a_missing_collection_says_how_to_get_it(call, name, tmp_path):
 def test_wrong_usage(call):
     assert call("iris").code == 2
     assert call("ionosphere", "--splits", "0").code == 2
+    for option in (["--min-df", "5"], ["--stratified"]):
+        done = call("medline", *option)
+        assert done.code == 2
+        assert "options of diffusion" in done.err
 
 
 def test_without_scikit_learn_the_extra_is_named(call, ionosphere, monkeypatch):

@@ -107,6 +107,16 @@ def test_diffusion_on_some_documents(some_of_med):
     ]
 
 
+def test_diffusion_without_rare_terms_on_stratified_splits(some_of_med):
+    plain = reproduce_diffusion(some_of_med, splits=2, shares=(20,), stratified=True)
+    done = reproduce_diffusion(some_of_med, splits=2, shares=(20,), stratified=True, min_df=5)
+    task = "20 % to train, unit length"
+    with_them, without = (means(d, task, "alignment").values() for d in (plain, done))
+    assert all(np.array(list(without)) > list(with_them))  # rare words tell documents apart
+    assert "Terms: those of at least 5 documents." in done.choices
+    assert any("same share of relevant documents" in choice for choice in done.choices)
+
+
 def test_too_few_stories():
     story = Story("1", "corn", "", ("grain",), "train")
     with pytest.raises(CollectionError, match=r"1 stories .* 3000 are needed"):
