@@ -5,7 +5,6 @@
     python -m studies.effectiveness ablation        [--json FILE]
     python -m studies.effectiveness leave-one-out   [--json FILE]
     python -m studies.effectiveness unseen          [--json FILE] [TASK...]
-    python -m studies.effectiveness hold-back       [--json FILE]
     python -m studies.effectiveness stop-lists      [--json FILE]
     python -m studies.effectiveness folded-in       [--json FILE]
 
@@ -30,7 +29,6 @@ from typing import Any
 from studies.effectiveness import (
     ablation,
     folded_in,
-    hold_back,
     kinds,
     leave_one_out,
     steps,
@@ -45,7 +43,6 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "ablation": ablation.report,
     "leave-one-out": leave_one_out.report,
     "unseen": unseen.report,
-    "hold-back": hold_back.report,
     "stop-lists": stop_lists.report,
     "folded-in": folded_in.report,
 }

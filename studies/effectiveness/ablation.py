@@ -24,6 +24,8 @@ RANKERS: dict[str, Settings] = {
     name: {"ranker": name} for name in get_args(RankerName) if name not in ("klsa", "bm25")
 }
 
+ALONE: Settings = {"alpha": 1.0, "hold_back": 0.0}  # nothing of the lexical part, ever
+
 # Changes of a search share the index; changes of the kernel come last, one build each.
 VARIANTS: dict[str, Settings] = {
     **RANKERS,
@@ -33,9 +35,9 @@ VARIANTS: dict[str, Settings] = {
     "without the latent cosine": {"latent": 0.0},
     "without coverage and latent cosine": {"coverage": 0.0, "latent": 0.0},
     "without the expansion": {"coverage": 2 / 3, "latent": 1 / 3},
-    "coverage alone": {"coverage": 1.0, "latent": 0.0, "alpha": 1.0},
-    "latent cosine alone": {"coverage": 0.0, "latent": 1.0, "alpha": 1.0},
-    "without the lexical part (α = 1)": {"alpha": 1.0},
+    "coverage alone": {"coverage": 1.0, "latent": 0.0, **ALONE},
+    "latent cosine alone": {"coverage": 0.0, "latent": 1.0, **ALONE},
+    "without the lexical part (α = 1)": ALONE,
     "lexical part not sharpened": {"lexical_sharpness": 1.0},
     "seeds not sharpened": {"sharpness": 1.0},
     "parts not scaled to length 1": {"unit_length": False},

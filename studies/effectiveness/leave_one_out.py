@@ -1,6 +1,6 @@
 """Choose the settings on three collections, report on the fourth.
 
-The grid is three values of each of eight settings, the default in the middle. Of its 6,561 points
+The grid is three values of each of nine settings, the default in the middle. Of its 19,683 points
 81 are measured, such that any three settings take all 27 combinations of their values, three times
 each: an orthogonal array of strength 3, so the mean over the points with one value of a setting is
 free of the influence of the others, two at a time.
@@ -34,7 +34,8 @@ GRID: dict[str, tuple[float, float, float]] = {
     "sharpness": (5.0, 3.0, 8.0),
     "coverage": (0.4, 0.3, 0.5),
     "latent": (0.2, 0.1, 0.3),
-    "alpha": (0.8, 0.7, 0.9),
+    "alpha": (0.7, 0.6, 0.8),
+    "hold_back": (0.7, 0.5, 0.9),
     "lexical_sharpness": (8.0, 4.0, 16.0),
 }
 MOST_HURT = 0.25

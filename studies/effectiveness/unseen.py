@@ -1,4 +1,4 @@
-"""The default on collections whose judgements no setting was chosen by."""
+"""The default on tasks that no setting was chosen by."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy as np
 from klsa_search.collection import Document, open_collection
 from klsa_search.config import RankerName
 from studies.effectiveness import reuters
+from studies.effectiveness.by_document import by_document
 from studies.effectiveness.citations import FILES, citation_task
+from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.known_item import (
     sentence_to_rest,
     summary_to_docstring,
@@ -66,6 +68,10 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
     return found
 
 
+def _by_document(name: str, data: Path) -> Task:
+    return by_document(task_of(name, data))
+
+
 def _tasks(data: Path) -> dict[str, Callable[[], Task]]:
     """Tasks by name, each made when asked for."""
 
@@ -79,6 +85,9 @@ def _tasks(data: Path) -> dict[str, Callable[[], Task]]:
         tasks[f"{name}-sentences"] = partial(of_documents, sentence_to_rest, name, "sentences")
     for name in FILES:
         tasks[f"{name}-citations"] = partial(citation_task, name, data)
+    for name in KINDS:
+        if name not in ("awsdocs", "cosqa"):  # one answer a query
+            tasks[f"{name}-by-document"] = partial(_by_document, name, data)
     try:
         tasks |= reuters.tasks()
     except SystemExit as reason:

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from studies.effectiveness import (
     ablation,
     folded_in,
-    hold_back,
     kinds,
     leave_one_out,
     reuters,
@@ -18,6 +16,7 @@ from studies.effectiveness import (
     stop_lists,
     unseen,
 )
+from studies.effectiveness.by_document import by_document
 from studies.effectiveness.citations import _links
 from studies.effectiveness.known_item import sentence_to_rest, title_to_text
 from studies.effectiveness.measuring import TARGETS, Bench, compared
@@ -101,15 +100,6 @@ def test_folded_in(toy, tmp_path, monkeypatch):
     assert min(found["added"]) > 0
 
 
-def test_hold_back(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr(hold_back, "TARGETS", ("cran",))
-    monkeypatch.setattr(hold_back, "spearmanr", lambda *_: SimpleNamespace(statistic=0.0))
-    found = hold_back.report(Bench(tmp_path), tmp_path)["cran"]
-    assert len(found["predictors"]) == 8
-    assert found["predictors"]["words of the query"] == [3.0] * len(NAMES)
-    assert found["oracle"] >= found["default"]
-
-
 def test_stop_lists(toy, tmp_path, monkeypatch):
     (tmp_path / "cacm").mkdir()
     (tmp_path / "cacm" / "common_words").write_text("x1\n")
@@ -164,6 +154,15 @@ def test_known_items_lose_what_asks_for_them():
     assert [query.text for query in titles.queries] == ["a title of words"]
     assert titles.documents[0].title == ""
     assert sentences.queries[0].text not in sentences.documents[0].text
+
+
+def test_a_document_that_asks_is_no_answer():
+    task = by_document(toy_task())
+    first = [d for d in toy_task().documents if d.id in ("0", "12", "24", "36")]
+    assert [query.text for query in task.queries] == [f"{d.title}\n{d.text}" for d in first]
+    left = {document.id for document in task.documents}
+    assert left == {judgement.document_id for judgement in task.judgements}
+    assert len(left) == 44
 
 
 def test_links_of_citations(tmp_path):
