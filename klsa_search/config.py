@@ -202,7 +202,10 @@ class SearchSettings(SettingsGroup):
         "query; with c the share it holds, alpha (1 - hold_back c^3); 0 for a constant alpha",
     )
     z: int = Field(
-        20, ge=1, le=1_000_000, description="documents of the query kernel that seed the expansion"
+        20,
+        ge=1,
+        le=1_000_000_000,
+        description="documents of the query kernel that seed the expansion",
     )
     sharpness: float = Field(
         5.0, ge=1, le=100, description="p in (k_q / max)^p, the weight of a seed; 1 as published"

@@ -10,7 +10,8 @@ from klsa_search.service.mining import router as mining
 from klsa_search.service.routes import router
 
 ASKED = {
-    "/", "/health", "/indexes", "/indexes/{name}", "/search", "/documents/{id:whole}",
+    "/", "/health", "/indexes", "/indexes/{name}", "/search", "/indexes/{name}/search",
+    "/documents/{id:whole}",
     "/indexes/{name}/documents/{id:whole}/similar", "/indexes/{name}/terms/{term:whole}/related",
     "/indexes/{name}/classify",
 }  # fmt: skip
@@ -64,6 +65,7 @@ with Catalog(home) as catalog:
         ask(path)
     for name in sorted(path.name for path in home.iterdir()):
         ask(f"/indexes/{name}")
+        ask(f"/indexes/{name}/search", q="word1", filter={"field": "year", "exists": False})
         ask(f"/documents/1?index={name}")
         for query in ("word1", "word1 word1 word2 rare", " ".join(words), "", "unknown"):
             for ranker in RANKERS:
