@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -17,6 +18,19 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def end_with_starter() -> None:
+    """End this process as soon as its standard input does: a pipe from the one that started it.
+
+    That closes when its other end does, however that process ends.
+    """
+
+    def watch() -> None:
+        os.read(0, 1)  # not by sys.stdin, whose lock nobody could take at the end
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def in_order(submit: Callable[[T], Future[R]], items: Iterable[T], *, ahead: int) -> Iterator[R]:

@@ -142,6 +142,7 @@ def drift_for_programs(generation: Path) -> dict[str, Any] | None:
         "added": since.added,
         "gone": since.gone,
         "added_share": since.added_share(documents),
+        "changed_share": since.changed_share(documents),
         "unseen_share": since.unseen_share,
     }
 

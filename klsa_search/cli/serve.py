@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,12 +18,14 @@ from klsa_search.cli.beside import MODULE
 from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import home_option
+from klsa_search.cli.refitting import MODULE as REFITTING
 from klsa_search.compiled.beside import compile_beside, missing
 from klsa_search.errors import KlsaError, StoreError
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import Admission
 from klsa_search.service.descriptors import raise_limit
 from klsa_search.service.hosts import names_of_this_machine
+from klsa_search.service.refitting import SHARE, Refits
 from klsa_search.service.server import Server, end
 from klsa_search.service.writing import Writes
 from klsa_search.store import indexes_in
@@ -66,10 +69,25 @@ _REFUSALS = {
     help="Whether who can ask may also add and delete documents: nobody is asked who he is.  "
     "[default: where it listens on this machine alone and no --allowed-host is given]",
 )
+@click.option(
+    "--refit-at",
+    "share",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1),
+    default=SHARE,
+    show_default=True,
+    help="Share of an index that was added or deleted since its build from which on it is built "
+    "anew, beside, where writes are taken; 0 for never.",
+)
 @click.version_option(package_name="klsa-search")
 @debug_option
 def serve(
-    home: Path, host: str, port: int, allowed_hosts: tuple[str, ...], writable: bool | None
+    home: Path,
+    host: str,
+    port: int,
+    allowed_hosts: tuple[str, ...],
+    writable: bool | None,
+    share: float,
 ) -> None:
     """Serve every index of a home over HTTP, until it is stopped (Ctrl-C or SIGTERM).
 
@@ -93,7 +111,12 @@ def serve(
                     "that is done answers take longer (/health tells)",
                     err=True,
                 )
-            _run(catalog, names, listener, Writes() if writable else None)
+            writes, refits = None, None
+            if writable:
+                writes = Writes()
+                command = (sys.executable, "-m", REFITTING, "--home", str(home), "--")
+                refits = Refits(catalog, command, share=share) if share else None
+            _run(catalog, names, listener, writes, refits)
 
 
 def _tell_opening(home: Path) -> None:
@@ -165,13 +188,19 @@ def _announce(names: Sequence[str], listener: socket.socket, writable: bool) -> 
 
 
 def _run(
-    catalog: Catalog, names: Collection[str], listener: socket.socket, writes: Writes | None
+    catalog: Catalog,
+    names: Collection[str],
+    listener: socket.socket,
+    writes: Writes | None,
+    refits: Refits | None,
 ) -> None:
     """Serve until a signal."""
     sys.setswitchinterval(_TURN)
     admissions = [Admission(), *([writes] if writes else [])]
 
     def leave(*_: Any) -> NoReturn:
+        if refits is not None:
+            refits.close()
         catalog.close()
         if catalog.at_work or any(each.at_work for each in admissions):
             end(0)
@@ -180,8 +209,11 @@ def _run(
     # The server repeats the signal when it is done; to be stopped is no failure.
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, leave)
-    app = create_app(catalog, admission=admissions[0], writes=writes, allowed_hosts=names)
-    Server(app, *admissions).run(sockets=[listener])
+    app = create_app(
+        catalog, admission=admissions[0], writes=writes, refits=refits, allowed_hosts=names
+    )
+    with refits or nullcontext():
+        Server(app, *admissions).run(sockets=[listener])
 
 
 def _leave(*_: Any) -> NoReturn:

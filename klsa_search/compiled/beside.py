@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from klsa_search.compiled.keeping import KeptCode, writable_folder
+from klsa_search.processors import end_with_starter
 
 _AGAIN: Final = 0.2
 """Seconds between two looks for code that is not there yet."""
@@ -128,12 +129,7 @@ def missing() -> tuple[list[str], str | None]:
 
 def until_forsaken() -> None:
     """Make this the other process: it ends with the one that started it, and waits its turn."""
-
-    def watch() -> None:
-        os.read(0, 1)  # not by sys.stdin, whose lock nobody could take at the end
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    end_with_starter()
     with suppress(OSError):
         os.nice(5)
     folder = writable_folder()

@@ -105,6 +105,7 @@ class Grown:
         return Since(
             added=self._folding.after - self._folding.first - (self._gone.documents - gone),
             gone=gone,
+            passed=self._gone.documents - gone,
             words=self._later_words,
             unseen=self._unseen,
             bytes=self._joined.later_bytes(),

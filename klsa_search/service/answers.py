@@ -246,6 +246,7 @@ class SinceAnswer(Answer):
     added: int = Field(description="documents there are that came later")
     gone: int = Field(description="documents of the build that were deleted or replaced")
     added_share: float = Field(description="of the documents there are")
+    changed_share: float = Field(description="of all there are and were: came later, or gone")
     unseen_share: float = Field(description="of the words of later documents: the build has none")
     positions: int = Field(description="of documents, those that are gone among them")
     bytes: int = Field(description="in memory, of what came later")
@@ -259,6 +260,7 @@ class SinceAnswer(Answer):
             added=since.added,
             gone=since.gone,
             added_share=round(since.added_share(len(index)), 6),
+            changed_share=round(since.changed_share(len(index)), 6),
             unseen_share=round(since.unseen_share, 6),
             positions=index.size,
             bytes=since.bytes,
@@ -317,6 +319,15 @@ class IndexDetails(IndexSummary):
         )
 
 
+class RefitAnswer(Answer):
+    """The last refit of an index that the service began by itself."""
+
+    generation: str = Field(description="that was, or is being, built anew")
+    begun: str = Field(description="UTC, ISO 8601")
+    seconds: float | None = Field(description="it took; null while it runs")
+    error: str | None = Field(description="why it failed; it is begun again after a while")
+
+
 class IndexList(Answer):
     """All indexes of the home."""
 
@@ -332,6 +343,10 @@ class Health(Answer):
     sums: dict[str, str] = Field(
         description="of the files of each open index, compared once more since it was opened: "
         "checking, whole, damaged (then it is not served) or stopped"
+    )
+    refits: dict[str, RefitAnswer] = Field(
+        description="of indexes that had come too far from their build, by name: `klsa-serve "
+        "--refit-at`"
     )
     compiling: list[str] = Field(
         description="parts of the query engine that are being compiled; until then the same "

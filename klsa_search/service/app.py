@@ -15,6 +15,7 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.door import Door
 from klsa_search.service.head import Head
 from klsa_search.service.hosts import ANY, AllowedHosts
+from klsa_search.service.refitting import Refits
 from klsa_search.service.request_id import RequestId
 from klsa_search.service.routes import router
 from klsa_search.service.serving import Desk
@@ -32,12 +33,14 @@ def create_app(
     *,
     admission: Admission | None = None,
     writes: Writes | None = None,
+    refits: Refits | None = None,
     allowed_hosts: Collection[str] | None = None,
 ) -> FastAPI:
     """Make the application that serves a catalog; closing the catalog is left to the caller.
 
     admission      how many requests run and wait; by default as many as serve this machine well
     writes         lets indexes be written to, by whoever can ask; by default nobody may
+    refits         what is built anew by itself, to tell of it; by default nothing is
     allowed_hosts  names by which the service may be asked for; by default any
     The page at /docs brings its own scripts and styles, so that it works without the internet.
     """
@@ -51,7 +54,7 @@ def create_app(
         swagger_ui_parameters={"validatorUrl": None},
     )
     admission = admission or Admission()
-    app.state.desk = Desk(catalog, admission, writes)
+    app.state.desk = Desk(catalog, admission, writes, refits)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(Head)
     app.add_middleware(Door, admission=admission)

@@ -21,6 +21,7 @@ from klsa_search.service.answers import (
     IndexList,
     IndexSummary,
     Links,
+    RefitAnswer,
     SearchAnswer,
     Welcome,
     search_answer,
@@ -155,6 +156,10 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
         version=request.app.version,
         indexes=summaries,
         sums=sums,
+        refits={
+            name: RefitAnswer.model_validate(refit)
+            for name, refit in (desk.refits.last() if desk.refits else {}).items()
+        },
         compiling=compiling,
         not_compiling=not_compiling,
     )

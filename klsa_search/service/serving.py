@@ -13,6 +13,7 @@ from klsa_search.search import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.answers import Answer
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.refitting import Refits
 from klsa_search.service.size import refuse_too_large
 from klsa_search.service.writing import Writes
 
@@ -31,8 +32,15 @@ register_url_convertor("whole", _Whole())
 class Desk:
     """Where a route asks an index: in a thread, once there is one, and told as JSON there too."""
 
-    def __init__(self, catalog: Catalog, admission: Admission, writes: Writes | None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        admission: Admission,
+        writes: Writes | None,
+        refits: Refits | None,
+    ) -> None:
         self.catalog = catalog
+        self.refits = refits
         self._admission = admission
         self._writes = writes
 

@@ -112,9 +112,13 @@ def test_serves_until_it_is_stopped(home, kind):
         assert_ended_well(server, home)
 
 
-def generation_at(address):
+def health_of(address):
     with urlopen(f"{address}/health", timeout=LONG) as response:
-        return json.load(response)["indexes"][0]["generation"]
+        return json.load(response)
+
+
+def generation_at(address):
+    return health_of(address)["indexes"][0]["generation"]
 
 
 def asking(address):
@@ -303,10 +307,40 @@ def test_writes_are_taken_on_this_machine_or_where_that_is_said(home, options, s
     with serving(home, *options) as (server, address):
         told = [server.stdout.readline() for _ in range(3)][-1]
         assert told.startswith("Writes  taken" if status == 200 else "Writes  refused")
-        body = json.dumps({"text": "Streams of floats."}).encode()
-        request = Request(f"{address}/indexes/files/documents/3", body, method="PUT")
-        request.add_header("Content-Type", "application/json")
-        assert status_of(request) == status
+        assert written_to(address) == status
+        server.send_signal(signal.SIGTERM)
+        assert_ended_well(server, home)
+
+
+def written_to(address, document="3"):
+    body = json.dumps({"text": "Streams of floats."}).encode()
+    request = Request(f"{address}/indexes/files/documents/{document}", body, method="PUT")
+    request.add_header("Content-Type", "application/json")
+    return status_of(request)
+
+
+def test_an_index_that_came_too_far_is_refitted_beside(home):
+    with serving(home, "--refit-at", "0.6") as (server, address):
+        assert [written_to(address, str(n)) for n in range(3, 6)] == [200] * 3
+        while generation_at(address) != "000002":
+            time.sleep(0.05)
+        assert written_to(address, "6") == 200
+        health = health_of(address)
+        assert health["refits"]["files"]["error"] is None
+        assert health["indexes"][0]["documents"] == 6
+        server.send_signal(signal.SIGTERM)
+        assert_ended_well(server, home)
+
+
+def test_it_can_be_left_alone_and_stopped_while_one_runs(home):
+    with serving(home, "--refit-at", "0") as (server, address):
+        assert [written_to(address, str(n)) for n in range(3, 9)] == [200] * 6
+        assert health_of(address)["refits"] == {}
+        server.send_signal(signal.SIGTERM)
+        assert_ended_well(server, home)
+    with serving(home) as (server, address):  # one that finds at its start that it is time
+        while not health_of(address)["refits"]:
+            time.sleep(0.01)
         server.send_signal(signal.SIGTERM)
         assert_ended_well(server, home)
 

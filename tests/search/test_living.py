@@ -308,6 +308,7 @@ def test_how_far_it_is_from_its_build(index):
     index.delete(["a", "1"])
     since = index.since
     assert (since.added, since.gone, since.words, since.unseen) == (1, 2, 2, 1)
+    assert (since.passed, since.changed_share(len(index))) == (1, 4 / 42)
     assert len(index) == BUILT + since.added - since.gone
     index.delete(["0"])
     assert (index.since.unseen_share, index.since.added) == (0.0, 0)

@@ -129,6 +129,7 @@ def test_indexes_and_their_details(client_of, home):
             "added": 0,
             "gone": 0,
             "added_share": 0.0,
+            "changed_share": 0.0,
             "unseen_share": 0.0,
             "positions": 5,
             "bytes": 0,

@@ -1,0 +1,178 @@
+"""Indexes that are refitted by themselves once they have come too far from their build."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search import open_index
+from klsa_search.cli.refitting import MODULE
+from klsa_search.service import create_app
+from klsa_search.service.refitting import Refits
+from klsa_search.service.writing import Writes
+from klsa_search.store import current_generation
+
+from .conftest import DOCUMENTS, build_tiny
+
+NOTES = """
+import sys, pathlib
+with open(sys.argv[1], "a") as file:
+    file.write(sys.argv[2] + "\\n")
+"""
+"""A command that fails, or does nothing, and notes for which index."""
+
+
+@pytest.fixture
+def home(tmp_path):
+    build_tiny(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def refits_of(catalog_of):
+    opened = []
+
+    def refits(home, command, **options):
+        opened.append(Refits(catalog_of(home), command, **options))
+        return opened[-1]
+
+    yield refits
+    for each in opened:
+        each.close()
+
+
+def refitting(home):
+    return [sys.executable, "-m", MODULE, "--home", str(home), "--"]
+
+
+def noting(home, ending):
+    return [sys.executable, "-c", NOTES + ending, str(home / "notes")]
+
+
+def noted(home):
+    return (home / "notes").read_text().split()
+
+
+def add(home, count, name="tiny"):
+    index = open_index(home / name)
+    index.add([{"id": f"new {n}", "text": f"A zeppelin {n}."} for n in range(count)])
+    index.close()
+
+
+def test_what_came_too_far_is_refitted(refits_of, home):
+    refits = refits_of(home, refitting(home), share=0.3)
+    app = create_app(refits._catalog, writes=Writes(), refits=refits)
+    client = TestClient(app)
+    add(home, 2)  # 2 of 7
+    assert not refits.look()
+    assert client.get("/health").json()["refits"] == {}
+    assert client.delete("/indexes/tiny/documents/1").status_code == 200  # 3 of 7
+    assert client.get("/indexes/tiny").json()["since"]["changed_share"] == pytest.approx(3 / 7)
+    assert refits.look()
+    refit = client.get("/health").json()["refits"]["tiny"]
+    assert refit.pop("seconds") > 0
+    assert refit.pop("begun").endswith("+00:00")
+    assert refit == {"generation": "000001", "error": None}
+    details = client.get("/indexes/tiny").json()
+    assert (details["generation"], details["documents"]) == ("000002", len(DOCUMENTS) + 1)
+    assert details["since"]["changed_share"] == 0
+    assert not refits.look()
+
+
+def test_what_it_made_is_waited_for(refits_of, home, monkeypatch):
+    monkeypatch.setattr("klsa_search.service.refitting._REST", 0)
+    add(home, 5)
+    refits = refits_of(home, noting(home, ""))  # which ends well, and the index stays as it is
+    assert refits.look()
+    assert not refits.look()
+    assert noted(home) == ["tiny"]
+
+
+def test_it_rests_between_refits(refits_of, home):
+    add(home, 5)
+    refits = refits_of(home, refitting(home))
+    assert refits.look()
+    index = open_index(home / "tiny")
+    index.delete([f"new {n}" for n in range(5)])
+    index.close()
+    assert not refits.look()  # for nine times as long as it took
+    assert refits.last()["tiny"].again > refits.last()["tiny"].seconds
+
+
+def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, caplog, monkeypatch):
+    add(home, 5)
+    says = "print('a warning\\nerror: the disk is full', file=sys.stderr); sys.exit(1)"
+    refits = refits_of(home, noting(home, says))
+    assert refits.look()
+    assert refits.last()["tiny"].error == "the disk is full"
+    assert "tiny could not be refitted: the disk is full" in caplog.text
+    assert not refits.look()
+    assert noted(home) == ["tiny"]
+    monkeypatch.setattr("klsa_search.service.refitting.monotonic", lambda: 1e12)
+    assert refits.look()
+    assert noted(home) == ["tiny", "tiny"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "says"),
+    [
+        ("sys.exit(3)", "the refit ended with status 3"),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            "ended by signal 9: see that the machine has memory",
+        ),
+    ],
+)
+def test_ends_that_say_nothing(refits_of, home, ending, says):
+    add(home, 5)
+    refits = refits_of(home, noting(home, ending))
+    assert refits.look()
+    assert says in refits.last()["tiny"].error
+
+
+def test_a_process_that_cannot_be_started(refits_of, home):
+    add(home, 5)
+    refits = refits_of(home, [str(home / "nothing")])
+    assert refits.look()
+    assert "cannot be started" in refits.last()["tiny"].error
+
+
+def test_the_furthest_comes_first(refits_of, home):
+    build_tiny(home, "other")
+    build_tiny(home, "same")
+    add(home, 3)
+    add(home, 4, "other")
+    refits = refits_of(home, noting(home, ""))
+    assert [refits.look() for _ in range(3)] == [True, True, False]
+    assert noted(home) == ["other", "tiny"]
+
+
+def test_its_end_ends_what_runs(refits_of, home):
+    """A thread looks; the process waits for ever, and says when it is there."""
+    waits = "print('there', file=open(sys.argv[1] + '.there', 'w')); sys.stdin.read()"
+    add(home, 5)
+    refits = refits_of(home, noting(home, waits))
+    with refits:
+        while not (home / "notes").exists():
+            assert refits._thread.is_alive()
+            threading.Event().wait(0.02)
+        assert refits.last()["tiny"].seconds is None
+    refits._thread.join(60)
+    assert not refits._thread.is_alive()
+    assert "signal 15" in refits.last()["tiny"].error
+    refits = refits_of(home, noting(home, ""))
+    refits.close()
+    assert refits.look()
+    assert noted(home) == ["tiny"]
+
+
+def test_the_process_ends_with_the_service(home):
+    """Its standard input closes when the service is no more; the index stays as it is."""
+    add(home, 5)
+    command = [*refitting(home), "tiny"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.close()
+        assert process.wait(60) == 1
+    assert current_generation(home / "tiny").name == "000001"
