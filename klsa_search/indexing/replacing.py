@@ -108,8 +108,11 @@ def address(collection: Collection) -> str | None:
 
 
 def refuse_to_empty(path: Path, documents: int, collection: Collection) -> None:
-    """Keep a collection that turns out empty from replacing an index that holds documents."""
-    before = [] if documents else held(path)
+    """Keep a collection that turns out empty from replacing an index that holds documents.
+
+    What an index holds itself is no document where all were deleted.
+    """
+    before = [] if documents or collection.format == "index" else held(path)
     most = max((each.counts.documents for each in before), default=0)
     if most:
         raise CollectionError(

@@ -61,7 +61,7 @@ class Grown:
         self._moved: dict[str, int | None] = {}
         self._reversing = Reversing()
         self._living = Growing(np.bool_)
-        self._living.extend(np.arange(epoch.first) < len(base))
+        self._living.extend(np.ones(len(base), np.bool_))
         self._lengths = int(base.lengths.sum(dtype=np.int64))  # of all that count
         self._common = epoch.common
         nothing = np.zeros(len(base.vocabulary), np.int64)
@@ -80,7 +80,8 @@ class Grown:
             self._fields.extend(documents)
             self._words += segment.new_terms
             self._reversing.append(len(self._joined), segment.reverse, segment.reverse_values)
-            self._living.extend(np.ones(len(documents), np.bool_))
+            passed = len(self._joined) - len(self._living.held) - len(documents)
+            self._living.extend(np.arange(passed + len(documents)) >= passed)
             words = int(segment.lengths.sum(dtype=np.int64))
             self._lengths += words
             self._later_words += words

@@ -42,13 +42,7 @@ class Joined:
         self._regions = {name: Region.open(generation, name) for name in names}
         self._ranks: list[npt.NDArray[np.int32]] = []
         self._built = {name: len(region) for name, region in self._regions.items()}
-        gap = first - len(self)
-        for name in _OF_ROWS:
-            rows = self._regions[name].view(0)
-            self._regions[name].append(np.zeros((gap, *rows.shape[1:]), rows.dtype))
-        for name in _OF_ENTRIES:
-            starts = self._regions[name]
-            starts.append(np.full(gap, starts.view(len(starts))[-1]))
+        self._first = first
 
     def __len__(self) -> int:
         """Return the number of positions."""
@@ -60,6 +54,8 @@ class Joined:
 
     def append(self, segment: DeltaSegment, documents: Sequence[Document]) -> None:
         """Append documents: as they were folded in, and as they came."""
+        if len(self) < self._first:
+            self._pass_over(self._first - len(self))
         records = [b"".join(record_of(document)) for document in documents]
         sizes = np.array([0, *map(len, records)], np.int64)
         self._append_entries(
@@ -95,6 +91,14 @@ class Joined:
         ranks = np.concatenate((before.ranks, later))
         codes, starts = self.view("forward_codes"), self.view("forward_starts")
         return Forward(codes, starts, ranks, before.title_weight)
+
+    def _pass_over(self, gap: int) -> None:
+        for name in _OF_ROWS:
+            rows = self._regions[name].view(0)
+            self._regions[name].append(np.zeros((gap, *rows.shape[1:]), rows.dtype))
+        for name in _OF_ENTRIES:
+            starts = self._regions[name]
+            starts.append(np.full(gap, starts.view(len(starts))[-1]))
 
     def _append_entries(
         self, name: str, starts: npt.NDArray[np.int64], entries: npt.NDArray[Any]

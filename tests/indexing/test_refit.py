@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 
 import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import IndexBusy, StoreError
-from klsa_search.indexing import build_like, rebuild, refit, upgrade
+from klsa_search.indexing import build_like, rebuild, refit, upgrade, verify_deep
 from klsa_search.store import rollback, verify
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
@@ -72,6 +73,21 @@ def test_it_is_what_a_fresh_build_of_the_same_documents_is(path, tmp_path):
     verify(path)
     again.close()
     fresh.close()
+
+
+@pytest.mark.parametrize("again", [refit, lambda path: rebuild(open_index(path), alpha=0.2)])
+def test_an_index_without_a_document_left_can_be_built_anew_and_added_to(path, again):
+    with closing(open_index(path)) as index:
+        index.delete(index.ids())
+        assert (len(index), ranked(index)) == (0, [[], [], []])
+    with closing(again(path)) as index:
+        assert (index.generation, len(index), ranked(index)) == ("000002", 0, [[], [], []])
+        assert verify_deep(path).counts.documents == 0
+        index.add(records(3, 4))
+        assert index.rank("t00 t01 t02 t03 t04 t05", 5)
+        assert verify_deep(path).counts.documents == 0
+    with closing(refit(path)) as index:
+        assert (index.generation, index.ids()) == ("000003", ["3", "4"])
 
 
 def test_what_is_written_meanwhile_is_carried_over(path, tmp_path, monkeypatch):

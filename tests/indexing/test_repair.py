@@ -128,6 +128,23 @@ def test_what_no_sum_tells_is_found_by_the_documents(path, written, name, change
     assert content(path) == content(written)
 
 
+@pytest.mark.parametrize("gone", [1, 40])
+def test_an_index_that_was_only_deleted_from(tmp_path, gone):
+    with closing(build(records(range(40)), name="cars", home=tmp_path)) as index:
+        index.delete([str(n) for n in range(gone)])
+        before = index.ids()
+    path = tmp_path / "cars"
+    assert repair(path).fault is None
+    (path / "000001" / "lengths.npy").write_bytes(b"")
+    repaired = repair(path)
+    assert "lengths.npy" in repaired.fault
+    with closing(repaired.index) as index:
+        assert index.ids() == before
+        index.add(records([50]))
+        assert index.ids() == [*before, "50"]
+    assert repair(path).fault is None
+
+
 def test_an_index_without_writes_or_d_cut(tmp_path):
     for name, settings in {"plain": {}, "whole": {"preset": "paper"}}.items():
         build(records(range(20)), name=name, home=tmp_path, **settings).close()

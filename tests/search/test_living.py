@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -294,6 +295,17 @@ def test_fields_go_on_with_what_is_written(tmp_path):
     assert found(index.fields["year"].between(1997)) == ["7", "8"]
     assert "team" not in index.fields
     index.close()
+
+
+def test_positions_stay_as_they_are_until_a_document_is_added(tmp_path):
+    """And masks of the fields are of as many, whatever was deleted."""
+    documents = [{**one, "metadata": {"year": 1990}} for one in records(range(9))]
+    with closing(build(documents, name="f", home=tmp_path, **PLAIN)) as index:
+        assert len(index.fields["year"].equal(1990)) == index.size == 9
+        index.delete(["0"])
+        mask = index.fields["year"].equal(1990)
+        assert len(mask) == index.size == 9
+        assert ranked(index, "t00 t01", mask=mask) == ranked(index, "t00 t01")
 
 
 def test_how_far_it_is_from_its_build(index):
