@@ -16,11 +16,14 @@ from klsa_search.errors import CollectionError
 
 
 def documents(path: Path, intake: Intake) -> Iterator[Document]:
-    """Stream the documents of one file; blank lines are passed over, bad ones refused."""
+    """Stream the documents of one file; blank lines are passed over, bad ones refused.
+
+    NaN and infinite numbers are read too: no JSON, but what Python and `export` write.
+    """
     for number, line in lines(path):
         if not line.isspace():
             try:
-                document = document_of(line, f"{path}:{number}")
+                document = document_of(line, f"{path}:{number}", decoder=_WITH_CONSTANTS)
             except CollectionError as error:
                 intake.refuse(error.message)
             else:
@@ -44,13 +47,13 @@ def queries(path: Path) -> list[Query]:
     return list(found.values())
 
 
-def document_of(line: str, origin: str) -> Document:
+def document_of(line: str, origin: str, *, decoder: json.JSONDecoder | None = None) -> Document:
     """Make a document of a line, as `lines` gives it; CollectionError begins with `origin`."""
     fault = text_fault(line)
     if fault:
         raise CollectionError(f"{origin}: the line {fault}")
     try:
-        record = DECODER.decode(line)
+        record = (decoder or DECODER).decode(line)
     except json.JSONDecodeError as error:
         raise CollectionError(
             f"{origin}: broken JSON ({error.msg} at column {error.pos + 1})"
@@ -75,3 +78,5 @@ def _finite(digits: str) -> Any:
 
 DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 """Reads what is JSON and nothing else: neither NaN nor numbers too large for one."""
+
+_WITH_CONSTANTS = json.JSONDecoder(parse_float=_finite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 
 import pytest
@@ -22,7 +23,7 @@ BASE = [
     Document(id="b", text="two\n", metadata={"metadata": {"_id": "x"}, "n": [1, {"m": None}]}),
     Document(id="ü", title="\u2028"),
 ]
-NEW_B = Document(id="b", text="new", metadata={"title": "t", "text": 1})
+NEW_B = Document(id="b", text="new", metadata={"title": "t", "text": 1, "far": math.inf})
 
 
 def build(path):
