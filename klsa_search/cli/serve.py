@@ -21,6 +21,7 @@ from klsa_search.cli.options import home_option
 from klsa_search.cli.refitting import MODULE as REFITTING
 from klsa_search.compiled.beside import compile_beside, missing
 from klsa_search.errors import KlsaError, StoreError
+from klsa_search.search.engine.reverse import Reversing
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import Admission
 from klsa_search.service.descriptors import raise_limit
@@ -113,6 +114,7 @@ def serve(
                 )
             writes, refits = None, None
             if writable:
+                Reversing.ready()  # compiles beside what the first write would wait for
                 writes = Writes()
                 command = (sys.executable, "-m", REFITTING, "--home", str(home), "--")
                 refits = Refits(catalog, command, share=share) if share else None

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import compiled
-from klsa_search.compiled.beside import wait_for
+from klsa_search.compiled.beside import lacks, wait_for
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.growing import Growing
 
@@ -47,13 +47,12 @@ class Reversing:
     @staticmethod
     def wait() -> None:
         """Wait for code that somebody else compiles: see `compiled.beside`."""
-        of, pairs, values = (
-            np.zeros(0, np.int32),
-            np.zeros((0, 2), np.int32),
-            np.zeros(0, np.float32),
-        )
-        rows = np.zeros((0, REVERSED), np.int32), np.zeros((0, REVERSED), np.float32)
-        wait_for(_insert, of, pairs, values, *rows)
+        wait_for(_insert, *_nothing())
+
+    @staticmethod
+    def ready() -> bool:
+        """Whether nobody would wait; if somebody, who else compiles begins with it now."""
+        return not lacks(_insert, *_nothing())
 
     def __init__(self) -> None:
         self._of = Growing(np.int32)
@@ -101,6 +100,17 @@ class Reversing:
         levels[values > 0] = np.maximum(levels[values > 0], 1)
         self._entries.held[rows] = (later.astype(np.uint32) << np.uint32(8)) | levels
         self._steps.held[rows] = steps
+
+
+def _nothing() -> tuple[npt.NDArray[Any], ...]:
+    """What `_insert` takes, of no entry."""
+    return (
+        np.zeros(0, np.int32),
+        np.zeros((0, 2), np.int32),
+        np.zeros(0, np.float32),
+        np.zeros((0, REVERSED), np.int32),
+        np.zeros((0, REVERSED), np.float32),
+    )
 
 
 @compiled
