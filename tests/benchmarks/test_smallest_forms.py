@@ -105,6 +105,13 @@ def test_writing(world, tmp_path):
     assert figures(found)["durable_s"] > 0
 
 
+def test_pauses(built, world, tmp_path):
+    found, corpus, queries = tmp_path / "found.json", world / "corpus.jsonl", world / "queries.tsv"
+    few = ("--count", 5, "--seconds", 0.1)
+    run("benchmarks.pauses", built, corpus, queries, *few, "--json", found)
+    assert figures(found)["meanwhile_longest_ms"] > 0
+
+
 def test_neighbours(world, tmp_path):
     found = tmp_path / "found.json"
     run("benchmarks.neighbours", world / "corpus.jsonl", "--sample", 10, "--all", "--json", found)
