@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 from klsa_search.errors import KlsaError
 from klsa_search.search import Index, open_index
 from klsa_search.store import current_generation
-from klsa_search.store.names import CURRENT
+from klsa_search.store.names import CURRENT, MANIFEST
 
 FAULTS = (
     KlsaError,  # what the rooms below say of an index themselves
@@ -57,12 +57,11 @@ def open_warm(path: Path) -> Index:
 def mark_of(path: Path) -> tuple[object, ...]:
     """Return what changes whenever CURRENT is replaced, even by one of the same content.
 
-    Also where the folder that it names is put in the place of another.
+    Also where the folder that it names is put in the place of another; not where it is written to.
     """
     generation = current_generation(path)
-    current, folder = (path / CURRENT).stat(), generation.stat()
-    times = current.st_mtime_ns, folder.st_mtime_ns
-    return generation.name, current.st_ino, folder.st_ino, times
+    files = (path / CURRENT).stat(), (generation / MANIFEST).stat()
+    return generation.name, *((file.st_ino, file.st_mtime_ns) for file in files)
 
 
 def explain(path: Path, fault: BaseException) -> str:

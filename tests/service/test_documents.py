@@ -321,6 +321,16 @@ def test_more_writes_than_are_kept_are_told_to_come_again(writer_of, home, monke
     assert writer.delete("/indexes/tiny/documents/1").status_code == 200
 
 
+def test_writing_opens_the_index_no_second_time(catalog_of, home):
+    catalog = catalog_of(home)
+    [before] = catalog.statuses()
+    with catalog.writing("tiny") as index:
+        index.add([{"id": "x", "text": "zeppelin"}])
+    [after] = catalog.statuses()
+    assert after.index is before.index
+    assert after.index.last.seq == 1
+
+
 def test_writes_before_and_after_another_generation(writer, home):
     writer.put("/indexes/tiny/documents/x", json={"text": "zeppelin"})
     build_tiny(home)  # another builds anew from the source

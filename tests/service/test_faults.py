@@ -194,7 +194,7 @@ def test_generation_that_fails_slowly_is_left_alone_for_a_while(home, monkeypatc
         clock[0] += 46
         opened._look()
         assert tried == ["first", "second"] * 2
-        os.utime(home / "first" / "000001")
+        os.utime(home / "first" / "000001" / "manifest.json")
         opened._look()
         assert tried == ["first", "second"] * 2 + ["first"]
 
