@@ -31,6 +31,16 @@ def test_the_largest_come_to_the_front_and_the_kth_is_last_of_them(scores, data)
     assert keys[k - 1] == expected[-1]
 
 
+@given(keys=st.lists(st.integers(-3, 3), min_size=1, max_size=30), k=st.integers(1, 40))
+def test_of_equal_keys_as_many_come_to_the_front_as_are_wanted(keys, k):
+    chosen = np.array(keys, np.int64)
+    select_largest(chosen, len(chosen), k)
+    expected = sorted(keys, reverse=True)[:k]
+    assert sorted(chosen[:k].tolist(), reverse=True) == expected
+    assert chosen[len(expected) - 1] == expected[-1]
+    assert sorted(chosen.tolist()) == sorted(keys)
+
+
 @settings(max_examples=60)
 @given(scores=scores)
 def test_keys_are_sorted_by_score_and_then_by_position(scores):

@@ -2,9 +2,9 @@
 
     T(d) = Σ_t v(t,q) · g(sat(t,d) + β Σ_n W(d,n) · sat(t,n)),   g(y) = y / (y + 1)
 
-with v(t,q) what the term counts for in k_q, and d and n among the best documents of the query
-kernel; what any other document holds counts for nothing, and most of them have nothing near them
-that counts. A document that misses a word its
+with v(t,q) what the term counts for in k_q, sat(t,d) what it adds to k_q of the document over that,
+and d and n among the best documents of the query kernel; what any other document holds counts for
+nothing, and most of them have nothing near them that counts. A document that misses a word its
 nearest use is given part of it, term by term; g grows ever slower, so that covering many terms
 counts more than one term held by all.
 """
@@ -20,6 +20,7 @@ from scipy import sparse
 from klsa_search.arrays import Positions, Scores
 from klsa_search.compiled import compiled
 from klsa_search.kernel import QueryKernel
+from klsa_search.kernel.postings import UNIT
 
 NEIGHBOURHOOD = 4.0  # β
 HALF = 1.0  # saturation at which g is one half
@@ -53,14 +54,14 @@ def coverage(
     places[ascending] = np.arange(len(best))
     impacts = np.zeros((len(best), len(terms)), dtype=np.float32)
     for column, term in enumerate(terms.tolist()):
-        documents, weights = kernel.impacts_of(term)
+        documents, weights = kernel.impacts_of(term, float(query_weights[column]))
         found = np.minimum(np.searchsorted(documents, ascending), len(documents) - 1)
         held = documents[found] == ascending
         impacts[held, column] = weights[found[held]]
-    asked = kernel.worth[terms]
+    half = (HALF * kernel.weighed(terms, query_weights) / UNIT).astype(np.float32)
     return np.asarray(
         _coverage(
-            places, impacts, query_weights * asked, np.float32(HALF) * asked,
+            places, impacts, query_weights * kernel.worth[terms], half,
             neighbours.indptr, neighbours.indices, neighbours.data.astype(np.float32, copy=False),
         )
     )  # fmt: skip

@@ -115,11 +115,15 @@ class QueryKernel:
         """Positions: (size,) is a score for each."""
         return self.postings.size
 
-    def impacts_of(self, term: int) -> tuple[Positions, _Floats]:
-        """Documents of one term, and h(t) · w(t) · sat(t,d) of each. Cost: its postings."""
+    def impacts_of(self, term: int, times: float = 1.0) -> tuple[Positions, _Floats]:
+        """Documents of one term, and what it adds to k_q of each. Cost: its postings.
+
+        times  f(t,q)
+        """
         documents, saturations = self.postings.of_term(term)
-        unit = np.float32(self.postings.step) * self.worth[term]
-        return documents, unit * saturations.astype(np.float32)
+        (weight,) = self.weighed(np.array([term]), np.array([times])).tolist()
+        steps = 1 + ((weight * saturations.astype(np.int64)) >> 16)
+        return documents, (steps * self.postings.step).astype(np.float32)
 
     def weighed(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
         """f(t,q) · h(t) · w(t) in 65,536ths; `counts` are f(t,q), whole or not."""

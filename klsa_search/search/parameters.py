@@ -32,6 +32,8 @@ class Parameters:
             return self._checked[key]
         except (KeyError, TypeError):  # new, or not even hashable
             chosen = self._check(given)
+            if chosen == self._defaults:
+                chosen = self._defaults  # for which everything is prepared
         if len(self._checked) >= _REMEMBERED:
             self._checked.clear()
         self._checked[key] = chosen

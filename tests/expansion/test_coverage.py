@@ -18,14 +18,13 @@ def test_coverage_is_its_definition(asked, best):
     counts = counts_of(*random_documents(60, 40))
     kernel = query_kernel(counts)
     held = np.zeros((60, 40))
-    for term in range(40):
-        documents, impacts = kernel.impacts_of(term)
-        held[documents, term] = impacts / kernel.worth[term]
-    Phi = bm25.document_features(counts, k1=3.0, b=0.75)
-    W = neighbour_graph(DocumentKernel.of(Phi, centred=True), 5).astype(np.float32)
     terms = np.arange(40)[-asked:]
     query = np.arange(1, asked + 1, dtype=np.float32)
-
+    for term, times in zip(terms.tolist(), query.tolist(), strict=True):
+        documents, impacts = kernel.impacts_of(term, times)
+        held[documents, term] = impacts / (times * kernel.worth[term])
+    Phi = bm25.document_features(counts, k1=3.0, b=0.75)
+    W = neighbour_graph(DocumentKernel.of(Phi, centred=True), 5).astype(np.float32)
     counting = np.isin(np.arange(60), best)[:, None]
     sat = counting * held[:, terms]
     y = sat + NEIGHBOURHOOD * W.toarray() @ sat

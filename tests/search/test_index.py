@@ -37,6 +37,11 @@ def test_a_hit_carries_what_a_reader_needs(index):
     assert results.parameters == {}
 
 
+def test_saying_what_the_index_does_anyway_changes_nothing(index):
+    said = index.rank("yeast dough", ranker="klsa", alpha=index.settings.alpha)
+    assert all(map(np.array_equal, said, index.rank("yeast dough")))
+
+
 def test_the_answer_names_its_parameters(index):
     results = index.search("supersonic", alpha=0.25, spectral="squashing", dimensions=1)
     assert results.ranker == "klsa"

@@ -8,8 +8,8 @@
     3. the rows of the seeds are added up: E, as far as it lies in strong entries; the documents
        they bring up are candidates beside the best;
     4. every candidate gets a first score: E from the rows, L, X, and T by what it holds itself;
-    5. for the first of them T is computed from what is near, and then, for the first by that, E
-       from the features of the seeds.
+    5. for the first of them, where they are not far behind the k-th, T is computed from what is
+       near, and then, for the first by that, E from the features of the seeds.
 
 Exact are the seeds, their weights, the lengths the parts are divided by, and the scores of what
 step 5 looks at, to the 8 bits that entries and features are kept in; but seeds that weigh next to
@@ -85,7 +85,7 @@ def search_expanded(
         score_all(held, room, mix, extent, factors)
         if mask != 0:
             leave_out(record, room, size)
-        cover(held, room, mix, extent, depths.covered, factors)
+        cover(held, room, mix, extent, depths.covered, k, factors)
         chosen = compare(held, room, mix, extent, depths.compared, factors, centre)
         row = 4 * k * query
         documents, scores = int32_at(record.found + row, k), float32_at(record.scores + row, k)
@@ -127,6 +127,7 @@ def _enter(record: Record, held: Held, room: Room, count: int, best: int, seeds:
         room.expanded[i + 1] = 0
         room.covered[i + 1] = 0
         if i < best:
+            room.rest[i + 1] = np.int32(keys[i] >> 32)
             room.among[document >> 5] |= np.uint32(1) << np.uint32(document & 31)
     return top
 

@@ -25,7 +25,7 @@ from klsa_search.search.engine.seeds import MAX_SEEDS, PLAN, Depths, Mix, plan_o
 RESULTS: Final = 2**18
 """Results that one call of the compiled search makes room for."""
 
-COVERED: Final = (128, 1024)
+COVERED: Final = (144, 1024)
 """Candidates whose T is computed in full, at least and at most; 8 a result between."""
 COMPARED: Final = (32, 192)
 """Candidates whose E is computed in full; 3 a result between."""
@@ -147,6 +147,7 @@ class ExpandingEngine:
             chosen=np.zeros(size, np.int32),
             keys=np.zeros(size, np.int64),
             spare=np.zeros(size, np.int64),
+            rest=np.zeros(best + 1, np.int32),
             impacts=np.zeros(MAX_TERMS * (best + 1), np.float32),
             near=np.zeros(self._neighbours + 1, np.int32),
             shares=np.zeros(self._neighbours + 1, np.float32),

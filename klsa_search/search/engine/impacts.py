@@ -7,12 +7,13 @@ import numpy.typing as npt
 
 from klsa_search.compiled import compiled, inlined, internal
 from klsa_search.expansion.coverage import HALF
+from klsa_search.kernel.postings import UNIT
 from klsa_search.search.engine.memory import int64_at, uint32_at
 from klsa_search.search.engine.record import MAX_TERMS, Record
 from klsa_search.search.engine.room import Held, Room
 from klsa_search.search.engine.saturation import TOGETHER
 from klsa_search.search.engine.scan import LANES, find, mask_below, set_bits
-from klsa_search.search.engine.terms import MEMORY
+from klsa_search.search.engine.terms import MEMORY, worth
 
 SCANNED = 16  # postings looked at for each that would be looked up
 TAKEN = 256  # postings at a time; those of the best among them have room in `chosen`
@@ -22,8 +23,9 @@ TAKEN = 256  # postings at a time; those of the best among them have room in `ch
 def look_up_impacts(record: Record, terms: int, held: Held, room: Room, best: int) -> int:
     """Fill in what each of the best documents holds of each term; returns the lanes of a document.
 
-    Few postings are all looked at. Among many each document is looked for, where its number lets
-    expect it.
+    In steps of the score, whole numbers. Few postings are all looked at. Among many each document
+    is looked for, where its number lets expect it. The term with the most postings is left out:
+    what it gives a document is what the others leave of its score.
     """
     lanes = (terms + TOGETHER - 1) // TOGETHER * TOGETHER
     room.impacts[: lanes * (best + 1)] = 0
@@ -31,11 +33,16 @@ def look_up_impacts(record: Record, terms: int, held: Held, room: Room, best: in
     entries = uint32_at(record.memory, MEMORY)
     width = record.blocks + record.segments
     places = int64_at(record.places, MAX_TERMS * width)
+    longest, most = 0, -1
     for j in range(terms):
-        each = held.term_worth[record.term[j]]
-        room.worth[j] = np.float32(record.times[j]) * each
-        room.half[j] = np.float32(HALF) * each
-        unit = np.float32(record.step) * each  # what a saturation of one step is worth
+        room.worth[j] = np.float32(record.times[j]) * held.term_worth[record.term[j]]
+        room.half[j] = np.float32(HALF * record.weight[j] / (UNIT * record.step))
+        count = _postings(record, places[j * width : (j + 1) * width])
+        if count > most:
+            longest, most = j, count
+    for j in range(terms):
+        if j == longest:
+            continue
         of_block = places[j * width : (j + 1) * width]
         if _postings(record, of_block) < SCANNED * best:
             place = 0
@@ -44,11 +51,13 @@ def look_up_impacts(record: Record, terms: int, held: Held, room: Room, best: in
                 for block in range(record.own_blocks[segment]):
                     first, after = of_block[place], of_block[place + 1]
                     start = base + (block << record.block_bits)
-                    _scan(entries, first, after, start, unit, j, lanes, room)
+                    _scan(entries, first, after, start, record.weight[j], j, lanes, room)
                     place += 1
                 place += 1
         else:
-            _look_up(record, entries, of_block, unit, j, lanes, room, best)
+            _look_up(record, entries, of_block, record.weight[j], j, lanes, room, best)
+    for slot in range(1, best + 1):
+        room.impacts[slot * lanes + longest] = np.float32(room.rest[slot])
     return lanes
 
 
@@ -68,7 +77,7 @@ def _look_up(
     record: Record,
     entries: npt.NDArray[np.uint32],
     of_block: npt.NDArray[np.int64],
-    unit: np.float32,
+    weight: int,
     lane: int,
     lanes: int,
     room: Room,
@@ -91,7 +100,9 @@ def _look_up(
         if found < high:
             entry = entries[found]
             if entry >> np.uint32(16) == place:
-                room.impacts[slot * lanes + lane] = unit * np.float32(entry & np.uint32(0xFFFF))
+                held = worth(weight, int(entry & np.uint32(0xFFFF)))
+                room.impacts[slot * lanes + lane] = np.float32(held)
+                room.rest[slot] -= held
 
 
 @inlined
@@ -100,7 +111,7 @@ def _scan(
     first: int,
     after: int,
     base: int,
-    unit: np.float32,
+    weight: int,
     lane: int,
     lanes: int,
     room: Room,
@@ -121,8 +132,10 @@ def _scan(
         for i in range(count):
             entry = entries[first + hits[i]]
             document = start + (entry >> np.uint32(16))
-            place = room.slots[document] * lanes + lane
-            room.impacts[np.uint32(place)] = unit * np.float32(entry & np.uint32(0xFFFF))
+            slot = np.uint32(room.slots[document])
+            held = worth(weight, int(entry & np.uint32(0xFFFF)))
+            room.impacts[slot * np.uint32(lanes) + np.uint32(lane)] = np.float32(held)
+            room.rest[slot] -= np.int32(held)
 
 
 @compiled

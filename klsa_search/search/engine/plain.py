@@ -20,12 +20,14 @@ from klsa_search.expansion.cut import LATENT_LEVELS
 from klsa_search.expansion.holding import held_back
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel import QueryKernel
+from klsa_search.kernel.postings import UNIT
 from klsa_search.search.engine.candidates import PLACE_LEVELS
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.record import Asked, Top
 from klsa_search.search.engine.room import Held
 from klsa_search.search.engine.saturation import TOGETHER
 from klsa_search.search.engine.scan import HALVINGS, LANES, SAMPLED
+from klsa_search.search.engine.scores import PROMISING
 from klsa_search.search.engine.seeds import NEGLIGIBLE, SUMS, Depths, Mix
 
 _F = np.float32
@@ -127,6 +129,9 @@ class Plain:
         fixed[seeds] = True
         if mix.coverage > 0:
             chosen = _chosen(scores, candidates, depths.covered)
+            if depths.covered < len(candidates):
+                least = scores[_chosen(scores, candidates, k)].min()
+                chosen = chosen[scores[chosen] >= _F(PROMISING) * least]
             chosen = chosen[~fixed[chosen]]
             exact = self._covered(chosen, among, terms, own=among)
             scores[chosen] += t * (exact - covered[chosen])
@@ -172,8 +177,13 @@ class Plain:
             documents, saturations = postings.of_term(int(term))
             row = np.zeros(self._kernel.size, np.uint16)
             row[documents] = saturations
-            impacts[:-1, lane] = _F(postings.step) * each[term] * row[best].astype(_F)
-            worth[lane], half[lane] = _F(times) * each[term], _F(HALF) * each[term]
+            weight = times * self._kernel.weights[term]
+            steps = (row[best] > 0) + ((weight * row[best].astype(np.int64)) >> 16)
+            impacts[:-1, lane] = steps.astype(_F)
+            worth[lane], half[lane] = (
+                _F(times) * each[term],
+                _F(HALF * weight / (UNIT * postings.step)),
+            )
         return impacts, worth, half
 
     def _alpha(self, query: Query, terms: tuple[_Floats, _Floats, _Floats], mix: Mix) -> float:

@@ -227,17 +227,17 @@ class Many(NamedTuple):
     totals: npt.NDArray[np.int64]
 
     def answers(self, asked: Asked) -> list[Top | None]:
-        """What was found for each query; None for more than MAX_TERMS terms."""
-        found = zip(self.counts.tolist(), self.totals.tolist(), strict=True)
+        """What was found for each query; None for more than MAX_TERMS terms.
+
+        Each answer is a part of the memory of all.
+        """
+        counts, totals = self.counts.tolist(), self.totals.tolist()
+        each = zip(self.documents, self.scores, counts, totals, strict=True)
         return [
-            Top(
-                self.documents[number, :count].copy(),
-                self.scores[number, :count].copy(),
-                max(total, count) if asked.totals else 0,
-            )
+            Top(documents[:count], scores[:count], max(total, count) if asked.totals else 0)
             if count >= 0
             else None
-            for number, (count, total) in enumerate(found)
+            for documents, scores, count, total in each
         ]
 
 

@@ -82,11 +82,12 @@ class Room(NamedTuple):
     chosen     (M + 1,) slots that are looked at more closely
     keys       (M + 1,) to sort
     spare      (M + 1,)
-    impacts    (B + 1, lanes) what the best hold of each term; slot 0 holds nothing
+    rest       (B + 1,) of the best, their score in steps less what terms were found to give
+    impacts    (B + 1, lanes) what the best hold of each term, in steps; slot 0 holds nothing
     near       (neighbours + 1,) where the nearest that are among the best begin in `impacts`
     shares     (neighbours + 1,) and their levels
     worth      (lanes,) f(t,q) · h(t) · w(t), 0 beyond the last term
-    half       (lanes,) where g is one half, 1 beyond the last term
+    half       (lanes,) where g is one half, in steps; 1 beyond the last term
     weights    (z,) of the seeds
     sums       (F,) int16, weighted sum of the seeds' features, in steps; 0 between queries
     place      (w,) int16, the query's place in the latent space, in steps
@@ -104,6 +105,7 @@ class Room(NamedTuple):
     chosen: _Ints
     keys: _Starts
     spare: _Starts
+    rest: _Ints
     impacts: _Floats
     near: _Ints
     shares: _Floats
@@ -163,6 +165,7 @@ def room_in(directory: Any) -> Room:
         chosen=vector(directory.chosen, np.int32),
         keys=vector(directory.keys, np.int64),
         spare=vector(directory.spare, np.int64),
+        rest=vector(directory.rest, np.int32),
         impacts=vector(directory.impacts, np.float32),
         near=vector(directory.near, np.int32),
         shares=vector(directory.shares, np.float32),

@@ -16,6 +16,7 @@ from klsa_search.search.engine.seeds import LINE, LINES, Mix, cut, power
 from klsa_search.selection import LOW, select_largest, sort_descending
 
 AHEAD = 12  # candidates for which memory is asked for in advance
+PROMISING = 0.5  # share of the k-th first score below which a candidate gets no further
 
 
 class Extent(NamedTuple):
@@ -49,13 +50,22 @@ def score_all(held: Held, room: Room, mix: Mix, extent: Extent, factors: Any) ->
 
 
 @internal
-def cover(held: Held, room: Room, mix: Mix, extent: Extent, depth: int, factors: Any) -> None:
-    """Compute T of the first candidates from what is near them; that of the seeds is."""
+def cover(
+    held: Held, room: Room, mix: Mix, extent: Extent, depth: int, k: int, factors: Any
+) -> None:
+    """Compute T of the first candidates from what is near them; that of the seeds is.
+
+    Of no candidate whose score falls far behind that of the k-th: see PROMISING. Hardly one of
+    them gets among the k best, and they are half of all.
+    """
     if mix.coverage == 0:
         return
     t = factors[1]
     documents, chosen, rows = room.documents, room.chosen, held.rows
-    count = choose(room, extent.size, depth)
+    least = -np.float32(np.inf)
+    if depth < extent.size:
+        least = np.float32(PROMISING) * _least(room, choose(room, extent.size, k))
+    count = _at_least(room, choose(room, extent.size, depth), least)
     for i in range(-AHEAD, count):
         later = documents[chosen[min(i + AHEAD, count - 1)]] * rows.shape[1]
         prefetch(rows, later)
@@ -68,6 +78,26 @@ def cover(held: Held, room: Room, mix: Mix, extent: Extent, depth: int, factors:
             alone = room.covered[slot] if own > 0 else np.float32(0)
             exact = covered(rows[documents[slot]], own, extent.lanes, room)
             room.scores[slot] += t * (exact - alone)
+
+
+@internal
+def _least(room: Room, count: int) -> np.float32:
+    """The lowest score of the chosen."""
+    least = np.float32(np.inf)
+    for i in range(count):
+        least = min(least, room.scores[room.chosen[i]])
+    return least
+
+
+@internal
+def _at_least(room: Room, count: int, least: np.float32) -> int:
+    """Keep the chosen that score so much; returns how many."""
+    kept = 0
+    for i in range(count):
+        slot = room.chosen[i]
+        room.chosen[kept] = slot
+        kept += room.scores[slot] >= least
+    return kept
 
 
 @internal

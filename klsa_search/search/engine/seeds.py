@@ -22,6 +22,7 @@ _held_back = internal(held_back)
 
 LINE = 16  # entries of a cache line
 LINES = 6  # lines of a document's features that are asked for in advance
+NEAR = 2**17  # slots that lie in a second cache anyway
 SUMS = 32_000.0  # what the sums of features stay within, and in 16 bits when rounded
 MAX_SEEDS = 1_500  # each may round up by half a step
 NEGLIGIBLE = 0.002  # share of the first seed's weight below which a seed adds nothing
@@ -76,8 +77,9 @@ def weigh_seeds(held: Held, room: Room, mix: Mix, lanes: int, seeds: int, top: n
         first = held.feature_starts[room.documents[i + 1]]
         for line in range(LINES):
             prefetch(held.features, first + line * LINE)
-        for entry in held.rows[room.documents[i + 1]]:
-            prefetch(room.slots, np.int64(entry >> np.uint32(8)))
+        if len(room.slots) > NEAR:
+            for entry in held.rows[room.documents[i + 1]]:
+                prefetch(room.slots, np.int64(entry >> np.uint32(8)))
         weights[i] = top * power(room.lexical[i + 1], mix.sharpness)
     if mix.coverage == 0:
         return

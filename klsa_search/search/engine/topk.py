@@ -33,6 +33,7 @@ from klsa_search.search.engine.blocks import (
     add_terms,
     clear,
     count_new,
+    gather_block,
     restrict,
     scan_block,
     walk,
@@ -160,6 +161,9 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
                 threshold, least = reached, (reached << 32) | LOW
         if few:
             held, least = walk(record, terms, accumulator, entries, first, k, held, least)
+        elif optional == 0:
+            held, least = gather_block(record, first, span, k, held, least)
+            accumulator[:span] = 0
         else:
             held, least = scan_block(record, optional, slack, first, span, k, held, least)
             accumulator[:span] = 0
