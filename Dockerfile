@@ -29,9 +29,9 @@ ENV PATH=/opt/klsa/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     KLSA_HOME=/data/index \
+    KLSA_HOST=0.0.0.0 \
     KLSA_PORT=8000 \
     NUMBA_CACHE_DIR=/opt/klsa/compiled
-# The commands' own default, index/, is the volume from here.
 WORKDIR /data
 USER 10001:10001
 VOLUME /data/index

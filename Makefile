@@ -7,8 +7,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PORT   ?= 8000
-HOME_OF_INDEXES ?= index
+# As the commands read it; KLSA_PORT and all other settings of klsa-serve go to it as they are.
+export KLSA_HOME ?= index
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13
 
@@ -36,9 +36,9 @@ $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-eval
 
 run: $(VENV)/.installed
-	@ls $(HOME_OF_INDEXES)/*/CURRENT >/dev/null 2>&1 || \
-	  $(BIN)/klsa-index build python-docs --name python-docs --home $(HOME_OF_INDEXES)
-	@exec $(BIN)/klsa-serve --home $(HOME_OF_INDEXES) --port $(PORT)
+	@ls "$$KLSA_HOME"/*/CURRENT >/dev/null 2>&1 || \
+	  $(BIN)/klsa-index build python-docs --name python-docs
+	@exec $(BIN)/klsa-serve
 
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .

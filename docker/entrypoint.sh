@@ -1,9 +1,10 @@
 #!/bin/sh
 # What the container does:
-#   serve [OPTIONS]             serve all indexes of $KLSA_HOME; build a sample if there are none
-#   build SOURCE --name NAME    build an index in $KLSA_HOME, with any option of klsa-index build
+#   serve [OPTIONS]             serve all indexes there are; build a sample if there are none
+#   build SOURCE --name NAME    build an index there, with any option of klsa-index build
 #   klsa-... [ARGUMENTS]        run that command as it stands
-# KLSA_HOME (/data/index) is the home of the indexes, KLSA_PORT (8000) the port to serve on.
+# All of them read KLSA_HOME, the home of the indexes, and serve what else docs/service.md names
+# (KLSA_HOST, KLSA_PORT, ...); the image sets these three.
 set -eu
 
 # Code is compiled while the image is built, for the processors it may run on: 64-bit x86 with AVX2
@@ -17,22 +18,19 @@ if [ -z "${NUMBA_CPU_NAME-}" ]; then
     export NUMBA_CPU_NAME NUMBA_CPU_FEATURES
 fi
 
-home=${KLSA_HOME:-/data/index}
-port=${KLSA_PORT:-8000}
-
 has_index() {
-    for current in "$home"/*/CURRENT; do
+    for current in "$KLSA_HOME"/*/CURRENT; do
         [ -e "$current" ] && return 0
     done
     return 1
 }
 
 build_sample() {
-    echo "No index in $home: building one called 'sample' from the Python documentation." >&2
+    echo "No index in $KLSA_HOME: building one called 'sample' from the Python documentation." >&2
     # Set before the build begins: a signal in between would leave it running without its shell.
     trap '[ -z "${!-}" ] || { kill -TERM "$!"; wait "$!" || :; }; exit 143' TERM INT
     # In the background, because a shell that waits for a command does not hear signals.
-    klsa-index build python-docs --name sample --home "$home" &
+    klsa-index build python-docs --name sample &
     wait "$!"
     trap - TERM INT
 }
@@ -44,10 +42,10 @@ command=${1:-serve}
 case $command in
     serve)
         has_index || build_sample
-        exec klsa-serve --home "$home" --host 0.0.0.0 --port "$port" "$@"
+        exec klsa-serve "$@"
         ;;
     build)
-        exec klsa-index build --home "$home" "$@"
+        exec klsa-index build "$@"
         ;;
     klsa-*)
         exec "$command" "$@"

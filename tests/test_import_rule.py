@@ -40,7 +40,7 @@ FLOORS = {
     "cli": 12,
 }
 # The command that starts the service is the one bridge on the top floor.
-BRIDGES = {("cli/serve.py", "service")}
+BRIDGES = {(f"cli/{each}.py", "service") for each in ("serve", "service_options", "serving")}
 ENVIRONMENT = {"environ", "getenv"}
 
 

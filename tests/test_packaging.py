@@ -90,7 +90,8 @@ klsa_index(["related", "cars", "engines"], standalone_mode=False)
 print(open("out.trec").read())
 """
 SERVE = """
-import klsa_search.cli.serve as serve
+import klsa_search.cli.serving as serving
+from klsa_search.cli.serve import main
 def ask(names, listener, *_):
     port = listener.getsockname()[1]
     def asked():
@@ -98,9 +99,9 @@ def ask(names, listener, *_):
             print(json.load(answer)["hits"][0]["id"], flush=True)
         signal.raise_signal(signal.SIGTERM)
     threading.Thread(target=asked).start()
-serve._announce = ask
+serving._announce = ask
 sys.argv = ["klsa-serve", "--port", "0"]
-serve.main()
+main()
 """
 JUDGE = """
 from klsa_search.cli.{module} import main

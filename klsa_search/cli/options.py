@@ -26,6 +26,8 @@ home_option = click.option(
     type=FOLDER,
     default=Path("index"),
     show_default=True,
+    envvar="KLSA_HOME",
+    show_envvar=True,
     help="Folder of the indexes, apart from the folders they are made of.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
@@ -187,21 +189,21 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
         flag,
         name,
         default=None,
-        type=_type_of(field),
+        type=type_of(field.annotation, field.metadata),
         help=f"{field.description}  [default: {default or own}]",
     )
 
 
-def _type_of(field: FieldInfo) -> Any:
-    """Find click's type for a setting, with its limits."""
-    if get_origin(field.annotation) is Literal:
-        return click.Choice(get_args(field.annotation))
-    low, high = _limit(field.metadata, "ge"), _limit(field.metadata, "le")
-    if field.annotation is int:
+def type_of(kind: Any, limits: Iterable[Any]) -> Any:
+    """Find click's type for values of a setting, with their limits."""
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    low, high = _limit(limits, "ge"), _limit(limits, "le")
+    if kind is int:
         return click.IntRange(low, high)
-    if field.annotation is float:
+    if kind is float:
         return click.FloatRange(low, high)
-    return bool if field.annotation is bool else str
+    return bool if kind is bool else str
 
 
 def _limit(metadata: Iterable[Any], name: str) -> Any:

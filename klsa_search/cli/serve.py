@@ -2,224 +2,37 @@
 
 from __future__ import annotations
 
-import errno
-import gc
-import ipaddress
 import signal
-import socket
-import sys
-from collections.abc import Collection, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from klsa_search.cli.beside import MODULE
-from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.frame import debug_option, run
-from klsa_search.cli.options import home_option
-from klsa_search.cli.refitting import MODULE as REFITTING
-from klsa_search.compiled.beside import compile_beside, missing
-from klsa_search.errors import KlsaError, StoreError
-from klsa_search.search.engine.reverse import Reversing
-from klsa_search.service import Catalog, create_app
-from klsa_search.service.admission import Admission
-from klsa_search.service.descriptors import raise_limit
-from klsa_search.service.hosts import names_of_this_machine
-from klsa_search.service.refitting import SHARE, Refits
-from klsa_search.service.server import Server, end
-from klsa_search.service.writing import Writes
-from klsa_search.store import indexes_in
-
-_TURN = 0.0001
-"""Seconds after which a thread at work gives way to another that waits to run Python. The event
-loop waits so long at each of some ten steps of a request, and for each thread: with Python's own
-5 ms it refuses 40 requests a second while two threads compute, and 400 with this.
-"""
-
-_REFUSALS = {
-    errno.EADDRINUSE: "it is in use: stop what uses it, or choose another with --port",
-    errno.EADDRNOTAVAIL: "this machine has no such address: choose another with --host",
-    errno.EACCES: "it is for the system alone: choose one above 1023 with --port",
-}
+from klsa_search.cli.options import given
+from klsa_search.cli.service_options import service_options
+from klsa_search.service.settings import read_settings
 
 
 @click.command()
-@home_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    help="Port to listen on; 0 takes a free one.",
-)
-@click.option(
-    "--allowed-host",
-    "allowed_hosts",
-    metavar="NAME",
-    multiple=True,
-    envvar="KLSA_ALLOWED_HOSTS",
-    show_envvar=True,
-    help="Further name by which the service may be asked for, as a proxy passes it on; * allows "
-    "any. May be repeated.  [default: the names of this machine]",
-)
-@click.option(
-    "--writable/--read-only",
-    default=None,
-    help="Whether who can ask may also add and delete documents: nobody is asked who he is.  "
-    "[default: where it listens on this machine alone and no --allowed-host is given]",
-)
-@click.option(
-    "--refit-at",
-    "share",
-    metavar="SHARE",
-    type=click.FloatRange(0, 1),
-    default=SHARE,
-    show_default=True,
-    help="Share of an index that was added or deleted since its build from which on it is built "
-    "anew, beside, where writes are taken; 0 for never.",
-)
+@service_options
 @click.version_option(package_name="klsa-search")
 @debug_option
-def serve(
-    home: Path,
-    host: str,
-    port: int,
-    allowed_hosts: tuple[str, ...],
-    writable: bool | None,
-    share: float,
-) -> None:
+def serve(config: Path | None, **options: Any) -> None:
     """Serve every index of a home over HTTP, until it is stopped (Ctrl-C or SIGTERM).
 
     Indexes that are built, rebuilt or deleted meanwhile are taken up within a second. Only requests
     to an address or a name of this machine are answered, and to those allowed.
+
+    Each option is also a variable of the environment, KLSA_ before its name, and a name in the TOML
+    file of --config; an option beats the environment, and that the file.
     """
     signal.signal(signal.SIGTERM, _leave)  # a container's first process would not hear it at all
-    raise_limit()
-    names = {host, *allowed_hosts, *names_of_this_machine()}
-    _tell_opening(home)
-    compile_beside(MODULE)
-    with watch_compiling(_tell_compiling), Catalog(home) as catalog:
-        served = _served(catalog)
-        with _listen(host, port) as listener:
-            if writable is None:  # behind a proxy, which needs another name, anybody may ask
-                writable = not allowed_hosts and _is_of_this_machine(listener)
-            _announce(served, listener, writable)
-            if missing()[0]:
-                click.echo(
-                    "Compiling the query engine, once on this machine, in a process beside: until "
-                    "that is done answers take longer (/health tells)",
-                    err=True,
-                )
-            writes, refits = None, None
-            if writable:
-                Reversing.ready()  # compiles beside what the first write would wait for
-                writes = Writes()
-                command = (sys.executable, "-m", REFITTING, "--home", str(home), "--")
-                refits = Refits(catalog, command, share=share) if share else None
-            _run(catalog, names, listener, writes, refits)
+    settings = read_settings(given(options), config)
+    # After the help, and after what is wrong with the settings: it takes a second to load.
+    from klsa_search.cli.serving import serve_until_stopped
 
-
-def _tell_opening(home: Path) -> None:
-    count = len(indexes_in(home))
-    if count:
-        click.echo(f"Opening {count} index{'es' if count > 1 else ''} in {home}", err=True)
-
-
-def _tell_compiling(folder: str | None) -> None:
-    where = f"kept in {folder}" if folder else "and again at every start, for no folder can keep it"
-    click.echo(
-        f"Compiling the query engine, once on this machine ({where}): about half a minute", err=True
-    )
-
-
-def _served(catalog: Catalog) -> list[str]:
-    """Name the indexes that can be served, and warn of the others; StoreError if there is none."""
-    statuses = catalog.statuses()
-    for status in statuses:
-        if status.failure is not None:
-            click.echo(f"warning: {status.name} is not served: {status.failure}", err=True)
-    names = [status.name for status in statuses if status.index is not None]
-    if not names:
-        raise StoreError(
-            f"there is no index to serve in {catalog.home}: build one with "
-            f"klsa-index build python-docs --name python-docs --home {catalog.home}"
-        )
-    return names
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Take the address, so that it is ours before it is announced."""
-    try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.create_server(address[:2], family=family, backlog=2048)
-        # The same with TCP as its protocol, where create_server leaves 0. asyncio sets TCP_NODELAY
-        # on TCP alone, and without it an answer on a kept connection waits 45 ms for the client.
-        return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, made.detach())
-    except socket.gaierror as failure:
-        raise click.BadParameter(
-            f"{host!r} cannot be found ({failure.strerror}): give a name or an address of this "
-            "machine",
-            param_hint="--host",
-        ) from None
-    except OSError as failure:
-        fact = _REFUSALS.get(failure.errno or 0, f"{failure.strerror}: choose another")
-        raise KlsaError(f"cannot listen on port {port} of {host}: {fact}") from failure
-
-
-def _is_of_this_machine(listener: socket.socket) -> bool:
-    """Whether no other machine can reach the address."""
-    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
-
-
-def _announce(names: Sequence[str], listener: socket.socket, writable: bool) -> None:
-    """Say where it serves and what to try."""
-    host, port = listener.getsockname()[:2]
-    # From outside nobody can call a wildcard; on this machine the loopback stands for it.
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    choice = f"&index={names[0]}" if len(names) > 1 else ""
-    click.echo(f"Serving {', '.join(names)} at {address} (Ctrl-C stops it)")
-    click.echo(f"Read    {address}/docs")
-    click.echo(
-        f"Try     curl '{address}/search?q=give+up+on+a+coroutine+after+some+time&k=4{choice}'"
-    )
-    says = "taken (--read-only refuses them)" if writable else "refused (--writable takes them)"
-    click.echo(f"Writes  {says}")
-
-
-def _run(
-    catalog: Catalog,
-    names: Collection[str],
-    listener: socket.socket,
-    writes: Writes | None,
-    refits: Refits | None,
-) -> None:
-    """Serve until a signal."""
-    sys.setswitchinterval(_TURN)
-    admissions = [Admission(), *([writes] if writes else [])]
-
-    def leave(*_: Any) -> NoReturn:
-        if refits is not None:
-            refits.close()
-        catalog.close()
-        if catalog.at_work or any(each.at_work for each in admissions):
-            end(0)
-        raise SystemExit(0)
-
-    # The server repeats the signal when it is done; to be stopped is no failure.
-    for kind in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(kind, leave)
-    app = create_app(
-        catalog, admission=admissions[0], writes=writes, refits=refits, allowed_hosts=names
-    )
-    # What is there by now stays. To look through it for garbage stops all threads for .1 to .3 s.
-    gc.collect()
-    gc.freeze()
-    with refits or nullcontext():
-        Server(app, *admissions).run(sockets=[listener])
+    serve_until_stopped(settings)
 
 
 def _leave(*_: Any) -> NoReturn:

@@ -18,9 +18,6 @@ from typing import Final
 
 from klsa_search.service.catalog import Catalog
 
-SHARE: Final = 0.2
-"""Of the documents there are and were that came later or are gone: see `Since.changed_share`."""
-
 _INTERVAL = 1.0
 """Seconds between two looks."""
 
@@ -63,7 +60,7 @@ class Refits:
     As a context manager it looks by a thread of its own, once a second.
     """
 
-    def __init__(self, catalog: Catalog, command: Sequence[str], *, share: float = SHARE) -> None:
+    def __init__(self, catalog: Catalog, command: Sequence[str], *, share: float) -> None:
         self._catalog = catalog
         self._command = command
         self._share = share

@@ -15,7 +15,9 @@ from urllib.request import Request, urlopen
 import pytest
 
 from klsa_search.cli.frame import run
-from klsa_search.cli.serve import _is_of_this_machine, _listen, serve
+from klsa_search.cli.index import klsa_index
+from klsa_search.cli.serve import serve
+from klsa_search.cli.serving import _is_of_this_machine, _listen
 from klsa_search.indexing import build
 
 LONG = 60.0
@@ -196,6 +198,22 @@ def test_names_come_from_the_environment_too(home, monkeypatch):
     with serving(home) as (_, address):
         for host, status in {"one.example": 200, "two.example": 200, "evil.example": 421}.items():
             assert status_of(Request(f"{address}/health", headers={"Host": host})) == status
+
+
+def test_settings_come_from_a_file(home, tmp_path):
+    config = tmp_path / "klsa.toml"
+    config.write_text('allowed_hosts = ["one.example"]\nwritable = true\n')
+    with serving(home, "--config", str(config)) as (server, address):
+        assert [server.stdout.readline() for _ in range(3)][-1].startswith("Writes  taken")
+        assert status_of(Request(f"{address}/health", headers={"Host": "one.example"})) == 200
+
+
+def test_every_command_reads_the_home_from_the_environment(capsys, home, monkeypatch):
+    monkeypatch.setenv("KLSA_HOME", str(home))
+    with pytest.raises(SystemExit) as left:
+        run(klsa_index, ["list"])
+    assert left.value.code == 0
+    assert "files" in capsys.readouterr().out
 
 
 def test_compiling_is_told(home, tmp_path_factory, monkeypatch):

@@ -9,8 +9,8 @@ from tests.conftest import ROOT
 
 ENTRYPOINT = ROOT / "docker" / "entrypoint.sh"
 COMMANDS = ("klsa-index", "klsa-serve", "klsa-search", "klsa-eval")
-SAMPLE = "klsa-index build python-docs --name sample --home {home}"
-SERVE = "klsa-serve --home {home} --host 0.0.0.0 --port {port}"
+SAMPLE = "klsa-index build python-docs --name sample"
+SERVE = "klsa-serve"
 
 # Writes down how it was called, and as which process.
 STUB = """#!/bin/sh
@@ -69,9 +69,6 @@ class World:
         (self.home / "mine").mkdir()
         (self.home / "mine" / "CURRENT").write_text("1")
 
-    def expected(self, *lines, port=8000):
-        return [line.format(home=self.home, port=port) for line in lines]
-
 
 def test_it_is_a_script_of_plain_sh():
     assert ENTRYPOINT.read_text().startswith("#!/bin/sh\n")
@@ -83,42 +80,41 @@ def test_it_is_a_script_of_plain_sh():
 def test_an_empty_home_gets_a_sample_and_says_so(world, arguments):
     status, errors, calls = world.run(*arguments)
     assert status == 0
-    assert calls == world.expected(SAMPLE, SERVE)
+    assert calls == [SAMPLE, SERVE]
     assert "No index in" in errors
     assert "sample" in errors
 
 
 def test_a_home_with_an_index_is_served_as_it_is(world):
     world.add_index()
-    assert world.run("serve") == (0, "", world.expected(SERVE))
+    assert world.run("serve") == (0, "", [SERVE])
 
 
 def test_an_unfinished_build_is_no_index(world):
     (world.home / "half").mkdir()
-    assert world.run("serve")[2] == world.expected(SAMPLE, SERVE)
+    assert world.run("serve")[2] == [SAMPLE, SERVE]
 
 
-def test_port_and_further_options(world):
+def test_further_options(world):
     world.add_index()
-    world.environment["KLSA_PORT"] = "9000"
-    assert world.run("serve", "--debug")[2] == world.expected(f"{SERVE} --debug", port=9000)
+    assert world.run("serve", "--debug", "--port", "9000")[2] == [f"{SERVE} --debug --port 9000"]
 
 
-def test_defaults_without_environment(world):
-    del world.environment["KLSA_HOME"]
-    calls = world.run("build", "x", "--name", "y")[2]
-    assert calls == ["klsa-index build --home /data/index x --name y"]
+def test_the_image_has_the_settings_that_the_commands_read():
+    image = (ROOT / "Dockerfile").read_text()
+    for setting in ("KLSA_HOME=/data/index", "KLSA_HOST=0.0.0.0", "KLSA_PORT=8000"):
+        assert f" {setting} " in image
 
 
 def test_a_failing_sample_is_not_served(world):
     make_command(world.bin, "klsa-index", f"{STUB}exit 1\n")
     status, _, calls = world.run("serve")
     assert status == 1
-    assert calls == world.expected(SAMPLE)
+    assert calls == [SAMPLE]
 
 
 def test_build(world):
-    expected = world.expected("klsa-index build --home {home} /files --name mine --b 0.5")
+    expected = ["klsa-index build /files --name mine --b 0.5"]
     assert world.run("build", "/files", "--name", "mine", "--b", "0.5") == (0, "", expected)
 
 

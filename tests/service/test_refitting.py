@@ -35,7 +35,7 @@ def refits_of(catalog_of):
     opened = []
 
     def refits(home, command, **options):
-        opened.append(Refits(catalog_of(home), command, **options))
+        opened.append(Refits(catalog_of(home), command, **{"share": 0.2, **options}))
         return opened[-1]
 
     yield refits

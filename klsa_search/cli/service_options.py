@@ -1,0 +1,70 @@
+"""Options that are made from the settings of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import UnionType
+from typing import Any, TypeVar, get_args
+
+import click
+from pydantic.fields import FieldInfo
+
+from klsa_search.cli.options import FOLDER, type_of
+from klsa_search.service.settings import PREFIX, ServiceSettings, told_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def service_options(function: F) -> F:
+    """Decorate a command with --config, and an option for each setting of the service.
+
+    Type, limits, help and default come from the setting itself. What is not given arrives as None:
+    the environment and the file may have it.
+    """
+    for name, field in reversed(ServiceSettings.model_fields.items()):
+        function = _option(name, field)(function)
+    config = click.option(
+        "--config",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
+        envvar=f"{PREFIX}CONFIG",
+        show_envvar=True,
+        help="TOML file of these settings.",
+    )
+    return config(function)
+
+
+def flag_of(name: str, field: FieldInfo) -> str:
+    """The option of a setting."""
+    own = "--" + name.replace("_", "-")
+    return told_of(field).option or (f"{own}/--no-{own[2:]}" if field.annotation is bool else own)
+
+
+def default_of(field: FieldInfo) -> str:
+    """The default of a setting, in words."""
+    words = {True: "yes", False: "no", None: "none", (): "none"}
+    told = told_of(field).default
+    return told or words.get(field.default) or str(field.default)
+
+
+def _option(name: str, field: FieldInfo) -> Callable[[F], F]:
+    many = field.annotation == tuple[str, ...]
+    kind = _only(field.annotation)
+    return click.option(
+        flag_of(name, field),
+        name,
+        default=None,
+        multiple=many,
+        metavar=told_of(field).metavar,
+        type=FOLDER if kind is Path else str if many else type_of(kind, field.metadata),
+        callback=(lambda _context, _option, values: values or None) if many else None,
+        help=f"{field.description}{'; once for each' if many else ''}.  "
+        f"[default: {default_of(field)}]",
+    )
+
+
+def _only(annotation: Any) -> Any:
+    """The type of a setting that may also be None."""
+    if isinstance(annotation, UnionType):
+        return next(each for each in get_args(annotation) if each is not type(None))
+    return annotation

@@ -1,0 +1,148 @@
+"""Settings of the service, each declared once: its name, its limits, what it is for.
+
+What `klsa-serve` is told by an option counts before `KLSA_...` in the environment, that before the
+TOML file, and that before the default. Options, their help and the table of `docs/service.md` are
+made from what stands here.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from reprlib import Repr
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from klsa_search.errors import SettingsError
+
+PREFIX: Final = "KLSA_"
+"""What the names of the settings begin with in the environment, in upper case."""
+
+_BRIEF = Repr()
+_BRIEF.maxstring = _BRIEF.maxother = 60
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a setting is told of where that does not follow from its declaration.
+
+    option   of `klsa-serve`; by default --name
+    metavar  what stands for its value in the help
+    default  in words
+    """
+
+    option: str | None = None
+    metavar: str | None = None
+    default: str | None = None
+
+
+def _parted(value: object) -> object:
+    return tuple(value.split()) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_parted)]
+"""In the environment parted by blanks; as an option once for each."""
+
+
+class ServiceSettings(BaseSettings):
+    """How the service runs. Made by `read_settings`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid"
+    )
+
+    home: Path = Field(
+        Path("index"), description="Folder of the indexes, apart from the folders they are made of"
+    )
+    host: str = Field("127.0.0.1", description="Address to listen on")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one")
+    allowed_hosts: Annotated[Names, Told("--allowed-host", "NAME", "the names of this machine")] = (
+        Field(
+            (),
+            description="Further name by which the service may be asked for, as a proxy passes it "
+            "on; * allows any",
+        )
+    )
+    writable: Annotated[
+        bool | None,
+        Told(
+            "--writable/--read-only",
+            default="where it listens on this machine alone and no --allowed-host is given",
+        ),
+    ] = Field(
+        None,
+        description="Whether who can ask may also add and delete documents: nobody is asked who "
+        "he is",
+    )
+    refit_at: Annotated[float, Told("--refit-at", "SHARE")] = Field(
+        0.2,
+        ge=0,
+        le=1,
+        description="Share of an index that was added or deleted since its build from which on it "
+        "is built anew, beside, where writes are taken; 0 for never",
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Name the sources, the one that counts first before the others."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def read_settings(given: Mapping[str, Any], config: Path | None = None) -> ServiceSettings:
+    """Put together what was given, the environment and a TOML file.
+
+    SettingsError for a value outside its limits, a name that the file has and no setting, and a
+    file that is not TOML; OSError.
+    """
+
+    class Read(ServiceSettings, toml_file=config):
+        pass
+
+    if config is not None:
+        config.open().close()  # a file that is not there would count as empty
+    try:
+        return Read(**given)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{config} is not TOML: {error}", field="config") from None
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name = str(fault["loc"][0])
+        if fault["type"] == "extra_forbidden":
+            known = ", ".join(ServiceSettings.model_fields)
+            sentence = f"{config}: there is no setting {name!r}; there are: {known}"
+        else:
+            value = _BRIEF.repr(fault["input"])
+            sentence = f"{_whence(name, given, config)} = {value}: {fault['msg']}"
+        raise SettingsError(sentence, field=name) from None
+
+
+def told_of(field: FieldInfo) -> Told:
+    """How a setting is told of."""
+    return next((each for each in field.metadata if isinstance(each, Told)), Told())
+
+
+def _whence(name: str, given: Mapping[str, Any], config: Path | None) -> str:
+    """Name the source whose value counts."""
+    variable = PREFIX + name.upper()
+    if name in given:
+        return name
+    return variable if os.environ.get(variable) else f"{config}: {name}"
