@@ -31,6 +31,7 @@ ENV PATH=/opt/klsa/bin:$PATH \
     KLSA_HOME=/data/index \
     KLSA_HOST=0.0.0.0 \
     KLSA_PORT=8000 \
+    KLSA_ALLOW_NO_KEYS=yes \
     NUMBA_CACHE_DIR=/opt/klsa/compiled
 WORKDIR /data
 USER 10001:10001

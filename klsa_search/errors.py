@@ -14,6 +14,8 @@ KlsaError
 │   ├── FormatUnsupported
 │   └── WritingRefused    an index, or a service, that takes no writes
 ├── QueryError            a search parameter outside its limits
+├── KeyRefused            a request without a key that counts
+├── KeyTooNarrow          a request for more than its key allows
 ├── ServiceBusy           a request that the service has no room for now
 │   └── TooManyWrites     one of more writes than the disk takes
 ├── RequestTimedOut       a request that took longer than the service may
@@ -120,6 +122,26 @@ class QueryError(KlsaError):
     """A search parameter outside its limits."""
 
     code = "bad_query"
+
+
+class KeyRefused(KlsaError):
+    """A request without a key that counts; `sent` if it had one."""
+
+    code = "key_refused"
+
+    def __init__(self, message: str, *, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+class KeyTooNarrow(KlsaError):
+    """A request for more than its key allows; `scope` is what it needs."""
+
+    code = "key_too_narrow"
+
+    def __init__(self, message: str, *, scope: str, field: str | None = None) -> None:
+        super().__init__(message, field=field)
+        self.scope = scope
 
 
 class ServiceBusy(KlsaError):

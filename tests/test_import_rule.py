@@ -39,8 +39,10 @@ FLOORS = {
     "service": 12,
     "cli": 12,
 }
-# The command that starts the service is the one bridge on the top floor.
-BRIDGES = {(f"cli/{each}.py", "service") for each in ("serve", "service_options", "serving")}
+# Commands that start the service, and make its keys, are the bridges on the top floor.
+BRIDGES = {
+    (f"cli/{each}.py", "service") for each in ("keys", "serve", "service_options", "serving")
+}
 ENVIRONMENT = {"environ", "getenv"}
 
 

@@ -15,7 +15,7 @@ from klsa_search.service.settings import read_settings
 
 
 @click.command()
-@service_options
+@service_options()
 @click.version_option(package_name="klsa-search")
 @debug_option
 def serve(config: Path | None, **options: Any) -> None:

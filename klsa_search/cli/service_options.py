@@ -16,22 +16,26 @@ from klsa_search.service.settings import PREFIX, ServiceSettings, told_of
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def service_options(function: F) -> F:
-    """Decorate a command with --config, and an option for each setting of the service.
+def service_options(*names: str) -> Callable[[F], F]:
+    """Decorate a command with --config, and an option for each of these settings, or for all.
 
     Type, limits, help and default come from the setting itself. What is not given arrives as None:
     the environment and the file may have it.
     """
-    for name, field in reversed(ServiceSettings.model_fields.items()):
-        function = _option(name, field)(function)
     config = click.option(
         "--config",
         type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
         envvar=f"{PREFIX}CONFIG",
         show_envvar=True,
-        help="TOML file of these settings.",
+        help="TOML file of the settings of the service.",
     )
-    return config(function)
+
+    def decorate(function: F) -> F:
+        for name in reversed(names or tuple(ServiceSettings.model_fields)):
+            function = _option(name, ServiceSettings.model_fields[name])(function)
+        return config(function)
+
+    return decorate
 
 
 def flag_of(name: str, field: FieldInfo) -> str:
@@ -50,13 +54,14 @@ def default_of(field: FieldInfo) -> str:
 def _option(name: str, field: FieldInfo) -> Callable[[F], F]:
     many = field.annotation == tuple[str, ...]
     kind = _only(field.annotation)
+    path = FOLDER if name == "home" else click.Path(path_type=Path, dir_okay=False)
     return click.option(
         flag_of(name, field),
         name,
         default=None,
         multiple=many,
         metavar=told_of(field).metavar,
-        type=FOLDER if kind is Path else str if many else type_of(kind, field.metadata),
+        type=path if kind is Path else str if many else type_of(kind, field.metadata),
         callback=(lambda _context, _option, values: values or None) if many else None,
         help=f"{field.description}{'; once for each' if many else ''}.  "
         f"[default: {default_of(field)}]",

@@ -19,9 +19,10 @@ from klsa_search.cli.beside import MODULE
 from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.refitting import MODULE as REFITTING
 from klsa_search.compiled.beside import compile_beside, missing
-from klsa_search.errors import KlsaError, StoreError
+from klsa_search.errors import KlsaError, SettingsError, StoreError
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.service import Catalog, create_app
+from klsa_search.service.access import Keys
 from klsa_search.service.admission import Admission
 from klsa_search.service.descriptors import raise_limit
 from klsa_search.service.hosts import names_of_this_machine
@@ -56,24 +57,53 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
     with watch_compiling(_tell_compiling), Catalog(settings.home) as catalog:
         served = _served(catalog)
         with _listen(settings.host, settings.port) as listener:
-            writable = settings.writable
-            if writable is None:  # behind a proxy, which needs another name, anybody may ask
-                writable = not settings.allowed_hosts and _is_of_this_machine(listener)
-            _announce(served, listener, writable)
+            keys = _keys(settings, listener)
+            writes = None if settings.writable is False else Writes()
+            _announce(served, listener, _told_of_writes(settings, listener, keys), keys)
             if missing()[0]:
                 click.echo(
                     "Compiling the query engine, once on this machine, in a process beside: until "
                     "that is done answers take longer (/health tells)",
                     err=True,
                 )
-            writes, refits = None, None
-            if writable:
+            refits = None
+            if writes is not None:
                 Reversing.ready()  # compiles beside what the first write would wait for
-                writes = Writes()
                 command = (sys.executable, "-m", REFITTING, "--home", str(settings.home), "--")
                 share = settings.refit_at
                 refits = Refits(catalog, command, share=share) if share else None
-            _run(catalog, names, listener, writes, refits)
+            _run(catalog, names, listener, writes, refits, keys)
+
+
+def _keys(settings: ServiceSettings, listener: socket.socket) -> Keys:
+    """The keys, and what is allowed without; SettingsError where others could ask without."""
+    anybody = {"search", "write"} if _is_writable(settings, listener) else {"search"}
+    keys = Keys(settings.keys_file, anybody)
+    if not (keys.needed or settings.allow_no_keys or _is_of_this_machine(listener)):
+        raise SettingsError(
+            f"other machines can reach {settings.host}, and there are no keys "
+            f"({settings.keys_file}): make one with klsa-keys add NAME, or have whoever reaches it "
+            "search with --allow-no-keys",
+            field="host",
+        )
+    return keys
+
+
+def _is_writable(settings: ServiceSettings, listener: socket.socket) -> bool:
+    """Whether who needs no key may write: behind a proxy, which needs another name, all ask."""
+    if settings.writable is None:
+        return not settings.allowed_hosts and _is_of_this_machine(listener)
+    return settings.writable
+
+
+def _told_of_writes(settings: ServiceSettings, listener: socket.socket, keys: Keys) -> str:
+    if settings.writable is False:
+        return "refused (--writable takes them)"
+    if keys.needed:
+        return "taken with a key for them (--read-only refuses them)"
+    if _is_writable(settings, listener):
+        return "taken (--read-only refuses them)"
+    return "refused (--writable takes them)"
 
 
 def _tell_opening(home: Path) -> None:
@@ -128,7 +158,7 @@ def _is_of_this_machine(listener: socket.socket) -> bool:
     return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
-def _announce(names: Sequence[str], listener: socket.socket, writable: bool) -> None:
+def _announce(names: Sequence[str], listener: socket.socket, writes: str, keys: Keys) -> None:
     """Say where it serves and what to try."""
     host, port = listener.getsockname()[:2]
     # From outside nobody can call a wildcard; on this machine the loopback stands for it.
@@ -140,8 +170,8 @@ def _announce(names: Sequence[str], listener: socket.socket, writable: bool) -> 
     click.echo(
         f"Try     curl '{address}/search?q=give+up+on+a+coroutine+after+some+time&k=4{choice}'"
     )
-    says = "taken (--read-only refuses them)" if writable else "refused (--writable takes them)"
-    click.echo(f"Writes  {says}")
+    click.echo(f"Writes  {writes}")
+    click.echo(f"Keys    {'needed' if keys.needed else 'none: nobody is asked who he is'}")
 
 
 def _run(
@@ -150,6 +180,7 @@ def _run(
     listener: socket.socket,
     writes: Writes | None,
     refits: Refits | None,
+    keys: Keys,
 ) -> None:
     """Serve until a signal."""
     sys.setswitchinterval(_TURN)
@@ -167,7 +198,12 @@ def _run(
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, leave)
     app = create_app(
-        catalog, admission=admissions[0], writes=writes, refits=refits, allowed_hosts=names
+        catalog,
+        admission=admissions[0],
+        writes=writes,
+        refits=refits,
+        keys=keys,
+        allowed_hosts=names,
     )
     # What is there by now stays. To look through it for garbage stops all threads for .1 to .3 s.
     gc.collect()

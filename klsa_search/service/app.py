@@ -8,7 +8,8 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from klsa_search.service import documents, failures, mining, reading
+from klsa_search.service import documents, failures, mining, reading, schema
+from klsa_search.service.access import Gate, Keys
 from klsa_search.service.admission import Admission
 from klsa_search.service.body_limit import BodyLimit
 from klsa_search.service.catalog import Catalog
@@ -34,13 +35,15 @@ def create_app(
     admission: Admission | None = None,
     writes: Writes | None = None,
     refits: Refits | None = None,
+    keys: Keys | None = None,
     allowed_hosts: Collection[str] | None = None,
 ) -> FastAPI:
     """Make the application that serves a catalog; closing the catalog is left to the caller.
 
     admission      how many requests run and wait; by default as many as serve this machine well
-    writes         lets indexes be written to, by whoever can ask; by default nobody may
+    writes         lets indexes be written to, by whoever may; by default nobody may
     refits         what is built anew by itself, to tell of it; by default nothing is
+    keys           say who may ask what; by default whoever can ask may
     allowed_hosts  names by which the service may be asked for; by default any
     The page at /docs brings its own scripts and styles, so that it works without the internet.
     """
@@ -58,6 +61,9 @@ def create_app(
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(Head)
     app.add_middleware(Door, admission=admission)
+    app.state.gated = keys is not None
+    if keys is not None:
+        app.add_middleware(Gate, keys=keys)
     if allowed_hosts is not None and ANY not in allowed_hosts:
         app.add_middleware(AllowedHosts, names=allowed_hosts)
     app.add_middleware(RequestId)
@@ -66,4 +72,5 @@ def create_app(
     for each in routers:
         app.include_router(each)
     failures.install(app, [route for each in routers for route in each.routes])
+    schema.install(app)
     return app

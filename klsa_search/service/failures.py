@@ -19,6 +19,8 @@ from klsa_search.errors import (
     DocumentNotFound,
     IndexBusy,
     IndexNotFound,
+    KeyRefused,
+    KeyTooNarrow,
     KlsaError,
     QueryError,
     RequestTimedOut,
@@ -41,6 +43,8 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
     (BadJson, 400),
     (QueryError, 422),
     (CollectionError, 422),
+    (KeyRefused, 401),
+    (KeyTooNarrow, 403),
     (WritingRefused, 403),
     (StoreError, 503),
     (TooManyWrites, 429),
@@ -51,7 +55,8 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
 
 _MEANINGS = {
     400: "the body is not JSON",
-    403: "the service, or the index, takes no writes",
+    401: "there is no key that counts, and one is needed",
+    403: "the key is not for this, or the service or the index takes no writes",
     404: "there is no such index, document or term",
     413: "the body is too long",
     415: "the body is of another content type",
@@ -68,6 +73,8 @@ _REFUSALS = {
     413: ("body_too_long", "{detail}"),
     415: ("unsupported_media_type", "{detail}"),
 }
+
+_CHALLENGE = 'Bearer realm="klsa-search"'
 
 _BRIEF = Repr()
 _BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 60
@@ -129,6 +136,11 @@ def explained(error: KlsaError) -> JSONResponse:
     headers = {}
     if isinstance(error, ServiceBusy | IndexBusy):
         headers["Retry-After"] = "1"
+    if isinstance(error, KeyRefused):  # as RFC 6750 has it
+        headers["WWW-Authenticate"] = _CHALLENGE + (', error="invalid_token"' if error.sent else "")
+    if isinstance(error, KeyTooNarrow):
+        wanted = f', error="insufficient_scope", scope="{error.scope}"'
+        headers["WWW-Authenticate"] = _CHALLENGE + wanted
     if isinstance(error, ServiceBusy) and error.leaving:
         headers["Connection"] = "close"
     return _answer(status, error.code, error.message, error.field, headers)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import monotonic
 from types import TracebackType
-from typing import Final
 
 from klsa_search.service.catalog import Catalog
 

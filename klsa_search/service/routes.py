@@ -26,7 +26,6 @@ from klsa_search.service.answers import (
     Welcome,
     search_answer,
 )
-from klsa_search.service.catalog import Catalog
 from klsa_search.service.failures import documented
 from klsa_search.service.querying import asked_of, described
 from klsa_search.service.requests import DocumentRequest, Ranked, SearchBody, SearchRequest
@@ -124,13 +123,13 @@ async def document(
 @router.get("/indexes", summary="All indexes", responses=documented(500, 503))
 async def indexes(desk: Served) -> IndexList:
     """All indexes of the home by name, those that cannot be opened included."""
-    return IndexList(indexes=_summaries(desk.catalog))
+    return IndexList(indexes=[IndexSummary.of(status) for status in desk.statuses()])
 
 
 @router.get("/indexes/{name}", summary="One index", responses=documented(404, 422, 500, 503))
 async def index_details(name: str, desk: Served) -> IndexDetails:
     """One index: its sizes, its settings, and how well its spectrum came out."""
-    for status in desk.catalog.statuses():
+    for status in desk.statuses():
         if status.name == name:
             return IndexDetails.of(status)
     raise IndexNotFound(
@@ -145,9 +144,9 @@ async def index_details(name: str, desk: Served) -> IndexDetails:
 )
 async def health(request: Request, response: Response, desk: Served) -> Health:
     """200 if at least one index can be served, else 503 with the same body."""
-    statuses = desk.catalog.statuses()
+    ok = any(status.index is not None for status in desk.catalog.statuses())
+    statuses = desk.statuses()
     summaries = [IndexSummary.of(status) for status in statuses]
-    ok = any(summary.generation is not None for summary in summaries)
     response.status_code = 200 if ok else 503
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
     compiling, not_compiling = missing()
@@ -159,11 +158,8 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
         refits={
             name: RefitAnswer.model_validate(refit)
             for name, refit in (desk.refits.last() if desk.refits else {}).items()
+            if any(status.name == name for status in statuses)
         },
         compiling=compiling,
         not_compiling=not_compiling,
     )
-
-
-def _summaries(catalog: Catalog) -> list[IndexSummary]:
-    return [IndexSummary.of(status) for status in catalog.statuses()]

@@ -83,8 +83,8 @@ class ServiceSettings(BaseSettings):
         ),
     ] = Field(
         None,
-        description="Whether who can ask may also add and delete documents: nobody is asked who "
-        "he is",
+        description="Whether who needs no key may also add and delete documents; read-only refuses "
+        "them with a key too",
     )
     refit_at: Annotated[float, Told("--refit-at", "SHARE")] = Field(
         0.2,
@@ -93,6 +93,19 @@ class ServiceSettings(BaseSettings):
         description="Share of an index that was added or deleted since its build from which on it "
         "is built anew, beside, where writes are taken; 0 for never",
     )
+    keys: Annotated[Path | None, Told(metavar="FILE", default=".keys.json in the home")] = Field(
+        None, description="File of the keys, as klsa-keys makes it; while there is one, they count"
+    )
+    allow_no_keys: bool = Field(
+        False,
+        description="Whether it may listen where other machines reach it although there are no "
+        "keys: whoever reaches it may search",
+    )
+
+    @property
+    def keys_file(self) -> Path:
+        """Where the keys are."""
+        return self.keys or self.home / ".keys.json"
 
     @classmethod
     def settings_customise_sources(

@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def write_fresh(path: Path, text: str) -> None:
+def write_fresh(path: Path, text: str, mode: int = 0o666) -> None:
     """Write a file that is not there yet, and sync it; FileExistsError, for a link too.
 
     One that cannot be written whole, as on a full disk, is gone again.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    descriptor = os.open(path, flags, 0o666)
+    descriptor = os.open(path, flags, mode)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)

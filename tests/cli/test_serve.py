@@ -19,6 +19,7 @@ from klsa_search.cli.index import klsa_index
 from klsa_search.cli.serve import serve
 from klsa_search.cli.serving import _is_of_this_machine, _listen
 from klsa_search.indexing import build
+from klsa_search.service.keys import add_key
 
 LONG = 60.0
 DOCUMENTS = [
@@ -372,6 +373,32 @@ def test_it_can_be_left_alone_and_stopped_while_one_runs(home):
             time.sleep(0.01)
         server.send_signal(signal.SIGTERM)
         assert_ended_well(server, home)
+
+
+def test_others_are_not_let_in_without_keys(capsys, home):
+    code, printed = leave(capsys, "--home", home, "--host", "0.0.0.0", "--port", 0)
+    assert code == 2
+    error = printed.err.splitlines()[-1]
+    assert error.startswith("error: other machines can reach 0.0.0.0, and there are no keys (")
+    assert "klsa-keys add" in error
+    assert "--allow-no-keys" in error
+    assert printed.out == ""
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_others_are_let_in_with_keys_or_where_that_is_said(home, keyed):
+    token = add_key(home / ".keys.json", "web", ["search"]) if keyed else ""
+    options = () if keyed else ("--allow-no-keys",)
+    with serving(home, "--host", "0.0.0.0", *options) as (server, address):
+        told = "".join(server.stdout.readline() for _ in range(4))
+        assert f"\nKeys    {'needed' if keyed else 'none'}" in told
+        search = f"{address}/search?q=read"
+        assert status_of(search) == (401 if keyed else 200)
+        assert status_of(f"{address}/health") == 200
+        with_key = Request(search, headers={"Authorization": f"Bearer {token}"})
+        assert status_of(with_key) == 200
+        write = Request(f"{address}/indexes/files/documents/1", method="DELETE")
+        assert status_of(write) == (401 if keyed else 403)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import ROOT
 
 ENTRYPOINT = ROOT / "docker" / "entrypoint.sh"
-COMMANDS = ("klsa-index", "klsa-serve", "klsa-search", "klsa-eval")
+COMMANDS = ("klsa-index", "klsa-serve", "klsa-search", "klsa-keys", "klsa-eval")
 SAMPLE = "klsa-index build python-docs --name sample"
 SERVE = "klsa-serve"
 
@@ -102,7 +102,7 @@ def test_further_options(world):
 
 def test_the_image_has_the_settings_that_the_commands_read():
     image = (ROOT / "Dockerfile").read_text()
-    for setting in ("KLSA_HOME=/data/index", "KLSA_HOST=0.0.0.0", "KLSA_PORT=8000"):
+    for setting in ("KLSA_HOME=/data/index", "KLSA_HOST=0.0.0.0", "KLSA_ALLOW_NO_KEYS=yes"):
         assert f" {setting} " in image
 
 

@@ -243,7 +243,7 @@ def test_a_service_that_is_not_writable_says_how_it_would_be(client_of, home):
     for answer in every_write(client_of(home)):
         error = failure_of(answer, 403)
         assert error["code"] == "writing_refused"
-        assert "--writable" in error["message"]
+        assert "--read-only" in error["message"]
     assert WriteLog(home / "tiny" / "000001").last().seq == 0
 
 

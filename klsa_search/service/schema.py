@@ -1,0 +1,47 @@
+"""What the OpenAPI schema says of every route alike: that it takes a key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from klsa_search.service.access import needs_key
+from klsa_search.service.failures import documented
+
+_SCHEME = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "a key, made by `klsa-keys add`; not needed where the service has no keys",
+}
+
+
+def install(app: FastAPI) -> None:
+    """Have each operation name the scheme, and the answers to a key that does not do."""
+    made = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = made()
+            schema["components"]["securitySchemes"] = {"key": _SCHEME}
+            for path, methods in schema["paths"].items():
+                if needs_key(path):
+                    for operation in methods.values():
+                        _add(operation)
+        return made()
+
+    app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI asks for it
+
+
+def _add(operation: dict[str, Any]) -> None:
+    operation["security"] = [{}, {"key": []}]
+    for status, told in documented(401, 403).items():
+        operation["responses"].setdefault(
+            str(status),
+            {
+                "description": told["description"],
+                "content": {
+                    "application/json": {"schema": {"$ref": "#/components/schemas/FailureAnswer"}}
+                },
+            },
+        )

@@ -1,0 +1,69 @@
+import json
+import re
+
+import pytest
+
+from klsa_search.cli.frame import run
+from klsa_search.cli.keys import klsa_keys
+from klsa_search.service.keys import read_keys
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path, monkeypatch):
+    monkeypatch.setenv("KLSA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.excepthook", None)
+
+
+@pytest.fixture
+def keys(capsys):
+    """Run klsa-keys: its code, and what it printed."""
+
+    def ask(*arguments):
+        with pytest.raises(SystemExit) as left:
+            run(klsa_keys, arguments)
+        return left.value.code, *capsys.readouterr()
+
+    return ask
+
+
+def test_a_key_is_made_listed_and_revoked(keys, tmp_path):
+    code, token, told = keys("add", "web")
+    assert (code, told.count("\n")) == (0, 1)
+    assert re.fullmatch(r"klsa_[0-9a-f]{8}_[\w-]{43}\n", token)
+    code, _, told = keys(
+        "add", "feed", "--scope", "write", "--index", "a", "--index", "b", "--days", "30"
+    )
+    assert (code, told) == (0, "")
+    code, table, _ = keys("list")
+    assert re.search(r"web\s+search\s+all\s.*for ever", table)
+    assert re.search(r"feed\s+write\s+a, b\s.*\d{4}-\d\d-\d\d \d\d:\d\d UTC", table)
+    assert token.strip()[14:] not in table
+    listed = json.loads(keys("list", "--json")[1])
+    assert [each["name"] for each in listed] == ["web", "feed"]
+    assert set(listed[0]) == {"name", "scopes", "indexes", "created", "expires"}
+    assert keys("revoke", "web")[:2] == (0, "web counts no more\n")
+    assert [key.name for key in read_keys(tmp_path / "home" / ".keys.json")] == ["feed"]
+    assert keys("revoke", "feed")[0] == 0
+    assert "nobody is let in" in keys("list")[1]
+
+
+def test_the_file_may_be_anywhere(keys, tmp_path, monkeypatch):
+    monkeypatch.setenv("KLSA_KEYS", str(tmp_path / "elsewhere.json"))
+    assert keys("add", "web")[0] == 0
+    assert keys("list", "--keys", str(tmp_path / "elsewhere.json"))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("list",), 1, "no key is asked for"),
+        (("revoke", "web"), 2, "has no key 'web'"),
+        (("add", "a b"), 2, "a key is called by"),
+        (("add", "web", "--index", "no/index"), 2, "an index name is"),
+        (("add", "web", "--scope", "all"), 2, "'all' is not one of"),
+    ],
+)
+def test_what_is_wrong_is_told(keys, arguments, code, told):
+    found = keys(*arguments)
+    assert found[:2] == (code, "")
+    assert told in found[2]

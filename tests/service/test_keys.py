@@ -1,0 +1,237 @@
+"""Keys: who is let in, to do what, and what nobody is told."""
+
+import hmac
+import json
+import stat
+from datetime import timedelta
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.errors import SettingsError
+from klsa_search.service import Catalog, create_app
+from klsa_search.service.access import Keys, needs_key
+from klsa_search.service.keys import add_key, read_keys, revoke_key
+from klsa_search.service.writing import Writes
+from tests.service.conftest import failure_of
+
+SEARCH = "/search?q=wing&index=first"
+LAMP = {"id": "lamp", "text": "A lamp."}
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / ".keys.json"
+
+
+@pytest.fixture
+def client(home, file):
+    """A service of two indexes that reads the file of keys."""
+    with Catalog(home, interval=0) as catalog:
+        keys = Keys(file, {"search", "write"})
+        app = create_app(catalog, writes=Writes(), keys=keys)
+        yield TestClient(app, raise_server_exceptions=False)
+
+
+def bearing(token):
+    return {"Authorization": f"Bearer {token}"}
+
+
+def put(client, token, index="first"):
+    return client.put(f"/indexes/{index}/documents/lamp", json=LAMP, headers=bearing(token))
+
+
+def test_without_a_file_nobody_needs_a_key(client):
+    assert client.get(SEARCH).status_code == 200
+    assert client.put("/indexes/first/documents/lamp", json=LAMP).status_code == 200
+
+
+def test_a_key_counts_from_the_moment_it_is_made_to_that_of_its_revoking(client, file):
+    token = add_key(file, "web", ["search"])
+    assert client.get(SEARCH).status_code == 401
+    assert client.get(SEARCH, headers=bearing(token)).status_code == 200
+    revoke_key(file, "web")
+    assert client.get(SEARCH, headers=bearing(token)).status_code == 401
+    file.unlink()  # which would be a way to open the service for all
+    assert client.get(SEARCH).status_code == 401
+
+
+def test_without_a_key_it_is_said_how_to_send_one(client, file):
+    add_key(file, "web", ["search"])
+    answer = client.get(SEARCH)
+    error = failure_of(answer, 401)
+    assert error["code"] == "key_refused"
+    assert "Authorization: Bearer" in error["message"]
+    assert answer.headers["www-authenticate"] == 'Bearer realm="klsa-search"'
+
+
+def wrong_keys(token):
+    yield "nonsense"
+    yield token[:-1]
+    yield token + "a"
+    yield token[:14] + ("b" if token[14] == "a" else "a") + token[15:]
+    yield "klsa_00000000_" + token[14:]
+    yield token.upper()
+    yield ""
+
+
+def test_wrong_keys_are_refused_alike(client, file):
+    token = add_key(file, "web", ["search"])
+    told = set()
+    for wrong in wrong_keys(token):
+        answer = client.get(SEARCH, headers=bearing(wrong))
+        told.add(failure_of(answer, 401)["message"])
+        assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+    for header in (token, f"Basic {token}", "Bearer", b"Bearer \xff\xfe"):
+        assert client.get(SEARCH, headers={"Authorization": header}).status_code == 401
+    assert len(told) == 1
+    assert client.get(SEARCH, headers={"Authorization": f"bearer  {token}"}).status_code == 200
+
+
+def test_an_expired_key_is_refused(client, file):
+    token = add_key(file, "old", ["search"], lasts=timedelta(seconds=-1))
+    assert "expired" in failure_of(client.get(SEARCH, headers=bearing(token)), 401)["message"]
+
+
+def test_keys_are_compared_in_constant_time(client, file, monkeypatch):
+    """Those that nobody has too, so that the time does not tell which there are."""
+    token = add_key(file, "web", ["search"])
+    compared = []
+
+    def compare(one, other):
+        compared.append((len(one), len(other)))
+        return same(one, other)
+
+    same = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    for each in (token, *wrong_keys(token)):
+        client.get(SEARCH, headers=bearing(each))
+    assert compared == [(32, 32)] * 8
+
+
+def test_a_key_does_what_its_scopes_say(client, file):
+    reader, writer = add_key(file, "reader", ["search"]), add_key(file, "writer", ["write"])
+    answer = put(client, reader)
+    assert failure_of(answer, 403)["code"] == "key_too_narrow"
+    assert 'error="insufficient_scope", scope="write"' in answer.headers["www-authenticate"]
+    assert failure_of(client.get(SEARCH, headers=bearing(writer)), 403)["code"] == "key_too_narrow"
+    assert put(client, writer).status_code == 200
+    lines = {**bearing(reader), "Content-Type": "application/x-ndjson"}
+    for method, path, headers in (
+        ("POST", "/indexes/first/documents", lines),
+        ("POST", "/indexes/first/documents/delete-batch", bearing(reader)),
+        ("DELETE", "/indexes/first/documents/lamp", bearing(reader)),
+    ):
+        assert client.request(method, path, headers=headers).status_code == 403
+
+
+ASKED = [
+    ("GET", "/search?q=wing&index={}", None),
+    ("POST", "/search", {"q": "wing", "index": "{}"}),
+    ("GET", "/documents/1?index={}", None),
+    ("GET", "/indexes/{}/documents/1/similar", None),
+    ("GET", "/indexes/{}/terms/wing/related", None),
+    ("POST", "/indexes/{}/classify", {"labels": {"1": "a", "a/b c?%": "b"}}),
+    ("PUT", "/indexes/{}/documents/lamp", LAMP),
+    ("DELETE", "/indexes/{}/documents/lamp", None),
+    ("POST", "/indexes/{}/documents", [LAMP]),
+    ("POST", "/indexes/{}/documents/delete-batch", ["lamp"]),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), ASKED)
+def test_a_key_of_one_index_is_none_for_another(client, file, method, path, body):
+    headers = bearing(add_key(file, "one", ["search", "write"], ["first"]))
+    for index, status in (("first", 200), ("second", 403), ("none", 403)):
+        content = json.loads(json.dumps(body).replace("{}", index))
+        asked = {} if body is None else {"json": content}
+        answer = client.request(method, path.format(index), headers=headers, **asked)
+        assert answer.status_code == status, answer.text
+        if status == 403:
+            assert answer.json()["error"]["code"] == "key_too_narrow"
+
+
+def test_what_a_key_is_not_for_it_does_not_hear_of(client, file):
+    headers = bearing(add_key(file, "one", ["search"], ["first", "gone"]))
+    assert [each["name"] for each in client.get("/indexes", headers=headers).json()["indexes"]] == [
+        "first"
+    ]
+    assert client.get("/indexes/second", headers=headers).status_code == 404
+    told = [
+        client.get("/search?q=wing", headers=headers),  # the only one it is for
+        client.get("/search?q=wing&index=gone", headers=headers),
+        client.get("/health", headers=headers),
+        client.get("/health"),
+        client.get("/health", headers=bearing("nonsense")),
+    ]
+    assert [each.status_code for each in told] == [200, 404, 200, 200, 200]
+    assert not any("second" in each.text for each in told)
+    assert all("first" not in each.text for each in told[3:])
+
+
+def test_several_indexes_have_to_be_chosen_from(client, file):
+    headers = bearing(add_key(file, "two", ["search"], ["first", "second"]))
+    error = failure_of(client.get("/search?q=wing", headers=headers), 422)
+    assert (error["field"], "first, second" in error["message"]) == ("index", True)
+
+
+def test_whatever_is_served_needs_a_key_but_what_tells_nothing(client, file):
+    add_key(file, "web", ["search"])
+    for path in ("/", "/health", "/docs", "/openapi.json"):
+        assert client.get(path).status_code == 200
+    schema = client.get("/openapi.json").json()
+    closed = {
+        path for path, ways in schema["paths"].items() if "security" in next(iter(ways.values()))
+    }
+    assert closed == {path for path in schema["paths"] if needs_key(path)}
+    assert "/indexes" in closed
+    for path in (*closed, "/nothing", "/healthy", "/health%2f..%2findexes"):
+        assert client.get(path).status_code == 401
+    assert client.get("/static-offline-docs%2f..%2findexes").status_code == 404
+
+
+def test_a_file_that_cannot_be_read_lets_nobody_in(client, file, caplog):
+    token = add_key(file, "web", ["search"])
+    assert client.get(SEARCH, headers=bearing(token)).status_code == 200
+    kept = file.read_text()
+    file.write_text(kept[:-10])
+    for _ in range(2):
+        error = failure_of(client.get(SEARCH, headers=bearing(token)), 500)
+        assert str(file) not in error["message"]
+    assert len(caplog.records) == 1
+    assert str(file) in caplog.text
+    file.write_text(kept)
+    assert client.get(SEARCH, headers=bearing(token)).status_code == 200
+    with pytest.raises(SettingsError, match="mend it"):
+        file.write_text("{}}")
+        Keys(file, ())
+
+
+def test_the_file_holds_no_key_and_is_its_owners(file):
+    tokens = [add_key(file, name, ["search"]) for name in ("one", "two")]
+    text = file.read_text()
+    assert not any(token[14:] in text for token in tokens)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [key.name for key in read_keys(file)] == ["one", "two"]
+
+
+@pytest.mark.parametrize("name", ["one", "", "a b", "a\n", "x" * 65, '"', "-a"])
+def test_names_are_plain_and_taken_once(file, name):
+    add_key(file, "one", ["search"])
+    with pytest.raises(SettingsError) as wrong:
+        add_key(file, name, ["search"])
+    assert wrong.value.field == "name"
+    assert [key.name for key in read_keys(file)] == ["one"]
+
+
+def test_only_what_is_there_can_be_revoked(file):
+    with pytest.raises(SettingsError, match="has no key 'web'"):
+        revoke_key(file, "web")
+
+
+def test_an_application_whose_gate_was_left_out_lets_nobody_in(client, file):
+    """As if a middleware before it had answered in its place."""
+    client.app.user_middleware[:] = [
+        each for each in client.app.user_middleware if each.cls.__name__ != "Gate"
+    ]
+    assert client.get(SEARCH).status_code == 500
