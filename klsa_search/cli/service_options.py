@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 import click
 from pydantic.fields import FieldInfo
@@ -52,7 +52,7 @@ def default_of(field: FieldInfo) -> str:
 
 
 def _option(name: str, field: FieldInfo) -> Callable[[F], F]:
-    many = field.annotation == tuple[str, ...]
+    many = get_origin(field.annotation) is tuple
     kind = _only(field.annotation)
     path = FOLDER if name == "home" else click.Path(path_type=Path, dir_okay=False)
     return click.option(

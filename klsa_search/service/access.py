@@ -11,12 +11,13 @@ from pathlib import Path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from klsa_search.errors import KeyRefused, KeyTooNarrow, KlsaError, SettingsError, WritingRefused
+from klsa_search.service.door import ALWAYS
 from klsa_search.service.failures import explained
 from klsa_search.service.keys import Key, found, read_keys
 
 _log = logging.getLogger(__name__)
 
-_OPEN = frozenset({"/", "/health", "/docs", "/openapi.json"})
+_OPEN = ALWAYS | {"/docs", "/openapi.json"}
 _SCRIPTS = "/static-offline-docs/"
 """Paths that need no key: they tell nothing of what the indexes hold, nor of their names."""
 

@@ -355,6 +355,24 @@ class Health(Answer):
     not_compiling: str | None = Field(description="why they will not be compiled, if so")
 
 
+class Alive(Answer):
+    """That the service runs."""
+
+    ok: bool
+
+
+class Readiness(Answer):
+    """Whether the service can answer for all that it should."""
+
+    ok: bool
+    served: int = Field(description="indexes that can be searched")
+    failing: int = Field(description="indexes that cannot, or that proved damaged: see /health")
+    compiling: list[str] = Field(
+        description="parts of the query engine that are being compiled; until then the same "
+        "answers take longer"
+    )
+
+
 class Links(Answer):
     """Where to go from the front door."""
 

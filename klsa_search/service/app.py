@@ -16,6 +16,8 @@ from klsa_search.service.catalog import Catalog
 from klsa_search.service.door import Door
 from klsa_search.service.head import Head
 from klsa_search.service.hosts import ANY, AllowedHosts
+from klsa_search.service.journal import Journal, Requests
+from klsa_search.service.origins import Origins
 from klsa_search.service.refitting import Refits
 from klsa_search.service.request_id import RequestId
 from klsa_search.service.routes import router
@@ -36,13 +38,18 @@ def create_app(
     writes: Writes | None = None,
     refits: Refits | None = None,
     keys: Keys | None = None,
+    origins: Collection[str] = (),
     allowed_hosts: Collection[str] | None = None,
+    journal: Journal | None = None,
+    log_queries: bool = False,
 ) -> FastAPI:
     """Make the application that serves a catalog; closing the catalog is left to the caller.
 
     admission      how many requests run and wait; by default as many as serve this machine well
     writes         lets indexes be written to, by whoever may; by default nobody may
     refits         what is built anew by itself, to tell of it; by default nothing is
+    origins        of pages that may ask in a browser; by default those of the service alone
+    journal        gets a line for each request, with the query if `log_queries`; by default none
     keys           say who may ask what; by default whoever can ask may
     allowed_hosts  names by which the service may be asked for; by default any
     The page at /docs brings its own scripts and styles, so that it works without the internet.
@@ -64,8 +71,12 @@ def create_app(
     app.state.gated = keys is not None
     if keys is not None:
         app.add_middleware(Gate, keys=keys)
+    if origins:
+        app.add_middleware(Origins, origins=origins)
     if allowed_hosts is not None and ANY not in allowed_hosts:
         app.add_middleware(AllowedHosts, names=allowed_hosts)
+    if journal is not None:
+        app.add_middleware(Requests, journal=journal, queries=log_queries)
     app.add_middleware(RequestId)
     app.add_middleware(AbsoluteTarget)
     routers = (router, mining.router, documents.router)

@@ -66,13 +66,15 @@ class _Entry:
 class Status:
     """One index as the catalog sees it; `index` is None if it cannot be served.
 
-    `sums` is how far its files were compared with their sums since it was opened: see `SumCheck`.
+    `sums` is how far its files were compared with their sums since it was opened: see `SumCheck`;
+    `damaged` whether what is served proved so.
     """
 
     name: str
     index: Index | None
     failure: str | None
     sums: str | None = None
+    damaged: bool = False
 
     @classmethod
     def of(cls, name: str, entry: _Entry) -> Status:
@@ -82,8 +84,10 @@ class Status:
             return cls(name, None, entry.failure)
         sums = opened.sums
         if sums.failure is not None:
-            return cls(name, None, sums.failure, sums.state)
-        return cls(name, opened.index, entry.failure or opened.damage, sums.state)
+            return cls(name, None, sums.failure, sums.state, damaged=True)
+        damage = opened.damage
+        told = entry.failure or damage
+        return cls(name, opened.index, told, sums.state, damaged=damage is not None)
 
 
 class Catalog:

@@ -15,12 +15,14 @@ from klsa_search.compiled.beside import missing
 from klsa_search.errors import IndexNotFound, QueryError
 from klsa_search.search import Index
 from klsa_search.service.answers import (
+    Alive,
     DocumentAnswer,
     Health,
     IndexDetails,
     IndexList,
     IndexSummary,
     Links,
+    Readiness,
     RefitAnswer,
     SearchAnswer,
     Welcome,
@@ -162,4 +164,33 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
         },
         compiling=compiling,
         not_compiling=not_compiling,
+    )
+
+
+@router.get("/health/live", summary="Whether it runs")
+async def live() -> Alive:
+    """200 as long as the service runs, whatever there is to serve."""
+    return Alive(ok=True)
+
+
+@router.get(
+    "/health/ready",
+    summary="Whether it should be asked",
+    responses={503: {"model": Readiness, "description": "an index is damaged, or there is none"}},
+)
+async def ready(response: Response, desk: Served) -> Readiness:
+    """200 if every index of the home can be served and none proved damaged, else 503.
+
+    An index whose newest generation cannot be opened goes on with the one before, and is ready;
+    /health tells of it.
+    """
+    statuses = desk.catalog.statuses()
+    failing = sum(each.index is None or each.damaged for each in statuses)
+    ok = bool(statuses) and not failing
+    response.status_code = 200 if ok else 503
+    return Readiness(
+        ok=ok,
+        served=sum(each.index is not None for each in statuses),
+        failing=failing,
+        compiling=missing()[0],
     )

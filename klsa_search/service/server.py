@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from klsa_search.service.admission import Admission
 from klsa_search.service.connections import IDLE, MAX_HEAD, Connections
 from klsa_search.service.descriptors import most_connections
+from klsa_search.service.tls import Tls
 
 LEAVING = 8.0
 """Seconds that requests at work are given once the service is to stop."""
@@ -43,6 +44,7 @@ class Server(uvicorn.Server):
         admission: Admission,
         *others: Admission,
         connections: Connections | None = None,
+        tls: Tls | None = None,
         leaving: float = LEAVING,
     ) -> None:
         self._admissions = (admission, *others)
@@ -55,6 +57,7 @@ class Server(uvicorn.Server):
                 http=self._connections.protocol,  # type: ignore[arg-type]  # it is only called
                 ws="none",
                 lifespan="off",
+                log_config=None,
                 log_level="error",
                 access_log=False,
                 proxy_headers=False,
@@ -62,6 +65,8 @@ class Server(uvicorn.Server):
                 timeout_keep_alive=IDLE,
                 timeout_graceful_shutdown=round(leaving) + _LAST,
                 h11_max_incomplete_event_size=MAX_HEAD,
+                ssl_certfile=tls.certificate if tls else None,
+                ssl_keyfile=tls.key if tls else None,
             )
         )
 

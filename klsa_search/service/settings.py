@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import Repr
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -52,8 +52,10 @@ def _parted(value: object) -> object:
     return tuple(value.split()) if isinstance(value, str) else value
 
 
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_parted)]
+_PARTED = (NoDecode, BeforeValidator(_parted))
 """In the environment parted by blanks; as an option once for each."""
+
+Origin = Annotated[str, Field(pattern=r"^(\*|https?://[^/\s]+)$")]
 
 
 class ServiceSettings(BaseSettings):
@@ -68,12 +70,12 @@ class ServiceSettings(BaseSettings):
     )
     host: str = Field("127.0.0.1", description="Address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one")
-    allowed_hosts: Annotated[Names, Told("--allowed-host", "NAME", "the names of this machine")] = (
-        Field(
-            (),
-            description="Further name by which the service may be asked for, as a proxy passes it "
-            "on; * allows any",
-        )
+    allowed_hosts: Annotated[
+        tuple[str, ...], *_PARTED, Told("--allowed-host", "NAME", "the names of this machine")
+    ] = Field(
+        (),
+        description="Further name by which the service may be asked for, as a proxy passes it "
+        "on; * allows any",
     )
     writable: Annotated[
         bool | None,
@@ -100,6 +102,26 @@ class ServiceSettings(BaseSettings):
         False,
         description="Whether it may listen where other machines reach it although there are no "
         "keys: whoever reaches it may search",
+    )
+
+    origins: Annotated[tuple[Origin, ...], *_PARTED, Told("--origin", "ORIGIN")] = Field(
+        (),
+        description="Origin, such as https://example.org, of pages that may ask in a browser "
+        "(CORS); * allows any",
+    )
+    tls_certificate: Annotated[Path | None, Told(metavar="FILE")] = Field(
+        None, description="Certificate, and its chain, in PEM; with it the service speaks TLS alone"
+    )
+    tls_key: Annotated[
+        Path | None, Told(metavar="FILE", default="in the file of the certificate")
+    ] = Field(None, description="Private key of the certificate, in PEM")
+    log: Literal["plain", "json"] = Field(
+        "plain",
+        description="What goes to stderr: warnings and errors as sentences, or those and every "
+        "request as lines of JSON",
+    )
+    log_queries: bool = Field(
+        False, description="Whether a request's line also has the query, which may be private"
     )
 
     @property

@@ -4,11 +4,13 @@ import re
 import resource
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -16,12 +18,13 @@ import pytest
 
 from klsa_search.cli.frame import run
 from klsa_search.cli.index import klsa_index
+from klsa_search.cli.listening import is_of_this_machine, listen
 from klsa_search.cli.serve import serve
-from klsa_search.cli.serving import _is_of_this_machine, _listen
 from klsa_search.indexing import build
 from klsa_search.service.keys import add_key
 
 LONG = 60.0
+PEM = Path(__file__).with_name("localhost.pem")
 DOCUMENTS = [
     {"id": "1", "title": "Files", "text": "Read files in a coroutine, line by line."},
     {"id": "2", "title": "Sockets", "text": "Read from a socket."},
@@ -65,7 +68,7 @@ Server.__init__.__kwdefaults__["leaving"] = float({{leaving!r}})
 
 
 @contextmanager
-def serving(home, *options, program=SERVE, limit=None):
+def serving(home, *options, program=SERVE, limit=None, scheme="http"):
     """A service in a process of its own, and its address."""
     command = [sys.executable, "-c", program, "--home", str(home), "--port", "0", *options]
     set_limit = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (limit, limit))
@@ -78,7 +81,9 @@ def serving(home, *options, program=SERVE, limit=None):
     ) as server:
         try:
             first = server.stdout.readline()
-            found = re.fullmatch(r"Serving .* at (http://127.0.0.1:\d+) \(Ctrl-C .*\)\n", first)
+            found = re.fullmatch(
+                rf"Serving .* at ({scheme}://127.0.0.1:\d+) \(Ctrl-C .*\)\n", first
+            )
             yield server, found[1]
         finally:
             server.kill()
@@ -263,7 +268,7 @@ def test_small_answers_are_sent_at_once():
             transport.close()
 
     async def accept():
-        with _listen("127.0.0.1", 0) as listener:
+        with listen("127.0.0.1", 0) as listener:
             server = await asyncio.get_running_loop().create_server(Accepting, sock=listener)
             reader, writer = await asyncio.open_connection(*listener.getsockname())
             assert await reader.read() == b""
@@ -401,6 +406,47 @@ def test_others_are_let_in_with_keys_or_where_that_is_said(home, keyed):
         assert status_of(write) == (401 if keyed else 403)
 
 
+def test_tls(home):
+    with serving(home, "--tls-certificate", str(PEM), scheme="https") as (server, address):
+        trusting = ssl.create_default_context(cafile=PEM)
+        with urlopen(f"{address}/search?q=coroutine", timeout=LONG, context=trusting) as answer:
+            assert json.load(answer)["hits"][0]["id"] == "1"
+        assert status_of(address.replace("https", "http")) is None
+        server.send_signal(signal.SIGTERM)
+        assert_ended_well(server, home)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (("--tls-key", PEM), 2, "is the key of no certificate"),
+        (("--tls-certificate", Path(__file__)), 2, "cannot be used for TLS"),
+        (("--tls-certificate", "none.pem"), 1, "none.pem: No such file or directory"),
+        (("--tls-certificate", PEM, "--tls-key", "none.pem"), 1, "none.pem: No such file"),
+        (("--origin", "example.org"), 2, "origins"),
+        (("--log", "xml"), 2, "'xml' is not one of"),
+    ],
+)
+def test_what_cannot_be_used_is_told_before_it_serves(capsys, home, options, code, told):
+    found, printed = leave(capsys, "--home", home, "--port", 0, *options)
+    assert (found, printed.out) == (code, "")
+    assert told in printed.err
+
+
+def test_its_log_can_be_lines_of_json(home):
+    build(DOCUMENTS, name="bad", home=home).close()
+    (home / "bad" / "CURRENT").write_text("000009\n")
+    with serving(home, "--log", "json") as (server, address):
+        status_of(f"{address}/search?q=read&index=files")
+        server.send_signal(signal.SIGTERM)
+        code, told = ended(server)
+    assert code == 0
+    opening, warning, *_, request = map(json.loads, told.splitlines())
+    assert opening["message"].startswith("Opening 2 indexes in ")
+    assert warning["message"].startswith("warning: bad is not served: ")
+    assert (request["path"], request["status"], request["index"]) == ("/search", 200, "files")
+
+
 @pytest.mark.parametrize(
     ("address", "alone"),
     [("127.0.0.1", True), ("127.3.4.5", True), ("::1", True), ("0.0.0.0", False), ("::", False)],
@@ -410,4 +456,4 @@ def test_which_addresses_are_of_this_machine_alone(address, alone):
         def getsockname(self):
             return address, 8000
 
-    assert _is_of_this_machine(Listener()) is alone
+    assert is_of_this_machine(Listener()) is alone

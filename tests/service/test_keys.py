@@ -177,7 +177,7 @@ def test_several_indexes_have_to_be_chosen_from(client, file):
 
 def test_whatever_is_served_needs_a_key_but_what_tells_nothing(client, file):
     add_key(file, "web", ["search"])
-    for path in ("/", "/health", "/docs", "/openapi.json"):
+    for path in ("/", "/health", "/health/live", "/health/ready", "/docs", "/openapi.json"):
         assert client.get(path).status_code == 200
     schema = client.get("/openapi.json").json()
     closed = {

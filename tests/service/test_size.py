@@ -38,6 +38,8 @@ CLASSIFY = "/indexes/heavy/classify"
 QUESTIONS = {
     ("GET", "/"): [("/", None)],
     ("GET", "/health"): [("/health", None)],
+    ("GET", "/health/live"): [("/health/live", None)],
+    ("GET", "/health/ready"): [("/health/ready", None)],
     ("GET", "/indexes"): [("/indexes", None)],
     ("GET", "/indexes/{name}"): [("/indexes/heavy", None)],
     ("GET", "/search"): [

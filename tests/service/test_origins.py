@@ -1,0 +1,75 @@
+"""Pages of other sites: CORS."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.service import Catalog, create_app
+from klsa_search.service.access import Keys
+from klsa_search.service.keys import add_key
+from tests.service.conftest import failure_of
+
+OURS, ANOTHER = "https://one.example", "https://evil.example"
+
+
+@pytest.fixture
+def client(tiny_home, tmp_path):
+    add_key(tmp_path / "keys.json", "web", ["search"])
+    with Catalog(tiny_home, interval=0) as catalog:
+        keys = Keys(tmp_path / "keys.json", ())
+        yield TestClient(create_app(catalog, origins=[OURS], keys=keys))
+
+
+def asking_first(client, origin, method="GET", headers="authorization,content-type"):
+    return client.options(
+        "/search",
+        headers={
+            "Origin": origin,
+            "Access-Control-Request-Method": method,
+            "Access-Control-Request-Headers": headers,
+        },
+    )
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_a_page_of_an_origin_that_is_allowed_may_ask(client, method):
+    """A browser asks first, and without the key."""
+    answer = asking_first(client, OURS, method)
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == OURS
+    assert method in answer.headers["access-control-allow-methods"]
+    assert "authorization" in answer.headers["access-control-allow-headers"].lower()
+    assert "access-control-allow-credentials" not in answer.headers
+
+
+def test_it_may_read_failures_too(client):
+    answer = client.get("/search?q=wing", headers={"Origin": OURS})
+    assert failure_of(answer, 401)
+    assert answer.headers["access-control-allow-origin"] == OURS
+    assert answer.headers["vary"] == "Origin"
+
+
+@pytest.mark.parametrize(
+    ("origin", "method", "headers"),
+    [
+        (ANOTHER, "GET", "authorization"),
+        (OURS + ".evil.example", "GET", "authorization"),
+        ("null", "GET", "authorization"),
+        (OURS, "PATCH", "authorization"),
+        (OURS, "GET", "x-other"),
+    ],
+)
+def test_nobody_else_may(client, origin, method, headers):
+    answer = asking_first(client, origin, method, headers)
+    assert failure_of(answer, 403)["code"] == "origin_refused"
+    assert answer.headers.get("access-control-allow-origin") in (None, OURS)
+
+
+def test_another_origin_cannot_read_the_answer(client):
+    answer = client.get("/health", headers={"Origin": ANOTHER})
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_by_default_no_page_may_ask(client_of, tiny_home):
+    client = client_of(tiny_home)
+    assert asking_first(client, OURS).status_code == 405
+    assert "access-control-allow-origin" not in client.get("/", headers={"Origin": OURS}).headers
