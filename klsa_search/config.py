@@ -204,7 +204,7 @@ class SearchSettings(SettingsGroup):
     z: int = Field(
         20,
         ge=1,
-        le=1_000_000_000,
+        le=1_000_000,
         description="documents of the query kernel that seed the expansion",
     )
     sharpness: float = Field(

@@ -47,9 +47,9 @@ def described(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _in_url(schema: dict[str, Any]) -> dict[str, Any]:
-    """Describe what a URL can say of a value that may be a list or an object too."""
+    """Leave out of the kinds of a value what a URL cannot say: null and objects."""
     kinds = [one for one in schema.get("anyOf", ()) if one.get("type") not in ("null", "object")]
-    if len(kinds) != 1 or (kinds[0]["type"] != "array" and len(schema["anyOf"]) == 2):
+    if len(kinds) != 1:
         return schema
     kind: dict[str, Any] = kinds[0]
     return {name: part for name, part in schema.items() if name != "anyOf"} | kind
