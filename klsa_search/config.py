@@ -26,6 +26,7 @@ from klsa_search.errors import SettingsError
 
 RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 ExpansionName = Literal["auto", "whole", "factors", "cut"]
+SpellingName = Literal["auto", "suggest", "off"]
 StopWordsName = Literal["short", "long", "none"]
 SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
 FieldType = Literal["keyword", "number", "date"]
@@ -76,6 +77,11 @@ class SettingsGroup(BaseModel):
             else:
                 message = f"{name} = {first['input']!r}: {first['msg']}"
             raise SettingsError(message, field=name) from None
+
+    @classmethod
+    def of(cls, settings: Any) -> Self:
+        """Take this group out of settings that hold it."""
+        return cls(**{name: getattr(settings, name) for name in cls.model_fields})
 
 
 class AnalysisSettings(SettingsGroup):
@@ -189,6 +195,21 @@ def _parts(declaration: str) -> tuple[str, str, str]:
     return (name, colon, kind) if colon else (declaration, "", "")
 
 
+class LanguageSettings(SettingsGroup):
+    """How the text of a query is read unless it says otherwise."""
+
+    operators: bool = Field(
+        True,
+        description='read "phrases", +must, -not, field:word and prefix* in queries; without, all '
+        "of a query is words",
+    )
+    spelling: SpellingName = Field(
+        "auto",
+        description="words of a query that no document holds: auto, the nearest that one holds is "
+        "asked for in their place; suggest, it is only told; or off",
+    )
+
+
 class SearchSettings(SettingsGroup):
     """What a query uses unless it says otherwise."""
 
@@ -249,6 +270,7 @@ class Settings(
     SpectrumSettings,
     ExpansionSettings,
     FieldSettings,
+    LanguageSettings,
     SearchSettings,
 ):
     """All settings of one index."""
@@ -273,6 +295,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     # The published method and its best point on CRAN [KLSA section 4]; never changes.
     "paper": {
+        "operators": False,
+        "spelling": "off",
         "stop_words": "long",
         "title_weight": 1,
         "common_weight": 1.0,

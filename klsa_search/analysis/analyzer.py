@@ -84,6 +84,14 @@ class Analyzer:
         """Find the term of a word as written, "" for none; `terms` remembers, this does not."""
         return self._term_of.found(word)
 
+    def folded(self, word: str) -> str:
+        """Fold the case of a word, and its accents if the settings say so; no stem is made.
+
+        >>> Analyzer().folded("Overheating")
+        'overheating'
+        """
+        return self._term_of.folded(nfkc(word))
+
     def common(self) -> frozenset[str]:
         """Terms of the words on the long stop list of the language that are not left out.
 
@@ -144,7 +152,7 @@ class _TermOf(dict[str, str]):
         self._fold_accents = settings.fold_accents
         name = algorithm(settings.stemmer, settings.language)
         listed = left_out(settings.stop_words, settings.language)
-        self._stop_words = frozenset(map(self._folded, listed))
+        self._stop_words = frozenset(map(self.folded, listed))
         # One buffer inside: two threads must not stem at once. Its own cache would be a second.
         stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._stem: Callable[[str], str] | None = stemmer.stemWord if stemmer else None
@@ -161,14 +169,14 @@ class _TermOf(dict[str, str]):
 
     def found(self, word: str) -> str:
         """Term of a word, found anew."""
-        return "" if len(word) > LONGEST_WORD else self._term(self._folded(word))
+        return "" if len(word) > LONGEST_WORD else self._term(self.folded(word))
 
     def pair(self, pair: str) -> str:
         """Term of a pair of characters, which has no case, accents or stem; "" for a stop word."""
         term = pair.translate(IGNORED)
         return "" if len(term) > LONGEST_WORD or term in self._stop_words else term
 
-    def _folded(self, word: str) -> str:
+    def folded(self, word: str) -> str:
         """Case folded, one kind of apostrophe, nothing invisible, accents off if so set."""
         if word.isascii() and not self._turkish:
             return word.lower()

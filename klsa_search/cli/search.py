@@ -13,7 +13,7 @@ from klsa_search.cli.beside import MODULE
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import given, home_option, json_option, settings_options
 from klsa_search.cli.output import Column, make_folders, write_json, write_table
-from klsa_search.config import SearchSettings
+from klsa_search.config import LanguageSettings, SearchSettings
 
 if TYPE_CHECKING:
     from klsa_search.search import Index
@@ -70,6 +70,7 @@ _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"}
 @click.option("--distinct", metavar="FIELD", help="Answer each value of this field once.")
 @click.option("--min-score", type=float, help="Least score of what is found.")
 @settings_options(
+    *LanguageSettings.model_fields,
     *SearchSettings.model_fields,
     "dimensions",
     default="the index's own",
@@ -143,7 +144,12 @@ def _show(index: Index, query: str, k: int, as_json: bool, options: dict[str, An
     results = index.search(query, k, **options)
     if as_json:
         write_json({"index": index.name, "generation": index.generation, **asdict(results)})
-    elif not results.hits:
+        return
+    understood = results.understood
+    for word, right in understood.corrections.items():
+        said = "did you mean" if word in understood.unknown else "no document has it; asked for"
+        click.echo(f"{word}: {said} {right}", err=True)
+    if not results.hits:
         click.echo("no document matches")
     else:
         columns = [

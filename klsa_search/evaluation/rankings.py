@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 import numpy as np
 
 from klsa_search.collection import Query
 from klsa_search.evaluation.runs import Ranking
 from klsa_search.search import Index
+
+AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off"}
+"""How judged queries are read: as they stand, by every system alike."""
 
 
 class SearchParameters(TypedDict, total=False):
@@ -22,6 +25,7 @@ class SearchParameters(TypedDict, total=False):
     sharpness: float
     spectral: str
     gamma: float
+    spelling: str
 
 
 def rank_all(
@@ -30,12 +34,14 @@ def rank_all(
     """Rank every document of the index for each query, lazily, in the order of the queries.
 
     Order: score descending, then document order, down to the last document; empty if no score is
-    above 0, for then the index has nothing to say. QueryError for a bad parameter.
+    above 0, for then the index has nothing to say. All of a judged query is words, whatever signs
+    stand in it, and they are not put right unless `spelling` says so. QueryError for a bad
+    parameter.
     Cost a query: that of `Index.scores`, and O(N log N) to sort.
     """
     ids = np.array(index.ids(), dtype=object)
     for query in queries:
-        scores = index.scores(query.text, **parameters)
+        scores = index.scores(query.text, **{**AS_WORDS, **parameters})
         if len(scores) > len(ids):  # there are positions without a document
             scores = scores[index.snapshot.counting()]
         order = np.argsort(-scores, kind="stable")

@@ -17,12 +17,13 @@ from klsa_search.config import SearchSettings, Settings
 from klsa_search.errors import QueryError, StoreError
 from klsa_search.forks import lock_free_in_children
 from klsa_search.progress import DOCUMENTS, Progress, silent
-from klsa_search.search import engine
+from klsa_search.search import engine, language
 from klsa_search.search.answering import Answer, Asked, answer
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.filters.masks import Given
 from klsa_search.search.parameters import whole_number
 from klsa_search.search.rankers import USES
+from klsa_search.search.ranking import both
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
@@ -226,15 +227,18 @@ class Index:
     def scores(self, query: str, *, dimensions: int | None = None, **parameters: Any) -> Scores:
         """Score every document: (size,) float32, in document order; 0 where there is none.
 
-        query       plain text; terms the collection does not hold are passed over
+        query       a text, with the operators of docs/query-language.md unless `operators` is off;
+                    terms the collection does not hold are passed over
         dimensions  eigenvectors to use, at most those that were built
-        parameters  fields of `SearchSettings`: `ranker`, `alpha`, `z`, `spectral`, ...
+        parameters  fields of `SearchSettings` and `LanguageSettings`: `ranker`, `alpha`, `z`,
+                    `operators`, ...
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
         state = self._opened()
+        asked = state.language.read(query, state.parameters.reading(parameters))
         chosen = state.parameters.checked(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
-        return state.ranking.scores(query, chosen, used)
+        return state.ranking.scores(asked, chosen, used)
 
     def rank(
         self,
@@ -252,9 +256,10 @@ class Index:
         """
         state = self._opened()
         k = whole_number("k", k)
+        asked = state.language.read(query, state.parameters.reading(parameters))
         chosen = state.parameters.checked(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
-        (top,) = state.ranking.top([query], k, chosen, used, self._checked(mask))
+        (top,) = state.ranking.top([asked], k, chosen, used, self._checked(mask))
         return top.positions, top.scores
 
     def rank_many(
@@ -274,13 +279,15 @@ class Index:
         """
         state = self._opened()
         k = whole_number("k", k)
+        reading = state.parameters.reading(parameters)
         chosen = state.parameters.checked(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
 
         allowed = self._checked(mask)
 
         def work(some: Sequence[str]) -> list[tuple[Positions, Scores]]:
-            found = state.ranking.top(some, k, chosen, used, allowed)
+            asked = [state.language.read(query, reading) for query in some]
+            found = state.ranking.top(asked, k, chosen, used, allowed)
             return [(top.positions, top.scores) for top in found]
 
         return in_parallel(work, queries, whole_number("threads", threads))
@@ -316,18 +323,22 @@ class Index:
         >>> answer = index.search("coolant", filter="year >= 2020", sort=["year:desc"])
         >>> [(hit.id, hit.metadata["year"]) for hit in answer.hits]
         [('leak', 2024), ('heat', 2021)]
+        >>> [hit.id for hit in index.search('"wet roads" -title:grip').hits]
+        ['tyre', 'copy']
         """
         state = self._opened()
         k = whole_number("k", k)
+        asked = state.language.read(query, state.parameters.reading(parameters))
         chosen = state.parameters.checked(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
-        allowed = self._checked(mask)
+        allowed = both(self._checked(mask), asked.allowed)
         wishes = Wishes.checked(offset, filter, sort, facets, max_facet_values, distinct, min_score)
-        found = _answer(state, query, k, chosen, used, allowed, wishes)
-        terms = set(self.analyzer.terms(query))
+        found = _answer(state, query, asked, k, chosen, used, allowed, wishes)
+        terms = state.language.shown(asked)
         offset = wishes.offset if wishes else 0
         return Results(
             query=query,
+            understood=state.language.understood(query, asked),
             hits=_hits(state, found.positions, found.scores, terms, None, offset),
             total=found.total,
             ranker=chosen.ranker,
@@ -473,16 +484,18 @@ class Index:
 def _answer(
     state: State,
     query: str,
+    understood: language.Asked,
     k: int,
     parameters: SearchSettings,
     dimensions: int,
     mask: engine.Mask | None,
     wishes: Wishes | None,
 ) -> Answer:
-    """Find the documents of a search."""
+    """Find the documents of a search; the mask has but what the query allows."""
+    ranked = understood._replace(allowed=None)
 
     def rank(k: int, mask: engine.Mask | None) -> engine.Top:
-        (top,) = state.ranking.top([query], k, parameters, dimensions, mask, totals=True)
+        (top,) = state.ranking.top([ranked], k, parameters, dimensions, mask, totals=True)
         return top
 
     if wishes is None:
@@ -493,10 +506,10 @@ def _answer(
         both = None if mask is None else engine.Mask(mask.allowed & filtered.allowed)
         mask = both or filtered
     wide = wishes.filter is not None or bool(wishes.sort)
-    blank = wide and isinstance(query, str) and not query.strip()
+    blank = wide and not query.strip()
 
     def matching() -> Mask:
-        found = state.snapshot.counting() if blank else state.ranking.matching(query)
+        found = state.snapshot.counting() if blank else state.ranking.matching(ranked)
         return found if mask is None else found & mask.allowed
 
     return answer(Asked(rank, matching, mask, blank), k, wishes, state.fields)

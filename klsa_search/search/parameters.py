@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from klsa_search.config import SearchSettings
+from klsa_search.config import LanguageSettings, SearchSettings
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.search.snapshot import Snapshot
@@ -18,8 +18,15 @@ _REMEMBERED: Final = 1000
 class Parameters:
     """Checks the parameters of each call; those it does not name are the index's own."""
 
-    def __init__(self, name: str, defaults: SearchSettings, snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        name: str,
+        defaults: SearchSettings,
+        reading: LanguageSettings,
+        snapshot: Snapshot,
+    ) -> None:
         self._name, self._defaults, self._snapshot = name, defaults, snapshot
+        self._reading = reading
         self._checked: dict[tuple[Any, ...], SearchSettings] = {}
 
     def checked(self, given: dict[str, Any]) -> SearchSettings:
@@ -38,6 +45,19 @@ class Parameters:
             self._checked.clear()
         self._checked[key] = chosen
         return chosen
+
+    def reading(self, given: dict[str, Any]) -> LanguageSettings:
+        """Take out of the parameters of a search those of how its text is read, and check them."""
+        if not given:
+            return self._reading
+        names = LanguageSettings.model_fields.keys() & given.keys()
+        changes = {name: value for name in names if (value := given.pop(name)) is not None}
+        if not changes:
+            return self._reading
+        try:
+            return LanguageSettings.checked({**self._reading.model_dump(), **changes})
+        except SettingsError as error:
+            raise QueryError(error.message, field=error.field) from None
 
     def _check(self, given: dict[str, Any]) -> SearchSettings:
         changes = {

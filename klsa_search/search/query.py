@@ -17,6 +17,9 @@ from klsa_search.features import Vocabulary
 UNKNOWN: Final = -1
 """Number of a term that the collection does not hold."""
 
+NO_TERM: Final = -2
+"""Number of a word that makes no term, such as a stop word."""
+
 _REMEMBERED: Final = 2**16
 _LONGEST: Final = 64  # bytes of a word that is remembered
 _SEPARATED: Final = bytes(c if chr(c).isalnum() and c < 128 else ord(" ") for c in range(256))
@@ -39,16 +42,31 @@ class TermNumbers(dict[bytes, int]):
     def of(self, text: str) -> list[int]:
         """Numbers of the terms of a text, in order, repetitions kept.
 
-        Those the collection does not hold are UNKNOWN, and so may be words that make no term.
+        Those the collection does not hold are UNKNOWN; words without a term are left out, or
+        NO_TERM.
         """
-        if text.isascii() and "'" not in text:
+        if self._is_simple(text):
             return [*map(self.__getitem__, text.encode().translate(_SEPARATED).split())]
         return [self._numbers.get(term, UNKNOWN) for term in self._analyzer.terms(text)]
+
+    def words(self, text: str) -> list[str]:
+        """Words of a text as they stand there, one for each number of `of`."""
+        if self._is_simple(text):
+            return text.encode().translate(_SEPARATED).decode().split()
+        words = self._analyzer.each(text, str, str)
+        return [word for word in words if self.of_word(word) != NO_TERM]
+
+    def _is_simple(self, text: str) -> bool:
+        return text.isascii() and "'" not in text
+
+    def of_word(self, word: str) -> int:
+        """Find the number of one word, as the analyser finds it in a text."""
+        return self[word.encode()]
 
     def __missing__(self, word: bytes) -> int:
         """Find the number of a word, and remember it unless it is longer than words are."""
         terms = self._analyzer.terms(word.decode())
-        number = self._numbers.get(terms[0], UNKNOWN) if terms else UNKNOWN
+        number = self._numbers.get(terms[0], UNKNOWN) if terms else NO_TERM
         if len(word) <= _LONGEST:
             if len(self) >= _REMEMBERED:
                 self.clear()
@@ -69,8 +87,8 @@ class QueryTerms:
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> QueryTerms:
-        """Count term numbers; UNKNOWN is left out."""
-        counted = sorted(Counter(number for number in numbers if number != UNKNOWN).items())
+        """Count term numbers; UNKNOWN and NO_TERM are left out."""
+        counted = sorted(Counter(number for number in numbers if number >= 0).items())
         return cls(
             np.array([number for number, _ in counted], dtype=np.int64),
             np.array([count for _, count in counted], dtype=np.float32),

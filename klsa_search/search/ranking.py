@@ -1,4 +1,4 @@
-"""Ranking: from the text of a query to its best documents, by whatever is fastest and right."""
+"""Ranking: from what a query asks for to its best documents, by whatever is fastest and right."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Scores
 from klsa_search.config import SearchSettings
-from klsa_search.errors import QueryError
 from klsa_search.expansion import top_z
 from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import Mask, Mix, Top
-from klsa_search.search.query import QueryTerms, TermNumbers
+from klsa_search.search.language import Asked
+from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.rankers.klsa import mix_of
 from klsa_search.search.snapshot import Snapshot
@@ -27,23 +26,20 @@ class Ranking:
     `parameters` and `dimensions` of each call are checked before; `defaults` are the index's own.
     """
 
-    def __init__(self, snapshot: Snapshot, analyzer: Analyzer, defaults: SearchSettings) -> None:
+    def __init__(self, snapshot: Snapshot, defaults: SearchSettings) -> None:
         self._snapshot, self._defaults = snapshot, defaults
-        self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
 
-    def terms(self, query: str) -> list[int]:
-        """Numbers of the terms of a query, in order; QueryError for what is no text."""
-        if not isinstance(query, str):
-            raise QueryError(f"query = {query!r}: a text is needed", field="query")
-        return self._numbers.of(query)
-
-    def matching(self, query: str) -> npt.NDArray[np.bool_]:
+    def matching(self, asked: Asked) -> npt.NDArray[np.bool_]:
         """Tell which documents hold a term of a query: (N,). Cost: the postings of its terms."""
-        return np.asarray(self._snapshot.lexical(QueryTerms.of(self.terms(query))) > 0)
+        return np.asarray(self._snapshot.lexical(QueryTerms.of(asked.terms)) > 0)
 
-    def scores(self, query: str, parameters: SearchSettings, dimensions: int) -> Scores:
+    def scores(self, asked: Asked, parameters: SearchSettings, dimensions: int) -> Scores:
         """Score every document: (N,) float32."""
-        terms, snapshot = self.terms(query), self._snapshot
+        scores = self._scores(asked.terms, parameters, dimensions)
+        return scores if asked.allowed is None else scores * asked.allowed
+
+    def _scores(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
+        snapshot = self._snapshot
         if snapshot.cut is not None and snapshot.small and self._expands(parameters):
             # In a small collection it looks at all.
             (top,) = self._expanded([terms], len(snapshot), parameters, None, totals=False)
@@ -55,7 +51,7 @@ class Ranking:
 
     def top(
         self,
-        queries: Sequence[str],
+        asked: Sequence[Asked],
         k: int,
         parameters: SearchSettings,
         dimensions: int,
@@ -66,10 +62,29 @@ class Ranking:
         """Return the k best documents of each query, of those in the mask if there is one.
 
         totals  count, too, how many documents hold a term of the query: the same for every ranker
-        Whatever a document scores, it scores the same with any mask. Many queries go through the
-        compiled engines in one call that needs no GIL.
+        Whatever a document scores, it scores the same with any mask. Many queries that allow all
+        documents go through the compiled engines in one call that needs no GIL.
         """
-        asked = [self.terms(query) for query in queries]
+        terms = [each.terms for each in asked if each.allowed is None]
+        if len(terms) == len(asked):
+            return self._top(terms, k, parameters, dimensions, mask, totals=totals)
+        return [
+            self._top(
+                [each.terms], k, parameters, dimensions, both(mask, each.allowed), totals=totals
+            )[0]
+            for each in asked
+        ]
+
+    def _top(
+        self,
+        asked: list[Sequence[int]],
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None,
+        *,
+        totals: bool,
+    ) -> list[Top]:
         mask = self._snapshot.allowed(mask)
         found: Sequence[Top | None]
         if parameters.ranker == "bm25":
@@ -85,7 +100,7 @@ class Ranking:
 
     def _expanded(
         self,
-        asked: list[list[int]],
+        asked: list[Sequence[int]],
         k: int,
         parameters: SearchSettings,
         mask: Mask | None,
@@ -101,7 +116,7 @@ class Ranking:
 
     def _by_row(
         self,
-        terms: list[int],
+        terms: Sequence[int],
         k: int,
         parameters: SearchSettings,
         dimensions: int,
@@ -118,7 +133,7 @@ class Ranking:
             total = max(lexical.total, len(positions))
         return Top(positions, scores, total)
 
-    def _row(self, terms: list[int], parameters: SearchSettings, dimensions: int) -> Scores:
+    def _row(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
         snapshot, query = self._snapshot, QueryTerms.of(terms)
         row = RANKERS[parameters.ranker](snapshot, query, parameters, dimensions)
         return row if snapshot.living is None else row * snapshot.living.allowed
@@ -132,3 +147,10 @@ class Ranking:
     @lazily
     def _own_mix(self) -> Mix:
         return mix_of(self._snapshot, self._defaults)
+
+
+def both(mask: Mask | None, allowed: npt.NDArray[np.bool_] | None) -> Mask | None:
+    """Of a mask, the documents that a query allows as well."""
+    if allowed is None:
+        return mask
+    return Mask(allowed if mask is None else mask.allowed & allowed)

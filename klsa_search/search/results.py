@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from klsa_search.search.facets import Facet
+from klsa_search.search.language import Understood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,8 @@ class Results:
     """The hits of one query, with what they were ranked by.
 
     `total` counts all documents that were found, of which `hits` are the best, or those from
-    `offset` on. `parameters` are those that the ranker used, `facets` those asked for, by name.
+    `offset` on. `parameters` are those that the ranker used, `facets` those asked for, by name,
+    `understood` is what the query was read as.
 
     >>> results: klsa.Results = index.search("leaking coolant", k=2)
     >>> results.total, len(results), results.ranker
@@ -41,6 +43,7 @@ class Results:
     """
 
     query: str
+    understood: Understood
     hits: tuple[Hit, ...]
     total: int
     ranker: str

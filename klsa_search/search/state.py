@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klsa_search.analysis import Analyzer
-from klsa_search.config import SearchSettings, Settings
+from klsa_search.config import LanguageSettings, SearchSettings, Settings
 from klsa_search.search.filters import Masks
+from klsa_search.search.language import Language
 from klsa_search.search.parameters import Parameters
 from klsa_search.search.passages import Passages
 from klsa_search.search.ranking import Ranking
@@ -41,6 +42,7 @@ class Facts:
     manifest: Manifest
     settings: Settings
     defaults: SearchSettings
+    reading: LanguageSettings
     analyzer: Analyzer
     documents: int
     last: Last
@@ -54,6 +56,7 @@ class State:
     facts: Facts
     snapshot: Snapshot
     ranking: Ranking
+    language: Language
     parameters: Parameters
     documents: DocumentReader
     passages: Passages
@@ -68,24 +71,45 @@ def open_state(generation: Path) -> State:
     check_once(generation, manifest)
     settings = manifest.checked_settings()
     analyzer = Analyzer(settings)
-    defaults = SearchSettings(
-        **{name: getattr(settings, name) for name in SearchSettings.model_fields}
-    )
+    defaults, reading = SearchSettings.of(settings), LanguageSettings.of(settings)
     documents = DocumentReader(generation)
     snapshot = open_snapshot(generation, settings)
     fields = open_fields(generation, manifest.fields, len(snapshot))
     return State(
         facts=Facts(
-            generation, manifest, settings, defaults, analyzer, len(snapshot), Last(), Since()
+            path=generation,
+            manifest=manifest,
+            settings=settings,
+            defaults=defaults,
+            reading=reading,
+            analyzer=analyzer,
+            documents=len(snapshot),
+            last=Last(),
+            since=Since(),
         ),
         snapshot=snapshot,
-        ranking=Ranking(snapshot, analyzer, defaults),
-        parameters=Parameters(generation.parent.name, defaults, snapshot),
+        ranking=Ranking(snapshot, defaults),
+        language=_language(snapshot, analyzer, fields, documents, settings),
+        parameters=Parameters(generation.parent.name, defaults, reading, snapshot),
         documents=documents,
         passages=Passages(documents, snapshot.forward, analyzer, snapshot.vocabulary),
         fields=fields,
         masks=Masks(fields, len(snapshot)),
     )
+
+
+def _language(
+    snapshot: Snapshot,
+    analyzer: Analyzer,
+    fields: Fields,
+    documents: DocumentReader,
+    settings: Settings,
+) -> Language:
+    """Make what reads queries; keyword fields that were declared can be asked for by name."""
+    declared = settings.declared()
+    columns = {name: fields[name] for name in declared if name in fields}
+    keywords = {name: column for name, column in columns.items() if column.type == "keyword"}
+    return Language(snapshot, analyzer, keywords, documents.at)
 
 
 class Following:
@@ -145,8 +169,9 @@ class Following:
             built,
             facts=replace(facts, documents=count, last=last, since=grown.since()),
             snapshot=snapshot,
-            ranking=Ranking(snapshot, analyzer, facts.defaults),
-            parameters=Parameters(facts.path.parent.name, facts.defaults, snapshot),
+            ranking=Ranking(snapshot, facts.defaults),
+            language=_language(snapshot, analyzer, fields, documents, facts.settings),
+            parameters=Parameters(facts.path.parent.name, facts.defaults, facts.reading, snapshot),
             documents=documents,
             passages=Passages(documents, snapshot.forward, analyzer, vocabulary),
             fields=fields,

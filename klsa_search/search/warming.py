@@ -13,6 +13,7 @@ from klsa_search.features import Vocabulary
 from klsa_search.kernel import Postings, QueryKernel
 from klsa_search.kernel.postings import DEPTHS
 from klsa_search.search.engine import Engine, ExpandingEngine, Mix
+from klsa_search.search.language.matching import find_phrase
 from klsa_search.search.passages import Passages
 
 
@@ -49,6 +50,16 @@ def compile_search() -> None:
     ExpandingEngine(kernel, cut, 1, 1, small=False).top([[0]], 1, mix)
     kernel.steps(terms, np.ones(1, np.float32))
     _compile_passages()
+    _compile_phrases()
+
+
+def _compile_phrases() -> None:
+    """Look for a phrase of one word in the one document, which has none."""
+    codes, starts = np.zeros(0, np.uint8), np.zeros(2, np.int64)
+    for array in (codes, starts):
+        array.flags.writeable = False
+    words = np.zeros(1, np.int64)
+    find_phrase(codes, starts, np.zeros(1, np.int64), words, words, 0, np.zeros(1, np.bool_))
 
 
 def _compile_passages() -> None:

@@ -62,10 +62,32 @@ class FacetAnswer(Answer):
     high: float | str | None = Field(description="its largest value")
 
 
+class UnderstoodAnswer(Answer):
+    """What the text of a query was read as."""
+
+    words: list[str] = Field(description="that documents are ranked by")
+    unknown: list[str] = Field(description="words that no document holds")
+    phrases: list[str] = Field(description="whose words must stand together")
+    required: list[str] = Field(description="what follows a +")
+    excluded: list[str] = Field(description="what follows a -")
+    fields: list[str] = Field(description="words and phrases asked for in one field")
+    prefixes: dict[str, list[str]] = Field(
+        description="beginnings of words, and the terms they stand for"
+    )
+    joined: dict[str, str] = Field(
+        description="words with hyphens, and how documents write them without"
+    )
+    corrections: dict[str, str] = Field(
+        description="words that no document holds, and what is asked for in their place"
+    )
+    did_you_mean: str | None = Field(description="the query with these in their places")
+
+
 class SearchAnswer(Answer):
     """The ranked hits and how they came about."""
 
     query: str
+    understood: UnderstoodAnswer
     index: str
     generation: str
     ranker: str
@@ -88,6 +110,7 @@ def search_answer(results: Results, index: Index, asked: Ranked, time_ms: float)
     """
     answer = {
         "query": results.query,
+        "understood": results.understood,
         "index": index.name,
         "generation": index.generation,
         "ranker": results.ranker,

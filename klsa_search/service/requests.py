@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from klsa_search.config import SearchSettings, SpectralName, left_open
+from klsa_search.config import LanguageSettings, SearchSettings, SpectralName, left_open
 from klsa_search.search.filters.text import MOST_CHARACTERS
 from klsa_search.search.wishes import MOST_NAMES
 
@@ -103,8 +103,8 @@ class Wished(Asked):
 
     q: Annotated[Text, Field(max_length=MAX_QUERY)] | None = Field(
         None,
-        description="the query, in plain words; a blank one finds nothing, but with a filter or "
-        "sort, where it may be left out, every document",
+        description='words, "phrases", +must, -not, field:word, prefix*; a blank one finds '
+        "nothing, but with a filter or sort, where it may be left out, every document",
     )
     index: IndexName | None = None
     k: int | None = Field(None, ge=1, le=MAX_HITS, description="hits wanted, 10 by default")
@@ -185,7 +185,8 @@ if TYPE_CHECKING:
         """How to rank besides: the settings of a search."""
 else:
     # Each is declared once, with its limits and what it means, in `config`.
-    Ranked = create_model("Ranked", __base__=Wished, **left_open(SearchSettings))
+    _GROUPS = left_open(LanguageSettings) | left_open(SearchSettings)
+    Ranked = create_model("Ranked", __base__=Wished, **_GROUPS)
 
 
 class SearchBody(Ranked):

@@ -7,6 +7,7 @@
     python -m studies.effectiveness unseen          [--json FILE] [TASK...]
     python -m studies.effectiveness stop-lists      [--json FILE]
     python -m studies.effectiveness folded-in       [--json FILE]
+    python -m studies.effectiveness spelling        [--json FILE] [TASK...]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
 collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the seven of `kinds` that
@@ -31,6 +32,7 @@ from studies.effectiveness import (
     folded_in,
     kinds,
     leave_one_out,
+    spelling,
     steps,
     stop_lists,
     unseen,
@@ -45,9 +47,10 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "unseen": unseen.report,
     "stop-lists": stop_lists.report,
     "folded-in": folded_in.report,
+    "spelling": spelling.report,
 }
 
-_NAMED = {"kinds": kinds.report, "unseen": unseen.report}
+_NAMED = {"kinds": kinds.report, "unseen": unseen.report, "spelling": spelling.report}
 
 
 def main() -> None:
@@ -58,14 +61,14 @@ def main() -> None:
     )
     parser.add_argument("claim", choices=tuple(CLAIMS))
     parser.add_argument(
-        "tasks", nargs="*", metavar="TASK", help="of `kinds` and `unseen`: only these"
+        "tasks", nargs="*", metavar="TASK", help="of `kinds`, `unseen` and `spelling`: only these"
     )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     make = CLAIMS[options.claim]
     if options.tasks:
         if options.claim not in _NAMED:
-            parser.error(f"only {' and '.join(_NAMED)} have tasks to name")
+            parser.error(f"only {', '.join(_NAMED)} have tasks to name")
         make = partial(_NAMED[options.claim], names=options.tasks)
     data = Path(os.environ.get("KLSA_COLLECTIONS", "../shared/collections"))
     with tempfile.TemporaryDirectory(prefix="klsa-effectiveness-") as home:

@@ -32,6 +32,22 @@ def test_parameters_reach_the_ranking(search):
     assert answer["parameters"].items() >= {"alpha": 0.5, "z": 2, "dimensions": 1}.items()
 
 
+def test_what_was_understood(search):
+    said = search("coolant -thermostat", "--json").json["understood"]
+    assert (said["words"], said["excluded"]) == (["coolant"], ["thermostat"])
+    said = search("coolant -thermostat", "--json", "--no-operators").json["understood"]
+    assert said["excluded"] == []
+
+
+def test_a_word_that_was_put_right_is_told_beside_the_answer(search):
+    done = search("coolnat")
+    assert done.err == "coolnat: no document has it; asked for coolant\n"
+    assert done.out == search("coolant").out
+    done = search("coolnat", "--spelling", "suggest")
+    assert (done.out, done.err) == ("no document matches\n", "coolnat: did you mean coolant\n")
+    assert search("coolnat", "--spelling", "off").err == ""
+
+
 @pytest.mark.parametrize("query", ["", "the of", "zeppelin"])
 def test_an_empty_answer_says_so(search, query):
     done = search(query)

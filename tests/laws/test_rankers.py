@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
+from klsa_search.config import LanguageSettings
 from klsa_search.expansion import top_z
 from klsa_search.features import tfidf
 from klsa_search.search.rankers import RANKERS
@@ -129,7 +130,7 @@ def written_out(
     """The formula of `search/rankers/klsa.py` in float64, from the arrays on disk."""
     load = {path.stem: np.load(path) for path in index.path.glob("*.npy")}
     N, V = len(index), len(load["postings_starts"]) - 1
-    terms = sorted(Counter(index._opened().ranking.terms(query)).items())
+    terms = sorted(Counter(index._opened().language.read(query, LanguageSettings()).terms).items())
     numbers = [number for number, _ in terms]
     asked = np.array([count for _, count in terms], dtype=float)
     saturations = np.zeros((N, V), np.int64)

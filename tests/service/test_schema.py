@@ -5,7 +5,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.config import SearchSettings
+from klsa_search.config import LanguageSettings, SearchSettings
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.access import needs_key
 from klsa_search.service.requests import SearchRequest
@@ -116,7 +116,8 @@ def test_limits_are_in_the_schema(schema):
 
 
 def test_every_setting_of_a_query_can_be_asked_for():
-    assert set(SearchSettings.model_fields) <= set(SearchRequest.model_fields)
+    settings = {*SearchSettings.model_fields, *LanguageSettings.model_fields}
+    assert settings <= set(SearchRequest.model_fields)
 
 
 def test_docs_need_no_other_machine(client):

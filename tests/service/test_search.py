@@ -39,7 +39,7 @@ def test_answer_tells_what_was_found_and_how(client, tiny_home):
     index.close()
 
 
-@pytest.mark.parametrize("query", ["wing", "ice", "雪 layer", "nothing"])
+@pytest.mark.parametrize("query", ["wing", "ice", "雪 layer", "nothing", 'win* -"ice" wign'])
 def test_an_answer_is_what_its_model_says(client, query):
     for response in (
         client.get("/search", params={"q": query}),
@@ -65,6 +65,26 @@ def test_get_and_post_answer_the_same(client, asked):
     left, right = got.json(), posted.json()
     del left["time_ms"], right["time_ms"]
     assert left == right
+
+
+def test_what_was_understood_stands_in_the_answer(client):
+    asked = {"q": '+wing -"no such thing" wign win*', "spelling": "suggest"}
+    said = client.get("/search", params=asked).json()["understood"]
+    assert said == {
+        "words": ["wing"],
+        "unknown": ["wign"],
+        "phrases": [],
+        "required": ["wing"],
+        "excluded": ['"no such thing"'],
+        "fields": [],
+        "prefixes": {"win*": ["wing"]},
+        "joined": {},
+        "corrections": {"wign": "wing"},
+        "did_you_mean": '+wing -"no such thing" wing win*',
+    }
+    plain = client.post("/search", json={"q": '-"wing"', "operators": False}).json()
+    assert plain["understood"]["excluded"] == []
+    assert plain["hits"] == client.get("/search", params={"q": "wing"}).json()["hits"]
 
 
 def test_parameters_a_ranker_does_not_have_are_null(client):

@@ -12,6 +12,7 @@ from studies.effectiveness import (
     kinds,
     leave_one_out,
     reuters,
+    spelling,
     steps,
     stop_lists,
     unseen,
@@ -108,6 +109,13 @@ def test_stop_lists(toy, tmp_path, monkeypatch):
     found = stop_lists.report(Bench(tmp_path), tmp_path)
     smart = found["SMART (cacm's common_words)"]["bm25"]["cran"]
     assert found["as shipped"]["bm25"]["cran"] == found["no stop words"]["bm25"]["cran"] != smart
+
+
+def test_spelling(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(spelling, "task_of", lambda name, _: toy_task())
+    found = spelling.report(Bench(tmp_path), tmp_path, ["cran"])["cran"]
+    assert found["off"] == found["auto"]
+    assert "put right" in capsys.readouterr().out
 
 
 def test_kinds(tmp_path, monkeypatch, capsys):

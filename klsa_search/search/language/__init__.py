@@ -1,0 +1,6 @@
+"""The query language: from the text of a query to what is ranked by, and what may be answered."""
+
+from klsa_search.search.language.language import Asked, Language
+from klsa_search.search.language.understood import Understood
+
+__all__ = ["Asked", "Language", "Understood"]

@@ -1,0 +1,143 @@
+"""Words that no document holds are put right by those that documents hold, and only they."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+from klsa_search.errors import QueryError
+
+TEXTS = {
+    "boundary": "The boundary layer of a supersonic wing; boundary layers are thin.",
+    "network": "Wi-Fi networks and the wi-fi of a network, an e-mail server.",
+    "university": "A university of universities: universal.",
+    "retrieval": "Information retrieval retrieves documents, online and on paper. Heat transfer.",
+    "bread": "Bread, flour, water: the flower of bakeries. Supporters support supporters.",
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
+    opened = build(documents, name="spelt", home=tmp_path_factory.mktemp("home"), dimensions=2)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("retreival", "retrieval"),  # two letters changed places
+        ("boundry", "boundary"),  # one is missing, and the stem ends otherwise
+        ("netwrok", "network"),
+        ("supersonnic", "supersonic"),
+        ("informotion", "Information"),
+        ("Universty", "university"),
+        ("wifi", "wi fi"),
+        ("email", "e mail"),
+        ("heattransfer", "heat transfer"),
+    ],
+)
+def test_what_was_meant(index, wrong, right):
+    found = index.search(wrong)
+    assert found.understood.corrections == {wrong: right}
+    assert found.understood.did_you_mean == right
+    assert found.understood.words == tuple(right.split())
+    assert found.understood.unknown == ()
+    assert found.hits == index.search(right).hits
+
+
+@pytest.mark.parametrize(
+    "word", ["bred", "zzzzzz", "b747", "wnig7", "xretrieval", "of", "flwer bread"[:3], "雪雪雪雪"]
+)
+def test_what_nothing_is_near_stays(index, word):
+    """Short words, words with figures, words that begin otherwise."""
+    said = index.search(f"{word} bread").understood
+    assert said.corrections == ({} if word != "bred" else {"bred": "Bread"})
+    assert (said.did_you_mean is None) == (word != "bred")
+
+
+def test_the_nearest_comes_first_then_the_one_in_most_documents(tmp_path):
+    documents = [{"id": str(i), "text": text} for i, text in enumerate(
+        ["flowers", "flow", "flown", "flown", "floor", "floor"])]  # fmt: skip
+    index = build(documents, name="near", home=tmp_path, dimensions=2, stemmer="none")
+    assert index.search("flowm").understood.corrections == {"flowm": "flown"}
+    assert index.search("flor").understood.corrections == {"flor": "floor"}
+    index.close()
+
+
+def test_only_words_that_no_document_holds_are_put_right(index):
+    for text in TEXTS.values():
+        said = index.search(text).understood
+        assert (said.corrections, said.unknown, said.did_you_mean) == ({}, (), None)
+
+
+def test_it_may_be_suggested_or_left(index):
+    suggested = index.search("retreival paper", spelling="suggest")
+    assert suggested.hits == index.search("paper").hits
+    assert suggested.understood.unknown == ("retreival",)
+    assert suggested.understood.did_you_mean == "retrieval paper"
+    off = index.search("retreival paper", spelling="off")
+    assert off.hits == suggested.hits
+    assert off.understood.did_you_mean is None
+    with pytest.raises(QueryError, match="spelling"):
+        index.search("paper", spelling="on")
+
+
+def test_what_must_be_there_is_put_right_and_what_must_not_is_not(index):
+    assert [hit.id for hit in index.search("+retreival paper")] == ["retrieval"]
+    assert [hit.id for hit in index.search('"informotion retreival"')] == ["retrieval"]
+    assert [hit.id for hit in index.search("text:wifi")] == ["network"]
+    excluded = index.search("paper -retreival")
+    assert excluded.understood.corrections == {}
+    assert "retrieval" in [hit.id for hit in excluded]
+    said = index.search('+retreival "boundry layer"').understood
+    assert said.did_you_mean == '+retrieval "boundary layer"'
+
+
+def test_words_with_hyphens_are_found_where_they_are_written_without(index):
+    said = index.search("an on-line server").understood
+    assert said.joined == {"on-line": "online"}
+    assert [hit.id for hit in index.search("+on-line")] == ["retrieval"]
+    assert "retrieval" not in [hit.id for hit in index.search("server heat -on-line")]
+    assert index.search("on-line", spelling="off").understood.joined == {}
+
+
+def test_a_prefix_longer_than_the_stem(index):
+    assert index.search("universit*").understood.prefixes == {"universit*": ("univers",)}
+    assert index.search("universitu*").understood.prefixes == {"universitu*": ()}
+
+
+def test_later_documents_put_words_right(tmp_path):
+    documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
+    index = build(documents, name="later", home=tmp_path, dimensions=2)
+    assert index.search("aerodinamics").understood.corrections == {}
+    index.add([{"id": "new", "text": "Aerodynamics of gliders"}])
+    assert index.search("aerodinamics").understood.did_you_mean == "Aerodynamics"
+    index.delete(["new"])
+    assert index.search("aerodinamics").understood.corrections == {}
+    index.close()
+
+
+@given(st.text(max_size=60) | st.text(st.sampled_from('retival "+-:wifo*'), max_size=30))
+def test_any_text_is_a_query(index, text):
+    for spelling in ("auto", "suggest", "off"):
+        index.search(text, 3, spelling=spelling)
+
+
+def test_the_published_method_reads_words_as_they_stand(tmp_path):
+    documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
+    index = build(documents, name="paper", home=tmp_path, preset="paper")
+    said = index.search('retreival -"boundary" on-line').understood
+    assert said.unknown == ("retreival", "line")
+    assert (said.corrections, said.excluded, said.joined) == ({}, (), {})
+    index.close()
+
+
+def test_the_first_ten_unknown_words_are_put_right(index):
+    wrong = [f"retreiva{letter}" for letter in "abcdefghijklmn"]
+    said = index.search(" ".join([*wrong, wrong[0]])).understood
+    assert list(said.corrections) == wrong[:10]
+    assert said.unknown == tuple(wrong[10:])
