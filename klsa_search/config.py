@@ -97,6 +97,7 @@ class AnalysisSettings(SettingsGroup):
         "on the list of the language; or none",
     )
     fold_accents: bool = Field(False, description="treat é as e")
+    symbols: bool = Field(True, description="signs belong to names such as C++, C# and .NET")
 
 
 class KernelSettings(SettingsGroup):
@@ -298,6 +299,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "operators": False,
         "spelling": "off",
         "stop_words": "long",
+        "symbols": False,
         "title_weight": 1,
         "common_weight": 1.0,
         "burstiness": 1.0,

@@ -57,7 +57,7 @@ class TermNumbers(dict[bytes, int]):
         return [word for word in words if self.of_word(word) != NO_TERM]
 
     def _is_simple(self, text: str) -> bool:
-        return text.isascii() and "'" not in text
+        return text.isascii() and "'" not in text and not self._analyzer.has_names(text)
 
     def of_word(self, word: str) -> int:
         """Find the number of one word, as the analyser finds it in a text."""

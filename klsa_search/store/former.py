@@ -27,6 +27,7 @@ _AS_IT_WAS: Final = {
     "common_weight": 1.0,
     "burstiness": 1.0,
     "hold_back": 0.0,
+    "symbols": False,
 }
 """Values, of settings that came later, that leave everything as it was."""
 

@@ -7,7 +7,7 @@ import json
 import shlex
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
@@ -30,6 +30,10 @@ class Frozen(BaseModel):
 
 FileName = Annotated[str, StringConstraints(pattern=r"^\w[\w.-]*$")]
 """A plain name, so that a manifest never leads out of its generation."""
+
+
+_AS_IT_WAS: Final = {"symbols": False}
+"""Values of settings that an index of this format may have been built without."""
 
 
 class FileEntry(Frozen):
@@ -119,7 +123,7 @@ class Manifest(Frozen):
     def checked_settings(self) -> Settings:
         """Return the settings the index was built with; IndexDamaged if they do not hold."""
         try:
-            return Settings.checked(self.settings)
+            return Settings.checked(_AS_IT_WAS | self.settings)
         except SettingsError as error:
             raise IndexDamaged(
                 f"the manifest of {self.source} has settings that do not hold "

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.analysis import LONGEST_WORD, Analyzer
+from klsa_search.analysis import LONGEST_WORD, Analyzer, Numbering
 from klsa_search.analysis import analyzer as module
 from klsa_search.analysis.languages import left_out, stop_list
 from klsa_search.config import AnalysisSettings, Settings
@@ -60,7 +60,7 @@ def test_positions_count_stop_words_and_offsets_point_into_the_text():
         ("Flows flowing FLOWED", ["flow", "flow", "flow"]),
         ("wing's wing’s WING'S", ["wing", "wing", "wing"]),
         ("don't can’t we'll it's", ["don", "can", "we"]),
-        ("Hello, the problem of C++", ["hello", "problem", "c"]),
+        ("Hello, the problem of C++", ["hello", "problem", "c++"]),
         ("ＦＵＬＬｗｉｄｔｈ ①", ["fullwidth", "1"]),
         ("so\u00adlution solution", ["solut", "solut"]),
         ("1️⃣ 2", ["1", "2"]),
@@ -157,3 +157,32 @@ def test_a_forked_child_stems_while_its_parent_does():
     with another_thread(lambda: analyzer.terms(f"running{next(numbers)}s flying")):
         statuses = [in_child(lambda: analyzer.terms("untold stories")) for _ in range(20)]
     assert statuses == [0] * 20
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("C++, c++; (C++) C++'s", "c++ c++ c++ c++"),
+        ("C++11 C# F#, g++", "c++ 11 c# f# g++"),
+        (".NET .Net (.net)", ".net .net .net"),
+        ("el niño's C# 飛行機", "el niño c# 飛行 行機"),
+        ("ASP.NET example.net ...net .network", "asp net exampl net net network"),
+        ("na++ x+++y a#b po#5 # ++ C + + ö#", "na x y b po 5 c ö"),
+        ("Ｃ＃ ａｎｄ C⁺⁺", "c# c++"),
+    ],
+)
+def test_names_with_signs(text, terms):
+    assert Analyzer().terms(text) == terms.split()
+    bare = Analyzer(AnalysisSettings(symbols=False))
+    assert not {"c++", "c#", ".net"} & set(bare.terms(text))
+    # Words are where they were: only what they are called is another.
+    assert [token[1:] for token in Analyzer().tokens(text)] == [
+        token[1:] for token in bare.tokens(text)
+    ]
+
+
+@given(st.text(st.sampled_from("Cc+#.NETnet 1'\n飛é"), max_size=30))
+def test_names_keep_terms_and_tokens_alike(text):
+    analyzer = Analyzer(AnalysisSettings(stop_words="none"))
+    assert [token.term for token in analyzer.tokens(text)] == analyzer.terms(text)
+    assert Numbering(analyzer).numbered([text]).terms == list(dict.fromkeys(analyzer.terms(text)))

@@ -24,11 +24,15 @@ WORDS = [
     "the",
     "naïve",
     "飛行",
+    "C++",
+    "C#",
+    ".NET",
 ]
 LANGUAGES = [
     AnalysisSettings(),
     AnalysisSettings(language="turkish"),
     AnalysisSettings(stemmer="none", stop_words="none"),
+    AnalysisSettings(symbols=False),
 ]
 pieces = st.sampled_from([*WORDS, " ", "'", "’", "_", "-", "\t", "\x1c", "\x00", "7", "A" * 300])
 texts = st.lists(pieces, max_size=8).map("".join) | st.text(max_size=20)

@@ -127,6 +127,33 @@ def test_any_text_is_a_query(index, text):
         index.search(text, 3, spelling=spelling)
 
 
+def test_names_with_signs_are_words(tmp_path):
+    texts = {
+        "plus": "Written in C++",
+        "sharp": "C# for .NET",
+        "c": "The C language",
+        "net": "A net",
+    }
+    documents = [{"id": name, "text": text} for name, text in texts.items()]
+    index = build(documents, name="names", home=tmp_path, dimensions=2, ranker="bm25")
+    found = {
+        query: [hit.id for hit in index.search(query)]
+        for query in ("C++", "c#", ".net", "net", "c", "+C++", '"in C++"', "language -C++")
+    }
+    assert found == {
+        "C++": ["plus"],
+        "c#": ["sharp"],
+        ".net": ["sharp"],
+        "net": ["net"],
+        "c": ["c"],
+        "+C++": ["plus"],
+        '"in C++"': ["plus"],
+        "language -C++": ["c"],
+    }
+    assert index.search("C++ C").understood.words == ("C++", "C")
+    index.close()
+
+
 def test_the_published_method_reads_words_as_they_stand(tmp_path):
     documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
     index = build(documents, name="paper", home=tmp_path, preset="paper")
