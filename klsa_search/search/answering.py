@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
+from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError
-from klsa_search.search.engine import Mask
+from klsa_search.expansion import top_z
+from klsa_search.search.engine import Mask, Top
 from klsa_search.search.facets import Facet, facet_of, groups_of
+from klsa_search.search.language import Asked
 from klsa_search.search.orders import AsTheyStand, ByFields, ByScore, Found, Order, Rank
 from klsa_search.search.sorting import SortKey, sort_keys
+from klsa_search.search.state import State
 from klsa_search.search.wishes import Wishes
 from klsa_search.store.fields.columns import Field, Fields
+
+Matching = Callable[[], npt.NDArray[np.bool_]]
 
 
 class Answer(NamedTuple):
@@ -30,22 +37,84 @@ class Answer(NamedTuple):
     facets: Mapping[str, Facet]
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """One query in one state of an index.
 
     rank      the k best of the documents in a mask, and how many are found
-    matching  which documents hold a term of it, or all where it is blank, in the mask: (N,) bool
+    matching  which documents are found, in the mask: (N,) bool
     mask      documents that may be answered, all where there is none
-    blank     whether nothing is asked
+    blank     whether nothing is asked, so that every document is found
     """
 
     rank: Rank
-    matching: Callable[[], npt.NDArray[np.bool_]]
+    matching: Matching
     mask: Mask | None
     blank: bool
 
 
-def answer(asked: Asked, k: int, wishes: Wishes, fields: Fields) -> Answer:
+def find(
+    state: State,
+    query: str,
+    asked: Asked,
+    k: int,
+    parameters: SearchSettings,
+    dimensions: int,
+    mask: Mask | None,
+    wishes: Wishes | None,
+) -> Answer:
+    """Find the documents of a search in one state of an index. See `answer`.
+
+    asked  what was understood of the query, apart from what it allows, which is in the mask
+    """
+    rank: Rank = partial(_ranked, state, asked, parameters, dimensions)
+    if wishes is None:
+        top = rank(k, mask)
+        return Answer(top.positions, top.scores, top.total, {})
+    if wishes.filter is not None:
+        filtered = state.masks.of(wishes.filter)
+        both = None if mask is None else Mask(mask.allowed & filtered.allowed)
+        mask = both or filtered
+    holding: Matching = partial(state.ranking.matching, asked)
+    nothing = not query.strip()
+    blank = nothing and (wishes.filter is not None or bool(wishes.sort))
+    if wishes.liked or wishes.disliked:
+        liked, disliked = (
+            np.array(state.documents.positions(ids), np.int64)
+            for ids in (wishes.liked, wishes.disliked)
+        )
+        moved = state.ranking.moved(asked, parameters, dimensions, liked, disliked)
+        rank, blank = partial(_by_scores, moved), False
+        if nothing:
+            holding = partial(np.greater, moved, 0)
+    elif blank:
+        holding = state.snapshot.counting
+    return answer(Question(rank, _within(holding, mask), mask, blank), k, wishes, state.fields)
+
+
+def _ranked(
+    state: State,
+    asked: Asked,
+    parameters: SearchSettings,
+    dimensions: int,
+    k: int,
+    mask: Mask | None,
+) -> Top:
+    (top,) = state.ranking.top([asked], k, parameters, dimensions, mask, totals=True)
+    return top
+
+
+def _by_scores(scores: Scores, k: int, mask: Mask | None) -> Top:
+    """Return the k best by scores of all documents."""
+    within = scores if mask is None else scores * mask.allowed
+    positions, best = top_z(within, k)
+    return Top(positions, best, int(np.count_nonzero(within)))
+
+
+def _within(holding: Matching, mask: Mask | None) -> Matching:
+    return holding if mask is None else lambda: holding() & mask.allowed
+
+
+def answer(question: Question, k: int, wishes: Wishes, fields: Fields) -> Answer:
     """Find what is wished for.
 
     Cost: that of a ranking of `offset` and k; facets, `distinct` and sorting O(N) besides;
@@ -55,14 +124,14 @@ def answer(asked: Asked, k: int, wishes: Wishes, fields: Fields) -> Answer:
     keys = sort_keys(wishes.sort, fields)
     alone = _alone(wishes.distinct, fields)
     end = wishes.offset + k
-    if not (counted or keys or alone or asked.blank or wishes.min_score is not None):
-        order = ByScore(asked.rank, asked.mask, k)
+    if not (counted or keys or alone or question.blank or wishes.min_score is not None):
+        order = ByScore(question.rank, question.mask, k)
         positions, scores = order.first(end)
         return Answer(positions[wishes.offset :], scores[wishes.offset :], order.total, {})
-    found = asked.matching()
+    found = question.matching()
     if wishes.min_score is not None:
-        found = _scoring(asked, found, wishes.min_score)
-    order_of_all = _order(asked, found, k, keys, narrowed=wishes.min_score is not None)
+        found = _scoring(question, found, wishes.min_score)
+    order_of_all = _order(question, found, k, keys, narrowed=wishes.min_score is not None)
     if alone is None:
         positions, scores = order_of_all.first(end)
         total = int(np.count_nonzero(found))
@@ -79,7 +148,7 @@ def answer(asked: Asked, k: int, wishes: Wishes, fields: Fields) -> Answer:
 
 
 def _order(
-    asked: Asked,
+    question: Question,
     found: npt.NDArray[np.bool_],
     k: int,
     keys: Sequence[SortKey],
@@ -87,17 +156,19 @@ def _order(
     narrowed: bool,
 ) -> Order:
     if keys:
-        return ByFields(asked.rank, found, keys)
-    if asked.blank:
+        return ByFields(question.rank, found, keys)
+    if question.blank:
         return AsTheyStand(found)
-    return ByScore(asked.rank, Mask(found) if narrowed else asked.mask, k)
+    return ByScore(question.rank, Mask(found) if narrowed else question.mask, k)
 
 
-def _scoring(asked: Asked, found: npt.NDArray[np.bool_], least: float) -> npt.NDArray[np.bool_]:
+def _scoring(
+    question: Question, found: npt.NDArray[np.bool_], least: float
+) -> npt.NDArray[np.bool_]:
     """Tell which of the documents found score at least so much."""
-    if asked.blank:
+    if question.blank:
         return found & (least <= 0)
-    top = asked.rank(len(found), asked.mask)
+    top = question.rank(len(found), question.mask)
     enough = np.zeros(len(found), np.bool_)
     enough[top.positions[top.scores >= least]] = True
     return enough

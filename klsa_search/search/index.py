@@ -17,8 +17,8 @@ from klsa_search.config import SearchSettings, Settings
 from klsa_search.errors import QueryError, StoreError
 from klsa_search.forks import lock_free_in_children
 from klsa_search.progress import DOCUMENTS, Progress, silent
-from klsa_search.search import engine, language
-from klsa_search.search.answering import Answer, Asked, answer
+from klsa_search.search import engine
+from klsa_search.search.answering import find
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.filters.masks import Given
 from klsa_search.search.parameters import whole_number
@@ -304,6 +304,8 @@ class Index:
         max_facet_values: int = 100,
         distinct: str | None = None,
         min_score: float | None = None,
+        liked: Iterable[str] = (),
+        disliked: Iterable[str] = (),
         mask: Mask | None = None,
         dimensions: int | None = None,
         **parameters: Any,
@@ -318,7 +320,9 @@ class Index:
                   `max_facet_values` most frequent
         distinct  metadata field of which each value is answered by its best document alone
         min_score least score of what is found; all of it is ranked then
-        QueryError for what cannot be read, and for fields there are not.
+        liked, disliked  ids of documents to move the ranking towards and away from; without a query
+                  it is of them alone. Every document is scored then
+        QueryError for what cannot be read, and for fields there are not; DocumentNotFound.
 
         >>> answer = index.search("coolant", filter="year >= 2020", sort=["year:desc"])
         >>> [(hit.id, hit.metadata["year"]) for hit in answer.hits]
@@ -332,8 +336,12 @@ class Index:
         chosen = state.parameters.checked(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
         allowed = both(self._checked(mask), asked.allowed)
-        wishes = Wishes.checked(offset, filter, sort, facets, max_facet_values, distinct, min_score)
-        found = _answer(state, query, asked, k, chosen, used, allowed, wishes)
+        wishes = Wishes.checked(
+            offset, filter, sort, facets, max_facet_values, distinct, min_score, liked, disliked
+        )
+        if asked.allowed is not None:
+            asked = asked._replace(allowed=None)  # which stands in the mask
+        found = find(state, query, asked, k, chosen, used, allowed, wishes)
         terms = state.language.shown(asked)
         offset = wishes.offset if wishes else 0
         return Results(
@@ -479,40 +487,6 @@ class Index:
                 f"index {self.name} was closed: open it again with open_index({self.path.parent!s})"
             )
         return state
-
-
-def _answer(
-    state: State,
-    query: str,
-    understood: language.Asked,
-    k: int,
-    parameters: SearchSettings,
-    dimensions: int,
-    mask: engine.Mask | None,
-    wishes: Wishes | None,
-) -> Answer:
-    """Find the documents of a search; the mask has but what the query allows."""
-    ranked = understood._replace(allowed=None)
-
-    def rank(k: int, mask: engine.Mask | None) -> engine.Top:
-        (top,) = state.ranking.top([ranked], k, parameters, dimensions, mask, totals=True)
-        return top
-
-    if wishes is None:
-        top = rank(k, mask)
-        return Answer(top.positions, top.scores, top.total, {})
-    if wishes.filter is not None:
-        filtered = state.masks.of(wishes.filter)
-        both = None if mask is None else engine.Mask(mask.allowed & filtered.allowed)
-        mask = both or filtered
-    wide = wishes.filter is not None or bool(wishes.sort)
-    blank = wide and not query.strip()
-
-    def matching() -> Mask:
-        found = state.snapshot.counting() if blank else state.ranking.matching(ranked)
-        return found if mask is None else found & mask.allowed
-
-    return answer(Asked(rank, matching, mask, blank), k, wishes, state.fields)
 
 
 def _hits(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Scores
+from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.expansion import top_z
 from klsa_search.expansion.cut import multiple_of_kernel
@@ -16,6 +16,7 @@ from klsa_search.search.engine import Mask, Mix, Top
 from klsa_search.search.language import Asked
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers.judged import moved
 from klsa_search.search.rankers.klsa import mix_of
 from klsa_search.search.snapshot import Snapshot
 
@@ -48,6 +49,18 @@ class Ranking:
                 scores[top.positions] = top.scores
                 return scores
         return self._row(terms, parameters, dimensions)
+
+    def moved(
+        self,
+        asked: Asked,
+        parameters: SearchSettings,
+        dimensions: int,
+        liked: Positions,
+        disliked: Positions,
+    ) -> Scores:
+        """Score every document, moved by some that were judged: see `rankers.judged`."""
+        scores = self.scores(asked, parameters, dimensions)
+        return moved(self._snapshot, scores, liked, disliked, parameters, dimensions)
 
     def top(
         self,

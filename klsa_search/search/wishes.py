@@ -11,7 +11,7 @@ from klsa_search.errors import QueryError
 from klsa_search.search.filters.masks import Given
 
 MOST_NAMES: Final = 100
-"""Fields to sort by, to count or to show."""
+"""Fields to sort by, to count or to show, and documents that were judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,8 @@ class Wishes:
     max_facet_values: int = 100
     distinct: str | None = None
     min_score: float | None = None
+    liked: tuple[str, ...] = ()
+    disliked: tuple[str, ...] = ()
 
     @classmethod
     def checked(
@@ -36,6 +38,8 @@ class Wishes:
         max_facet_values: int,
         distinct: str | None,
         min_score: float | None,
+        liked: Iterable[str],
+        disliked: Iterable[str],
     ) -> Self | None:
         """Check what is asked for; None where it is nothing. QueryError."""
         wishes = cls(
@@ -46,6 +50,8 @@ class Wishes:
             max_facet_values=_number("max_facet_values", max_facet_values, 1),
             distinct=distinct,
             min_score=_score(min_score),
+            liked=names("liked", liked),
+            disliked=names("disliked", disliked),
         )
         return None if wishes == cls(max_facet_values=wishes.max_facet_values) else wishes
 
@@ -53,13 +59,11 @@ class Wishes:
 def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
     """Take a list of names; QueryError."""
     if isinstance(given, str):
-        raise QueryError(
-            f"{parameter} = {given!r} is a text: give a list of names", field=parameter
-        )
+        raise QueryError(f"{parameter} = {given!r} is a text: give a list of them", field=parameter)
     taken = tuple(given)
     for name in taken:
         if not isinstance(name, str):
-            raise QueryError(f"{parameter}: {name!r} is no name of a field", field=parameter)
+            raise QueryError(f"{parameter}: {name!r} is no text", field=parameter)
     if len(taken) > MOST_NAMES:
         raise QueryError(
             f"{parameter}: {len(taken):,} names are given; the limit is {MOST_NAMES}",

@@ -102,6 +102,12 @@ class SearchAnswer(Answer):
     hits: list[FoundAnswer]
 
 
+class BatchAnswer(Answer):
+    """The answers to several searches, in their order."""
+
+    answers: list[SearchAnswer]
+
+
 def search_answer(results: Results, index: Index, asked: Ranked, time_ms: float) -> bytes:
     """Tell the results of one search in one index: the JSON of a `SearchAnswer`.
 

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from klsa_search.service import documents, failures, mining, reading, schema
+from klsa_search.service import anserini, documents, failures, judging, mining, reading, schema
 from klsa_search.service.access import Gate, Keys
 from klsa_search.service.admission import Admission
 from klsa_search.service.body_limit import BodyLimit
@@ -79,9 +79,10 @@ def create_app(
         app.add_middleware(Requests, journal=journal, queries=log_queries)
     app.add_middleware(RequestId)
     app.add_middleware(AbsoluteTarget)
-    routers = (router, mining.router, documents.router)
+    routers = (router, mining.router, documents.router, judging.router, anserini.router)
     for each in routers:
         app.include_router(each)
-    failures.install(app, [route for each in routers for route in each.routes])
+    routes = [route for each in routers for route in each.routes]
+    failures.install(app, routes, {anserini.PREFIX: anserini.in_its_shape})
     schema.install(app)
     return app

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from reprlib import Repr
 from typing import Any
 
@@ -22,6 +22,7 @@ from klsa_search.errors import (
     KeyRefused,
     KeyTooNarrow,
     KlsaError,
+    MissingExtra,
     QueryError,
     RequestTimedOut,
     ServiceBusy,
@@ -32,6 +33,9 @@ from klsa_search.errors import (
 )
 from klsa_search.service.reading import BadJson
 from klsa_search.service.request_id import HEADER, request_id
+
+Shape = Callable[[JSONResponse], JSONResponse]
+_Handler = Callable[[Request, Exception], Awaitable[JSONResponse]]
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +54,7 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
     (TooManyWrites, 429),
     (ServiceBusy, 503),
     (RequestTimedOut, 503),
+    (MissingExtra, 501),
     (KlsaError, 500),
 )
 
@@ -63,6 +68,7 @@ _MEANINGS = {
     429: "more is written than can be kept: try again",
     422: "a parameter is missing, unknown or outside its limits, or the answer too large",
     500: "a slip of the service itself",
+    501: "the service lacks an optional package that this needs",
     503: "the index is there and cannot be used, there is none, or the service is too busy",
 }
 
@@ -107,16 +113,36 @@ def failure_answer(code: str, message: str, field: str | None = None) -> bytes:
     return FailureAnswer(error=failure).model_dump_json().encode()
 
 
-def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+def install(
+    app: FastAPI, routes: Sequence[BaseRoute], shapes: Mapping[str, Shape] | None = None
+) -> None:
     """Make the application answer every failure in the one shape.
 
     routes  those of the routers it includes, which it may not list among its own
+    shapes  how another API tells them, by what its paths begin with
     """
     app.state.routes = routes
-    app.add_exception_handler(KlsaError, _explained)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(Exception, _slipped)
+    kinds = {
+        KlsaError: _explained,
+        RequestValidationError: _invalid,
+        HTTPException: _refused,
+        Exception: _slipped,
+    }
+    for kind, handler in kinds.items():
+        app.add_exception_handler(kind, _shaped(handler, shapes or {}))
+
+
+def _shaped(handler: _Handler, shapes: Mapping[str, Shape]) -> _Handler:
+    """Have what a handler answers told in the shape of the API that was asked."""
+
+    async def told(request: Request, error: Exception) -> JSONResponse:
+        failure = await handler(request, error)
+        for prefix, shape in shapes.items():
+            if request.url.path.startswith(prefix):
+                return shape(failure)
+        return failure
+
+    return told
 
 
 def _answer(

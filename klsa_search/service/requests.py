@@ -28,6 +28,7 @@ KernelName = Literal["latent", "document"] | SpectralName
 MAX_HITS = 1_000
 MAX_WINDOW = 10_000  # of an answer's last hit: pages beyond are a ranking of everything
 MAX_VALUES = 1_000
+MAX_SEARCHES = 100
 MAX_RELATED = 100  # to show how a term is written, five documents are read
 MAX_QUERY = 10_000
 MAX_DIMENSIONS = 100_000
@@ -62,7 +63,8 @@ IndexName = Annotated[
 ]
 
 
-def _misfit(field: str, message: str) -> PydanticCustomError:
+def misfit(field: str, message: str) -> PydanticCustomError:
+    """What a validator raises for what does not fit together."""
     return PydanticCustomError("misfit", "{message}", {"message": message, "field": field})
 
 
@@ -95,6 +97,8 @@ class DocumentRequest(Asked):
     index: IndexName | None = None
 
 
+_ALONE: Final = frozenset(("filter", "sort", "liked"))
+"""What can be asked for without a query."""
 _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 
 
@@ -130,6 +134,8 @@ class Wished(Asked):
         None, description="metadata field of which each value is answered once"
     )
     min_score: float | None = Field(None, description="least score of what is found")
+    liked: Names = Field((), description="ids of documents to move the ranking towards")
+    disliked: Names = Field((), description="ids of documents to move the ranking away from")
     fields: Names | None = Field(
         None,
         description="what is told of a hit beside rank, id and score: title, snippet, text, "
@@ -142,19 +148,19 @@ class Wished(Asked):
     @model_validator(mode="after")
     def _one_question(self) -> Self:
         given = self.model_fields_set
-        if self.q is None and not given & {"filter", "sort"}:
-            raise _misfit("q", "q is missing: add it, or a filter or sort to go through everything")
+        if self.q is None and given.isdisjoint(_ALONE):
+            raise misfit("q", "q is missing: add it, or a filter or sort to go through everything")
         if given.isdisjoint(_PAGING):
             return self
         by_page = [name for name in ("page", "hits_per_page") if getattr(self, name) is not None]
         others = [name for name in ("k", "limit", "offset") if getattr(self, name) is not None]
         twice = ["k", "limit"] if {"k", "limit"} <= set(others) else [*by_page[:1], *others[:1]]
         if len(twice) > 1 and (by_page or "limit" in twice):
-            raise _misfit(twice[0], f"{twice[0]}: {twice[1]} is given as well; give one of them")
+            raise misfit(twice[0], f"{twice[0]}: {twice[1]} is given as well; give one of them")
         if self.first + self.count > MAX_WINDOW:
             field = "page" if by_page else "offset"
             last = self.first + self.count
-            raise _misfit(field, f"{field}: hit {last:,} is asked for; the last is {MAX_WINDOW:,}")
+            raise misfit(field, f"{field}: hit {last:,} is asked for; the last is {MAX_WINDOW:,}")
         return self
 
     @property
@@ -198,13 +204,23 @@ class SearchBody(Ranked):
     model_config = ConfigDict(strict=True)
 
 
+class BatchBody(Asked):
+    """The body of POST /search/batch."""
+
+    model_config = ConfigDict(strict=True)
+
+    searches: list[SearchBody] = Field(
+        min_length=1, max_length=MAX_SEARCHES, description="each as POST /search takes it"
+    )
+
+
 class SearchRequest(Ranked):
     """The parameters of GET /search, where several names of fields are divided by commas.
 
     What is left out is as the index was built.
     """
 
-    @field_validator("sort", "facets", "fields", mode="before")
+    @field_validator("sort", "facets", "fields", "liked", "disliked", mode="before")
     @classmethod
     def _divided(cls, given: Any) -> Any:
         return tuple(given.split(",")) if isinstance(given, str) else given

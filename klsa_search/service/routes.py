@@ -12,10 +12,11 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 
 from klsa_search.compiled.beside import missing
-from klsa_search.errors import IndexNotFound, QueryError
+from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search import Index
 from klsa_search.service.answers import (
     Alive,
+    BatchAnswer,
     DocumentAnswer,
     Health,
     IndexDetails,
@@ -30,8 +31,15 @@ from klsa_search.service.answers import (
 )
 from klsa_search.service.failures import documented
 from klsa_search.service.querying import asked_of, described
-from klsa_search.service.requests import DocumentRequest, Ranked, SearchBody, SearchRequest
+from klsa_search.service.requests import (
+    BatchBody,
+    DocumentRequest,
+    Ranked,
+    SearchBody,
+    SearchRequest,
+)
 from klsa_search.service.serving import Desk, Served, desk_of
+from klsa_search.service.size import MAX_ANSWER, too_large
 
 router = APIRouter()
 
@@ -91,6 +99,28 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
         return search_answer(results, index, asked, 1000 * (time.perf_counter() - begin))
 
     return await desk.ask(name, question)
+
+
+@router.post(
+    "/search/batch",
+    summary="Several searches",
+    response_model=BatchAnswer,
+    responses=documented(400, 404, 413, 422, 500, 503),
+)
+async def search_batch(asked: Annotated[BatchBody, Body()], desk: Served) -> Response:
+    """Answer several searches, in their order: each as POST /search, all of them or none."""
+    answers, left = [], MAX_ANSWER
+    for number, search in enumerate(asked.searches):
+        try:
+            answer = await _search(search, search.index, desk)
+        except KlsaError as error:
+            error.message = f"searches[{number}]: {error.message}"
+            raise
+        answers.append(answer.body)
+        left -= len(answer.body) + 1
+        if left < 0:
+            raise too_large()
+    return Response(b'{"answers":[' + b",".join(answers) + b"]}", media_type="application/json")
 
 
 @router.get(

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from klsa_search.service import anserini
 from klsa_search.service.access import needs_key
 from klsa_search.service.failures import documented
 
@@ -25,9 +26,13 @@ def install(app: FastAPI) -> None:
             schema = made()
             schema["components"]["securitySchemes"] = {"key": _SCHEME}
             for path, methods in schema["paths"].items():
-                if needs_key(path):
-                    for operation in methods.values():
+                for operation in methods.values():
+                    if path.startswith(anserini.PREFIX):  # which tells as 400 what others do as 422
+                        operation["responses"].pop("422", None)
+                    if needs_key(path):
                         _add(operation)
+            for unused in ("HTTPValidationError", "ValidationError"):  # of FastAPI's own 422
+                schema["components"]["schemas"].pop(unused, None)
         return made()
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI asks for it

@@ -7,6 +7,7 @@
     python -m studies.effectiveness unseen          [--json FILE] [TASK...]
     python -m studies.effectiveness stop-lists      [--json FILE]
     python -m studies.effectiveness folded-in       [--json FILE]
+    python -m studies.effectiveness feedback        [--json FILE]
     python -m studies.effectiveness spelling        [--json FILE] [TASK...]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
@@ -29,6 +30,7 @@ from typing import Any
 
 from studies.effectiveness import (
     ablation,
+    feedback,
     folded_in,
     kinds,
     leave_one_out,
@@ -47,6 +49,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "unseen": unseen.report,
     "stop-lists": stop_lists.report,
     "folded-in": folded_in.report,
+    "feedback": feedback.report,
     "spelling": spelling.report,
 }
 

@@ -10,8 +10,8 @@ from klsa_search.service.mining import router as mining
 from klsa_search.service.routes import router
 
 ASKED = {
-    "/", "/health", "/indexes", "/indexes/{name}", "/search", "/indexes/{name}/search",
-    "/documents/{id:whole}",
+    "/", "/health", "/health/live", "/health/ready", "/indexes", "/indexes/{name}", "/search",
+    "/search/batch", "/indexes/{name}/search", "/documents/{id:whole}",
     "/indexes/{name}/documents/{id:whole}/similar", "/indexes/{name}/terms/{term:whole}/related",
     "/indexes/{name}/classify",
 }  # fmt: skip
@@ -61,10 +61,11 @@ with Catalog(home) as catalog:
     def ask(path, **body):
         answer = client.post(path, json=body) if body else client.get(path)
         assert answer.status_code in (200, 422), (path, answer.text)
-    for path in ("/", "/health", "/indexes"):
+    for path in ("/", "/health", "/health/live", "/health/ready", "/indexes"):
         ask(path)
     for name in sorted(path.name for path in home.iterdir()):
         ask(f"/indexes/{name}")
+        ask("/search/batch", searches=[{"q": "word1", "index": name, "liked": ["1"]}])
         ask(f"/indexes/{name}/search", q="word1", filter={"field": "year", "exists": False})
         ask(f"/documents/1?index={name}")
         for query in ("word1", "word1 word1 word2 rare", " ".join(words), "", "unknown"):

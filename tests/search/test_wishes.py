@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.errors import QueryError
+from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.indexing import build
 from tests.worlds import random_documents
 
@@ -191,7 +191,7 @@ def test_a_blank_query_with_a_filter_or_sort_goes_through_all(index):
         ({"offset": 1.0}, "offset", "a whole number of at least 0"),
         ({"sort": "year"}, "sort", "give a list"),
         ({"sort": ["yeer:desc"]}, "sort", "there is no field 'yeer'; there are"),
-        ({"facets": [3]}, "facets", "3 is no name of a field"),
+        ({"facets": [3]}, "facets", "3 is no text"),
         ({"facets": ["year"] * 101}, "facets", "the limit is 100"),
         ({"distinct": "tags"}, "distinct", "several values of 'tags'"),
         ({"distinct": "x"}, "distinct", "there is no field 'x'"),
@@ -206,3 +206,32 @@ def test_what_cannot_be_wished_for_is_explained(index, wishes, field, reason):
         index.search("t03", **wishes)
     assert caught.value.field == field
     assert reason in caught.value.message
+
+
+@pytest.mark.parametrize("ranker", RANKERS, ids=str)
+def test_liked_documents_draw_their_like_near(index, ranker):
+    query = QUERIES[0]
+    plain = ranked(index, query, ranker)
+    liked = list(plain)[20:22]
+    moved = index.search(query, index.size, liked=liked, **ranker)
+    assert set(shown(moved)) >= set(plain)
+    places = [list(plain).index(id_) for id_ in liked]
+    assert all(shown(moved).index(id_) < at for id_, at in zip(liked, places, strict=True))
+    assert set(shown(moved)[:5]) & set(liked)
+    away = index.search(query, index.size, disliked=[next(iter(plain))], **ranker)
+    assert away.hits[0].score < moved.hits[0].score
+    assert away.total == len(plain) or away.total == len(away.hits)
+    page = index.search(query, 5, liked=liked, offset=5, filter=FILTERS[0], **ranker)
+    kept = [id_ for id_ in shown(moved) if passes(FILTERS[0], metadata(int(id_)))]
+    assert shown(page) == kept[5:10]
+
+
+def test_liked_documents_are_a_question_of_their_own(index):
+    answer = index.search("", 4, liked=["7"])
+    assert answer.hits[0].id == "7"
+    assert answer.total >= 4
+    assert index.search("", 4, disliked=["7"]).hits == ()
+    with pytest.raises(DocumentNotFound, match="nobody"):
+        index.search("t03", liked=["nobody"])
+    with pytest.raises(QueryError, match="give a list"):
+        index.search("t03", liked="7")

@@ -6,6 +6,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 from klsa_search.errors import QueryError
+from klsa_search.service import anserini, judging
 from klsa_search.service.mining import router as mining
 from klsa_search.service.requests import (
     MAX_CLASSIFIED,
@@ -55,6 +56,26 @@ QUESTIONS = {
         (f"/indexes/{name}/search", {"q": "wing", "k": MAX_HITS, "fields": ["text"]})
         for name in ("heavy", "wide")
     ],
+    ("POST", "/search/batch"): [
+        ("/search/batch", {"searches": [{"q": "wing", "k": k, "index": "heavy"}] * 100})
+        for k in (3, 100)
+    ],
+    ("GET", "/v1/{name}/search"): [
+        (f"/v1/{name}/search?query=wing&hits={MAX_HITS}", None) for name in ("heavy", "wide")
+    ],
+    ("GET", "/v1/{name}/doc/{docid:whole}"): [
+        ("/v1/heavy/doc/0", None),
+        ("/v1/large/doc/1", None),
+    ],
+    ("POST", "/indexes/{name}/evaluate"): [
+        (
+            "/indexes/heavy/evaluate",
+            {
+                "queries": {str(n): "wing " * (MAX_QUERY // 50) for n in range(500)},
+                "judgements": {str(n): {str(n): 1} for n in range(500)},
+            },
+        )
+    ],
     ("GET", "/documents/{id:whole}"): [
         ("/documents/0?index=heavy", None),
         ("/documents/0?index=large", None),
@@ -101,8 +122,13 @@ def heavy_home(tmp_path_factory):
 
 def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
     client = client_of(heavy_home)
-    routes = {(method, route.path) for route in (*router.routes, *mining.routes)
-              for method in route.methods}  # fmt: skip
+    routers = (router, mining, judging.router, anserini.router)
+    routes = {
+        (method, route.path)
+        for each in routers
+        for route in each.routes
+        for method in route.methods
+    }
     assert routes == set(QUESTIONS)
     sizes, refused = [], 0
     for (method, _), questions in QUESTIONS.items():
@@ -113,7 +139,10 @@ def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_
                 sizes.append(len(answer.content))
             else:
                 refused += 1
-                failure_of(answer, 422)
+                if path.startswith(anserini.PREFIX):
+                    assert answer.status_code == 400
+                else:
+                    failure_of(answer, 422)
     assert max(sizes) > MAX_ANSWER / 2
     assert 3 < refused < len(sizes)
 

@@ -6,8 +6,11 @@ import json
 import numpy as np
 import pytest
 
+from klsa_search.collection import Document
+from klsa_search.collection.model import Judgement, Query
 from studies.effectiveness import (
     ablation,
+    feedback,
     folded_in,
     kinds,
     leave_one_out,
@@ -20,9 +23,10 @@ from studies.effectiveness import (
 from studies.effectiveness.by_document import by_document
 from studies.effectiveness.citations import _links
 from studies.effectiveness.known_item import sentence_to_rest, title_to_text
-from studies.effectiveness.measuring import TARGETS, Bench, compared
+from studies.effectiveness.measuring import TARGETS, Bench, Task, compared
 from tests.benchmarks.commands import run
 from tests.studies.conftest import NAMES, toy_task
+from tests.worlds import random_documents
 
 
 class FakeBench:
@@ -91,6 +95,20 @@ def test_leave_one_out_and_the_figures(toy, tmp_path, monkeypatch):
     for name in ("queries", "plateau"):
         picture = tmp_path / f"effectiveness-{name}.png"
         assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_feedback(tmp_path, monkeypatch):
+    monkeypatch.setattr(feedback, "FOUR", ("cran",))
+    texts = random_documents(80, 40)
+    documents = [Document(id=str(n), text=text) for n, text in enumerate(texts)]
+    judgements = [
+        Judgement(query_id="q", document_id=str(n), grade=1, gain=1) for n in range(1, 80, 2)
+    ]
+    task = Task("cran", documents, [Query(id="q", text="t03 t07 t11")], judgements)
+    monkeypatch.setattr(feedback.Task, "of_target", lambda *_: task)
+    found = feedback.report(Bench(tmp_path), tmp_path)["cran"]
+    assert found["feedback"] != found["default"]
+    assert feedback.average_precision(["a", "b", "c"], {"a", "c", "d"}) == (1 + 2 / 3) / 3
 
 
 def test_folded_in(toy, tmp_path, monkeypatch):

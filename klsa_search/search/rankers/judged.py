@@ -1,0 +1,55 @@
+"""Relevance feedback: a ranking moved towards documents that were liked, away from others.
+
+    s' = s / |s| + .75 · E+ / |E+| - .15 · E- / |E-|,   E± = Σ_d D(d, ·) over liked and disliked
+
+as Rocchio moves a query [1971; Manning, Raghavan & Schütze 2008, §9.1, whose weights these are],
+but in the space of the documents, by the expansion D: liked documents need not share a word with
+what they bring up. |·| is the length over the first documents of s, and of the liked ones where
+nothing is asked; every part is cut at 0 first.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from klsa_search.arrays import Positions, Scores
+from klsa_search.config import SearchSettings
+from klsa_search.expansion import top_z
+from klsa_search.search.snapshot import Snapshot
+
+LIKED: Final = 0.75
+DISLIKED: Final = 0.15
+
+
+def moved(
+    snapshot: Snapshot,
+    scores: Scores,
+    liked: Positions,
+    disliked: Positions,
+    parameters: SearchSettings,
+    dimensions: int,
+) -> Scores:
+    """Move the scores of all documents, (N,), by some that were judged; 0 where none is left.
+
+    Cost: that of an expansion by so many seeds, each of liked and disliked.
+    """
+    first = top_z(scores, parameters.z)[0]
+    first = first if len(first) else liked
+    found = _scaled(scores, first)
+    for judged, weight in ((liked, LIKED), (disliked, -DISLIKED)):
+        if len(judged):
+            expansion = snapshot.expansion_of(parameters, dimensions)
+            part = expansion.expand(judged, np.ones(len(judged), np.float32))
+            found += np.float32(weight) * _scaled(part, first)
+    found = np.maximum(found, 0)
+    return found if snapshot.living is None else found * snapshot.living.allowed
+
+
+def _scaled(part: Scores, first: Positions) -> Scores:
+    positive = np.maximum(part, 0)
+    at_first = positive[first]
+    # Not by BLAS, whose bits change with its threads.
+    length = np.sqrt(np.einsum("n,n->", at_first, at_first, dtype=np.float64))
+    return positive / np.float32(length) if length else positive

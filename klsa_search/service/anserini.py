@@ -1,0 +1,171 @@
+"""The REST API of Anserini, version v1, so that its clients work here unchanged.
+
+Its paths, parameters, answers and errors are those of its own description (openapi.yaml, v1); what
+it leaves open is told as by any other route.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+from pydantic_core import from_json, to_json
+
+from klsa_search.collection import Document
+from klsa_search.search import Index
+from klsa_search.service.answers import Answer
+from klsa_search.service.querying import asked_of, described
+from klsa_search.service.requests import MAX_HITS, MAX_QUERY, Asked, Text
+from klsa_search.service.serving import desk_of
+from klsa_search.service.size import MAX_ANSWER, too_large
+
+PREFIX = "/v1/"
+"""What the paths of this API begin with; their errors are its own."""
+
+router = APIRouter()
+
+
+class V1Failure(Answer):
+    """What went wrong, in one sentence."""
+
+    error: str
+
+
+_FAILURES: dict[int | str, dict[str, Any]] = {
+    status: {"model": V1Failure, "description": description}
+    for status, description in {
+        400: "a parameter is missing, unknown or outside its limits, or the answer too large",
+        404: "there is no such index or document",
+        500: "a slip of the service itself",
+        503: "the index is there and cannot be used, or the service is too busy",
+    }.items()
+}
+
+
+class V1Search(Asked):
+    """The parameters of GET /v1/{index}/search."""
+
+    query: Annotated[Text, Field(max_length=MAX_QUERY)] = Field(description="the query")
+    hits: int = Field(10, ge=1, le=MAX_HITS, description="hits wanted")
+    parse: bool = Field(True, description="documents as JSON; false tells them as one text")
+
+
+class V1Document(Asked):
+    """The parameters of GET /v1/{index}/doc/{docid}."""
+
+    parse: bool = Field(True, description="the document as JSON; false tells it as one text")
+
+
+class V1Query(Answer):
+    """The query as it was asked."""
+
+    text: str
+
+
+class V1Candidate(Answer):
+    """One hit."""
+
+    docid: str
+    score: float
+    rank: int = Field(description="from 1")
+    doc: dict[str, Any] | str
+
+
+class V1SearchAnswer(Answer):
+    """The ranked hits."""
+
+    api: str
+    index: str
+    query: V1Query
+    candidates: list[V1Candidate]
+
+
+class V1DocumentAnswer(Answer):
+    """One document."""
+
+    api: str
+    index: str
+    docid: str
+    doc: dict[str, Any] | str
+
+
+@router.get(
+    "/v1/{name}/search",
+    summary="Search, as Anserini",
+    response_model=V1SearchAnswer,
+    responses=_FAILURES,
+    openapi_extra=described(V1Search),
+)
+async def v1_search(name: str, request: Request) -> Response:
+    """Rank the documents of an index for a query, all of whose text is words."""
+    asked = asked_of(request, V1Search)
+
+    def question(index: Index) -> bytes:
+        index = index.pinned()
+        positions, scores = index.rank(asked.query, asked.hits, operators=False)
+        documents = index.documents(positions)
+        candidates = [
+            {
+                "docid": document.id,
+                "score": score,
+                "rank": rank,
+                "doc": _told(document, asked.parse),
+            }
+            for rank, (document, score) in enumerate(
+                zip(documents, scores.tolist(), strict=True), start=1
+            )
+        ]
+        query = {"text": asked.query}
+        return _written(api="v1", index=name, query=query, candidates=candidates)
+
+    return await desk_of(request).ask(name, question)
+
+
+@router.get(
+    "/v1/{name}/doc/{docid:whole}",
+    summary="One document, as Anserini",
+    response_model=V1DocumentAnswer,
+    responses=_FAILURES,
+    openapi_extra=described(V1Document),
+)
+async def v1_document(name: str, docid: str, request: Request) -> Response:
+    """One document, whole."""
+    asked = asked_of(request, V1Document)
+
+    def question(index: Index) -> bytes:
+        doc = _told(index.document(docid), asked.parse)
+        return _written(api="v1", index=name, docid=docid, doc=doc)
+
+    return await desk_of(request).ask(name, question)
+
+
+def in_its_shape(failure: JSONResponse) -> JSONResponse:
+    """Tell a failure as that API does."""
+    message = from_json(bytes(failure.body))["error"]["message"]
+    status = 400 if failure.status_code == 422 else failure.status_code
+    kept = {
+        name: value
+        for name, value in failure.headers.items()
+        if name not in ("content-length", "content-type")
+    }
+    return JSONResponse({"error": message}, status, kept)
+
+
+def _told(document: Document, parse: bool) -> dict[str, Any] | str:
+    """Tell a document as its source in JSON lines would have it."""
+    told = {
+        "id": document.id,
+        "title": document.title,
+        "contents": document.text,
+        **({"metadata": dict(document.metadata)} if document.metadata else {}),
+    }
+    return told if parse else to_json(told, inf_nan_mode="null").decode()
+
+
+def _written(**answer: Any) -> bytes:
+    written = to_json(answer, inf_nan_mode="null")
+    if len(written) > MAX_ANSWER:
+        raise too_large()
+    return written

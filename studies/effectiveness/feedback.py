@@ -1,0 +1,71 @@
+"""What it is worth to say of the first hits which are liked and which are not.
+
+Of the ten best of the default, up to two that are relevant are liked and up to two that are not
+disliked. Measured on what is left of the ranking, without these documents [residual collection,
+Chang, Cirillo & Razon 1971]; queries with nothing to like, or nothing left to find, are left out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from klsa_search import Index
+from klsa_search.collection.model import Query
+from studies.effectiveness.measuring import FOUR, Bench, Task, heading, percent, row
+
+SEEN: Final = 10
+"""Hits that are looked at."""
+JUDGED: Final = 2
+"""Of these, how many are liked and disliked, at most."""
+
+
+def report(bench: Bench, data: Path) -> dict[str, Any]:
+    """Measure and print; JSON has every average precision."""
+    found: dict[str, Any] = {}
+    heading("residual MAP", "queries", "default", "with feedback", "change")
+    for name in FOUR:
+        task = Task.of_target(name, data)
+        index = bench.index(task, {})
+        relevant: dict[str, set[str]] = {}
+        for judgement in task.judgements:
+            if judgement.grade > 0:
+                relevant.setdefault(judgement.query_id, set()).add(judgement.document_id)
+        pairs = [
+            pair
+            for query in task.queries
+            if (pair := _before_and_after(index, query, relevant.get(query.id, set())))
+        ]
+        before, after = np.array(pairs).T
+        found[name] = {"default": before.tolist(), "feedback": after.tolist()}
+        change = percent(after.mean() / before.mean() - 1)
+        row(name, str(len(pairs)), f"{before.mean():.4f}", f"{after.mean():.4f}", change)
+    return found
+
+
+def _before_and_after(index: Index, query: Query, relevant: set[str]) -> tuple[float, float] | None:
+    first = _ids(index, query.text)
+    liked = [id_ for id_ in first[:SEEN] if id_ in relevant][:JUDGED]
+    disliked = [id_ for id_ in first[:SEEN] if id_ not in relevant][:JUDGED]
+    judged = {*liked, *disliked}
+    left = relevant - judged
+    if not liked or not left:
+        return None
+    moved = _ids(index, query.text, liked=liked, disliked=disliked)
+    before, after = (
+        average_precision([id_ for id_ in ids if id_ not in judged], left) for ids in (first, moved)
+    )
+    return before, after
+
+
+def _ids(index: Index, text: str, **feedback: Any) -> list[str]:
+    answer = index.search(text, len(index), operators=False, spelling="off", **feedback)
+    return [hit.id for hit in answer.hits]
+
+
+def average_precision(ranking: list[str], relevant: set[str]) -> float:
+    """Mean of the precisions at the relevant documents; one that is not ranked counts 0."""
+    places = [place for place, id_ in enumerate(ranking, start=1) if id_ in relevant]
+    return sum(hit / place for hit, place in enumerate(places, start=1)) / len(relevant)
