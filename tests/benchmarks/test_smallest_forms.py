@@ -137,3 +137,11 @@ def test_spectrum(world, tmp_path):
         "benchmarks.spectrum", world / "corpus.jsonl", "--dimensions", 5, "--exact", "--json", found
     )
     assert figures(found)["agreement"]["smallest_cosine"] > 0.99
+
+
+def test_filtering(world, tmp_path, capsys):
+    found = tmp_path / "found.json"
+    arguments = ["--queries", 3, "--rounds", 1, "--json", found]
+    run("benchmarks.filtering", world / "corpus.jsonl", world / "queries.tsv", *arguments)
+    assert min(figures(found).values()) > 0
+    assert "| plain | " in capsys.readouterr().out
