@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 4096
 """Queries of a batch that are in memory with their hits."""
 
+_FEW: Final = 100
+"""Hits up to which the slower ways answer before numba is loaded, with long texts too."""
+
 _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"}
 """Options that only `Index.search` has."""
 
@@ -103,7 +106,7 @@ def klsa_search(
     wished = sorted(_WISHES & given(options).keys())
     if batch is not None and wished:
         raise click.UsageError(f"--{wished[0].replace('_', '-')} goes with a QUERY, not a --batch")
-    from klsa_search.compiled.beside import compile_beside
+    from klsa_search.compiled.beside import compile_beside, do_without
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
@@ -112,7 +115,10 @@ def klsa_search(
         _run_batch(index, batch, run_file, k, threads, given(options))
     else:
         assert query is not None
-        compile_beside(MODULE)
+        if k <= _FEW:
+            do_without()
+        else:
+            compile_beside(MODULE)
         _show(index, query, k, as_json, given(options))
 
 

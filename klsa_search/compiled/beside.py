@@ -1,8 +1,9 @@
 """Compiling in a process beside this one, which goes on by slower ways until the code is there.
 
-Only a command turns that on, by `compile_beside`; where nobody does, functions are compiled at
-their first call. The other process fills the folders that compiled code is kept in, and what it has
-compiled is found there. It ends with this one, and one at a time is at work on a machine.
+Only a command turns that on, by `compile_beside`, or goes by the slower ways to its end, by
+`do_without`; where nobody does, functions are compiled at their first call. The other process fills
+the folders that compiled code is kept in, and what it has compiled is found there. It ends with
+this one, and one at a time is at work on a machine.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from klsa_search.compiled.keeping import KeptCode, writable_folder
 from klsa_search.processors import end_with_starter
+
+if TYPE_CHECKING:
+    from klsa_search.compiled.keeping import KeptCode
 
 _AGAIN: Final = 0.2
 """Seconds between two looks for code that is not there yet."""
@@ -55,7 +58,9 @@ class _Beside:
             return False
         with self.lock:
             missed = self.missing.get(function)
-            types = missed.types if missed else tuple(map(function.typeof_pyval, arguments))
+            types = (
+                missed.types if missed else tuple(map(function.dispatcher.typeof_pyval, arguments))
+            )
             lacking = self._lacks(function, types)
             if lacking:
                 self.start()
@@ -68,15 +73,15 @@ class _Beside:
                 for each, missed in list(self.missing.items())
                 if self._lacks(each, missed.types)
             ]
-        return sorted(each.py_func.__name__ for each in missing)
+        return sorted(each.__name__ for each in missing)
 
     def _lacks(self, function: Any, types: tuple[Any, ...]) -> bool:
         """Look for the code, unless that was done a moment ago; the lock is held."""
         now, missed = time.monotonic(), self.missing.get(function)
         if missed is not None and now < missed.looked + _AGAIN:
             return True
-        cache: KeptCode = function._cache
-        if types in function.overloads or cache.holds(types):
+        cache: KeptCode = function.dispatcher._cache
+        if types in function.dispatcher.overloads or cache.holds(types):
             self.there.add(function)
             self.missing.pop(function, None)
             return False
@@ -89,7 +94,28 @@ class _Beside:
         return True
 
 
-_beside: list[_Beside] = []
+class _Nobody:
+    """Takes the place of the other process where nobody compiles."""
+
+    failure: Final = "slower ways answer one question sooner"
+
+    def lacks(self, function: Any, arguments: tuple[Any, ...]) -> bool:
+        return True
+
+    def still_missing(self) -> list[str]:
+        return []
+
+
+_beside: list[_Beside | _Nobody] = []
+
+
+def do_without() -> None:
+    """From now on take the slower way wherever there is one, compiled code or not.
+
+    For a process that answers one question: numba takes longer to load than the slower ways take.
+    """
+    if not _beside:
+        _beside.append(_Nobody())
 
 
 def compile_beside(module: str, *arguments: str) -> None:
@@ -99,6 +125,8 @@ def compile_beside(module: str, *arguments: str) -> None:
                time; see `until_forsaken`
     Where no folder keeps compiled code it does nothing: the other process could not hand any on.
     """
+    from klsa_search.compiled.keeping import writable_folder
+
     if not _beside and sys.executable and writable_folder() is not None:
         _beside.append(_Beside(module, arguments))
 
@@ -129,6 +157,8 @@ def missing() -> tuple[list[str], str | None]:
 
 def until_forsaken() -> None:
     """Make this the other process: it ends with the one that started it, and waits its turn."""
+    from klsa_search.compiled.keeping import writable_folder
+
     end_with_starter()
     with suppress(OSError):
         os.nice(5)

@@ -1,81 +1,108 @@
-"""How functions are marked to be compiled, and what compiling leaves behind."""
+"""How functions are marked to be compiled. numba is imported when the first of them is called.
+
+Importing it takes a third of a second, more than many a command.
+"""
 
 from __future__ import annotations
 
-import gc
+import logging  # noqa: F401 - which numba loads: what it has done at forks must not begin in one
 import os
+import random  # noqa: F401 - likewise
+import threading
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from llvmlite.binding import ffi
-from numba import njit
-from numba.core import event, types
-from numba.core.compiler_lock import global_compiler_lock
-from numba.extending import intrinsic as untyped_intrinsic
+import klsa_search.forks  # noqa: F401 - its hooks are to be registered before those below
+from klsa_search.lazily import lazily
 
-from klsa_search.compiled.keeping import KeptCode
+if TYPE_CHECKING:
+    from types import FunctionType, ModuleType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-intrinsic = cast(Callable[[Callable[..., Any]], Any], untyped_intrinsic)
-"""numba's decorator for functions whose LLVM code is written out."""
+_loading: Final = threading.Lock()
+_loaded: list[ModuleType] = []
+_held: list[Callable[[], None]] = []
 
 
-class _Tidy(event.Listener):
-    """Frees what compiling leaves behind.
+def _making() -> Any:
+    """The module that makes what numba compiles, loaded by one thread, for which a fork waits."""
+    if not _loaded:
+        with _loading:
+            if not _loaded:
+                from klsa_search.compiled import making
 
-    numba leaves cycles that hold the frames of whoever called, and so all of their arrays, until
-    Python happens to look for cycles: half of the memory of a large build, and to its end.
-    """
-
-    def __init__(self) -> None:
-        self._under_way = 0  # one thread compiles at a time: numba has a lock for that
-
-    def on_start(self, compiling: event.Event) -> None:
-        """Wait for the end."""
-        self._under_way += 1
-
-    def on_end(self, compiling: event.Event) -> None:
-        """Look for cycles once what was called is compiled, not once for each that it calls."""
-        self._under_way -= 1
-        if self._under_way == 0:
-            gc.collect()
+                _loaded.append(making)
+    return _loaded[0]
 
 
-event.register("numba:compile", _Tidy())  # type: ignore[no-untyped-call]  # numba has no types
+def _before_fork() -> None:
+    """Let no thread load numba, compile, or use LLVM at all, while the process forks."""
+    _loading.acquire()
+    if _loaded:  # and so nobody loads it any more; who compiles may look whether it is
+        _loading.release()
+        _held.append(_loaded[0].hold_compilers())
+    else:
+        _held.append(_loading.release)
 
 
-def _wait_for_compilers() -> None:
-    """Let no thread compile, or use LLVM at all, while the process forks: see `forks`."""
-    _compiler.acquire()
-    _llvm.__enter__()
+def _after_fork() -> None:
+    _held.pop()()
 
 
-def _let_compilers_go_on() -> None:
-    _llvm.__exit__()
-    _compiler.release()
-
-
-_compiler: Any = global_compiler_lock  # numba has no types
-_llvm: Any = ffi.lib._lock
-_njit: Any = njit
-_unliteral: Any = types.unliteral
 if hasattr(os, "register_at_fork"):
     # Registered after `forks` and so called before it: no lock of moments waits for a compiler.
     os.register_at_fork(
-        before=_wait_for_compilers,
-        after_in_parent=_let_compilers_go_on,
-        after_in_child=_let_compilers_go_on,
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
     )
+
+
+class Compiled:
+    """A function, compiled at its first call; to numba it is the dispatcher that it makes then.
+
+    Calling it takes .2 µs more than calling the dispatcher.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, kept: bool = True, **options: Any) -> None:
+        update_wrapper(self, function)
+        # What numba looks for where one compiled function calls another:
+        self.py_func, self.targetoptions = cast("FunctionType", function), options
+        self._is_kept = kept
+
+    @lazily
+    def dispatcher(self) -> Any:
+        """What numba makes of it."""
+        return _making().dispatcher_of(self.py_func, self.targetoptions, kept=self._is_kept)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the compiled function."""
+        return self.dispatcher(*arguments)
+
+
+class Intrinsic:
+    """A function that writes LLVM code wherever a compiled function calls it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.py_func = cast("FunctionType", function)
+        self.__doc__ = function.__doc__
+
+    @lazily
+    def _numba_type_(self) -> Any:
+        return _making().type_of_intrinsic(self.py_func)
 
 
 def compiled(function: F) -> F:
     """Decorate a function to be compiled at its first call, to code that runs without the GIL.
 
     Once for each set of types it is called with: numba by itself compiles it again for every number
-    that a caller writes out.
+    that a caller writes out. Arguments go by their places.
     """
-    return cast(F, _kept(_njit(function, nogil=True)))
+    return cast(F, Compiled(function, nogil=True))
 
 
 def internal(function: F) -> F:
@@ -83,19 +110,22 @@ def internal(function: F) -> F:
 
     That way takes as long to compile as the function where many arrays are handed over.
     """
-    dispatcher = _njit(function, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    return cast(F, _kept(dispatcher))
-
-
-def _kept(dispatcher: Any) -> Any:
-    dispatcher._cache = KeptCode(dispatcher)  # where cache=True puts the one of numba
-    called, unliteral = dispatcher.get_call_template, _unliteral
-    dispatcher.get_call_template = lambda args, kws: called(
-        tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()}
+    return cast(
+        F,
+        Compiled(
+            function,
+            nogil=True,
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+        ),
     )
-    return dispatcher
 
 
 def inlined(function: F) -> F:
     """Decorate a function to be compiled as part of whatever calls it."""
-    return cast(F, njit(function, inline="always"))
+    return cast(F, Compiled(function, kept=False, inline="always"))
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Decorate a function whose LLVM code is written out, as numba's own `intrinsic` does."""
+    return Intrinsic(function)

@@ -20,7 +20,8 @@ import numba
 import numpy as np
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
-from numba.core.extending import _Intrinsic
+
+from klsa_search.compiled.decorators import Compiled, Intrinsic
 
 _VERSIONS: Final = (
     *("klsa-search 1", sys.version, numba.__version__, llvmlite.__version__, np.__version__),
@@ -34,7 +35,7 @@ class Unknown(Exception):
     """Something was compiled in that no digest can be made of."""
 
 
-def digest_of(dispatcher: Dispatcher) -> str:
+def digest_of(dispatcher: Dispatcher | Compiled) -> str:
     """Digest a compiled function; Unknown where that cannot be done. Cost: 1 ms, or a few."""
     reader = _Reader()
     reader.value(_VERSIONS)
@@ -87,8 +88,11 @@ class _Reader:
             case Dispatcher():
                 self.value(value.targetoptions)
                 self._function(value.py_func)
-            case _Intrinsic():
-                self._function(value._defn)
+            case Compiled():
+                self.value(value.targetoptions)
+                self._function(value.py_func)
+            case Intrinsic():
+                self._function(value.py_func)
             case FunctionType():
                 self._function(value)
             case ModuleType():

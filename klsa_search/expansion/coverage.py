@@ -11,16 +11,18 @@ counts more than one term held by all.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.compiled import compiled
 from klsa_search.kernel import QueryKernel
 from klsa_search.kernel.postings import UNIT
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 NEIGHBOURHOOD = 4.0  # β
 HALF = 1.0  # saturation at which g is one half

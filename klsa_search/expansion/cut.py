@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.expansion.latent import LatentSpace
 from klsa_search.expansion.packing import (
@@ -31,6 +30,9 @@ from klsa_search.expansion.packing import (
 )
 from klsa_search.kernel import DocumentKernel
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 ENTRIES = 48
 """Entries kept of a row, the document's own beside them."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
-from klsa_search.kernel import DocumentKernel
 from klsa_search.spectrum import SPECTRAL_FUNCTIONS, SpectralFunction, Spectrum
+
+if TYPE_CHECKING:
+    from klsa_search.kernel import DocumentKernel
 
 ROUNDING = 1e-6
 

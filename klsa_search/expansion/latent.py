@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Matrix, Scores
-from klsa_search.kernel import DocumentKernel
-from klsa_search.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    from klsa_search.kernel import DocumentKernel
+    from klsa_search.spectrum import Spectrum
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,15 @@ A level counts steps of 1/255 of the largest entry of its row; none that is held
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.arrays import narrowed
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 LEVELS = 255
 NUMBERS = 2**24
@@ -51,6 +55,8 @@ def unpack_rows(
     starts: npt.NDArray[np.int64], entries: _Packed, steps: _Steps, columns: int
 ) -> sparse.csr_array:
     """Give rows back: (N, columns) sparse float32. Cost O(entries)."""
+    from scipy import sparse
+
     values = (entries & np.uint32(LEVELS)) * np.repeat(steps, np.diff(starts))
     numbers = (entries >> np.uint32(8)).astype(np.int32)
     return sparse.csr_array((values, numbers, narrowed(starts)), shape=(len(steps), columns))
@@ -84,6 +90,8 @@ def pack_table(rows: sparse.csr_array, width: int) -> tuple[_Packed, _Steps]:
 
 def unpack_table(table: _Packed) -> sparse.csr_array:
     """Give the levels of a table back: (N, N) sparse float32, columns in order."""
+    from scipy import sparse
+
     N = len(table)
     held = table > 0
     starts = narrowed(np.concatenate(([0], np.cumsum(held.sum(axis=1)))))

@@ -10,11 +10,15 @@ document kernel would no longer be positive semi-definite.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.features.counts import TermCounts
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def inverse_document_frequencies(counts: TermCounts) -> npt.NDArray[np.float64]:
@@ -43,6 +47,8 @@ def document_features(
     pairs      weight of the adjacent pairs of terms: above 0 they follow the V terms as further
                columns, saturated and weighted by their own document frequency
     """
+    from scipy import sparse
+
     terms = _weighted(saturations(counts, k1=k1, b=b), idf(counts.matrix) ** idf_power)
     if pairs == 0:
         return terms

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.arrays import narrowed
 from klsa_search.features.counting import Block, BlockCounts, count_block
@@ -17,6 +17,9 @@ from klsa_search.features.pairs import number_pairs, shared_pairs
 from klsa_search.features.spool import Spool, Spools
 from klsa_search.features.vocabulary import Vocabulary
 from klsa_search.processors import in_order, processors
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _NUMBERS = npt.NDArray[np.int64]
 BLOCK = 1_000_000
@@ -67,6 +70,8 @@ class TermCounts:
 
 def without_columns(matrix: sparse.csr_array, columns: _NUMBERS) -> sparse.csr_array:
     """Take the entries of some columns out of a matrix, which keeps its shape. Cost O(nnz)."""
+    from scipy import sparse
+
     kept = np.ones(matrix.shape[1], np.bool_)
     kept[columns] = False
     held = kept[matrix.indices]
@@ -243,6 +248,8 @@ def _matrix(
     sizes: npt.NDArray[np.int32], columns: Spool, counts: Spool, width: int
 ) -> sparse.csr_array:
     """Make a sparse matrix of rows of these sizes; the spools are closed."""
+    from scipy import sparse
+
     starts = narrowed(np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))))
     matrix = sparse.csr_array((counts.read(), columns.read(), starts), shape=(len(sizes), width))
     matrix.has_sorted_indices = True

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.features.counts import TermCounts
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def inverse_document_frequencies(counts: TermCounts) -> npt.NDArray[np.float64]:

@@ -8,14 +8,17 @@ root of both lengths, S = diag(1/√‖φ(d) - μ‖), half the way to the cosin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.arrays import Matrix, Positions
 from klsa_search.kernel.sums import rows_with, scaled_rows, squares_of_rows, sums_of_columns
 from klsa_search.lazily import lazily
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 EXACT = 100_000  # documents up to which the features are float64
 

@@ -20,16 +20,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.arrays import Positions
 from klsa_search.compiled import compiled
 from klsa_search.compiled.beside import lacks
 from klsa_search.selection import select_largest
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 UNIT: Final = 1 << 16
 """Steps of a saturation of 1, and of a weight of 1."""

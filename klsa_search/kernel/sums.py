@@ -6,13 +6,15 @@ than all the rest. Sums are taken in the order of the entries.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.compiled import compiled
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def squares_of_rows(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
@@ -40,6 +42,8 @@ def scaled_rows(
     matrix: sparse.csr_array, scales: npt.NDArray[np.float64], dtype: type[np.floating[Any]]
 ) -> sparse.csr_array:
     """Each row times its scale; the places of the entries are shared with `matrix`. O(nnz)."""
+    from scipy import sparse
+
     data = np.empty(len(matrix.data), dtype)
     _scaled_rows(matrix.indptr, matrix.data, scales, data)
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.analysis import Analyzer
 from klsa_search.features import Vocabulary
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 UNKNOWN: Final = -1
 """Number of a term that the collection does not hold."""
@@ -102,6 +104,8 @@ def counts_of_texts(
 
     Cost: the analysis of the texts.
     """
+    from scipy import sparse
+
     counted = [
         QueryTerms.of(
             vocabulary.numbers.get(term, UNKNOWN) for part in parts for term in analyzer.terms(part)

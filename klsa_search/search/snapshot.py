@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
@@ -28,6 +27,9 @@ from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.forward import Forward
 from klsa_search.store.sparse import open_sparse
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 @dataclass(frozen=True)

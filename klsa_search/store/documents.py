@@ -15,16 +15,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from sqlite_utils import Database
 
 from klsa_search.collection import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.store.arrays import ArrayWriter, open_array, write_arrays
 from klsa_search.store.ids import Ids
 from klsa_search.store.records import Record, Records, record_of
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 IDS = "documents.db"
 _RECORDS = "documents"
@@ -99,6 +102,8 @@ class DocumentWriter:
 
 def _created(connection: sqlite3.Connection) -> Database:
     """Make the empty table."""
+    from sqlite_utils import Database
+
     # The whole generation is synced once, at its end; a half-written one is thrown away.
     connection.execute("pragma journal_mode = off")
     connection.execute("pragma synchronous = off")

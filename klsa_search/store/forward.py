@@ -16,17 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.arrays import Positions
 from klsa_search.compiled import compiled
 from klsa_search.features import Block, TermCounts
 from klsa_search.lazily import lazily
 from klsa_search.store.arrays import ArrayWriter, open_array, write_arrays
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 GAPS: Final = 8
 """Words without a term that one code passes over at most."""
@@ -98,6 +100,8 @@ class Forward:
 
         Memory: 20 bytes a pair of a term and a document, and 16 MiB.
         """
+        from scipy import sparse
+
         begins, ends = self._places(documents), self._places(documents + 1)
         pieces = np.flatnonzero(np.diff(np.cumsum(ends - begins) // _TOGETHER)) + 1
         both = zip(np.split(begins, pieces), np.split(ends, pieces), strict=True)

@@ -1,12 +1,10 @@
-"""Where each id is: a table of SQLite, through sqlite-utils, `id` -> `position`."""
+"""Where each id is: a table of SQLite, `id` -> `position`."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 from pathlib import Path
-
-from sqlite_utils import Database
 
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.forks import lock_free_in_children
@@ -25,16 +23,16 @@ class Ids:
         self._path = path
         self._lock = lock_free_in_children()  # nobody is within SQLite while the process forks
         with self._lock:
-            self._database: Database | None = self._connected()
+            self._connection: sqlite3.Connection | None = self._connected()
             self._file = self._identity()
 
     def position(self, id: str) -> int | None:  # noqa: A002 - the field's own name
         """Position of the document of an id; None where there is none."""
         statement = "select position from documents where id = ?"
         with self._lock:
-            database = self._own()
+            connection = self._own()
             try:
-                rows = database.execute(statement, [id]).fetchall()
+                rows = connection.execute(statement, [id]).fetchall()
             except sqlite3.DatabaseError as error:
                 raise self._damage(error) from error
         return int(rows[0][0]) if rows else None
@@ -42,13 +40,13 @@ class Ids:
     def close(self) -> None:
         """Close the file; nothing can be looked up afterwards."""
         with self._lock:
-            if self._database is not None:
-                self._database.conn.close()
-                self._database = None
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
-    def _own(self) -> Database:
+    def _own(self) -> sqlite3.Connection:
         """Return the connection of this process."""
-        if self._database is None:
+        if self._connection is None:
             raise StoreError(f"{self._path} was closed: open the index again")
         if self._process != os.getpid():
             if self._identity() != self._file:
@@ -56,15 +54,15 @@ class Ids:
                     f"{self._path} was removed or replaced since this process was forked: "
                     "open the index again"
                 )
-            self._database.conn.close()
-            self._database = self._connected()
-        return self._database
+            self._connection.close()
+            self._connection = self._connected()
+        return self._connection
 
-    def _connected(self) -> Database:
+    def _connected(self) -> sqlite3.Connection:
         address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
         self._process = os.getpid()
         try:
-            return Database(sqlite3.connect(address, uri=True, check_same_thread=False))
+            return sqlite3.connect(address, uri=True, check_same_thread=False)
         except sqlite3.DatabaseError as error:
             raise self._damage(error) from error
 

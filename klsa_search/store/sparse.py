@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from klsa_search.arrays import narrowed
 from klsa_search.store.arrays import open_array
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def sparse_arrays(name: str, matrix: sparse.csr_array) -> dict[str, npt.NDArray[np.generic]]:
@@ -23,6 +26,8 @@ def sparse_arrays(name: str, matrix: sparse.csr_array) -> dict[str, npt.NDArray[
 
 def open_sparse(generation: Path, name: str, columns: int) -> sparse.csr_array:
     """Put it together again over the mapped files, reading only the starts."""
+    from scipy import sparse
+
     starts = narrowed(open_array(generation, f"{name}_starts"))
     matrix = sparse.csr_array(
         (

@@ -1,4 +1,9 @@
+import json
+from dataclasses import asdict
+
 import pytest
+
+import klsa_search
 
 
 @pytest.fixture
@@ -46,6 +51,20 @@ def test_a_word_that_was_put_right_is_told_beside_the_answer(search):
     done = search("coolnat", "--spelling", "suggest")
     assert (done.out, done.err) == ("no document matches\n", "coolnat: did you mean coolant\n")
     assert search("coolnat", "--spelling", "off").err == ""
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"k": 2}, {"ranker": "bm25"}, {"alpha": 0.9, "z": 1}, {"ranker": "rm3"}]
+)
+def test_the_answer_is_that_of_compiled_code_to_the_bit(more, search, tmp_path, monkeypatch):
+    options = [part for name, value in more.items() for part in (f"--{name}", value)]
+    options = ["-k" if option == "--k" else option for option in options]
+    asked = "wet roads and coolant in engines"
+    answer = search(asked, "--json", *options).json
+    monkeypatch.setattr("klsa_search.compiled.beside._beside", [])
+    index = klsa_search.open_index(tmp_path / "index" / "cars")
+    expected = asdict(index.search(asked, **more))
+    assert {name: answer[name] for name in expected} == json.loads(json.dumps(expected))
 
 
 @pytest.mark.parametrize("query", ["", "the of", "zeppelin"])

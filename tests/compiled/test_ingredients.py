@@ -10,24 +10,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import types
-from numba.core.dispatcher import Dispatcher
 
 import klsa_search
 from klsa_search.compiled import compiled
+from klsa_search.compiled.decorators import Compiled
 from klsa_search.compiled.ingredients import Unknown, digest_of, digest_of_call
 
 
-def every_dispatcher():
+def every_function():
     found = {}
     for each in pkgutil.walk_packages(klsa_search.__path__, "klsa_search."):
         for value in vars(importlib.import_module(each.name)).values():
-            if isinstance(value, Dispatcher):
+            if isinstance(value, Compiled):
                 found[value.py_func] = value
     return found.values()
 
 
 def test_every_compiled_function_of_the_package_can_be_kept():
-    digests = [digest_of(function) for function in every_dispatcher()]
+    digests = [digest_of(function) for function in every_function()]
     assert len(set(digests)) == len(digests) > 50
 
 

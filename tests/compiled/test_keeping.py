@@ -41,7 +41,7 @@ def called(folder, monkeypatch):
     """What the function gives, and how often it was found and not found among what is kept."""
     whole, pair = imported(folder, monkeypatch)
     answer = whole(STATE, pair(3, 4))
-    hits, misses = whole.stats.cache_hits, whole.stats.cache_misses
+    hits, misses = whole.dispatcher.stats.cache_hits, whole.dispatcher.stats.cache_misses
     return answer, sum(hits.values()), sum(misses.values())
 
 
@@ -168,7 +168,7 @@ queries, numbers = np.zeros(1, record.RECORD), np.array([5, 6, 7])
 queries["queried"] = numbers.ctypes.data
 assert asked(queries, 1, np.array([1, 3]))
 assert (queries[0]["count"], *queries[0]["asked"][:3]) == (2, 6, 7, 0)
-print(sum(terms.ask.stats.cache_hits.values()), terms.ask.stats.cache_path)
+print(sum(terms.ask.dispatcher.stats.cache_hits.values()), terms.ask.dispatcher.stats.cache_path)
 """
     environment = {
         **os.environ,

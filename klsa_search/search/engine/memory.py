@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.np import arrayobj
-
-from klsa_search.compiled import intrinsic
+from klsa_search.compiled import intrinsic, llvm
 
 
-def _array(context: Any, builder: ir.IRBuilder, kind: Any, address: Any, shape: list[Any]) -> Any:
+def _array(
+    context: Any, builder: llvm.ir.IRBuilder, kind: Any, address: Any, shape: list[Any]
+) -> Any:
     """Write code that makes an array of a C-ordered type."""
-    of_type: Any = arrayobj.make_array  # numba has no types
-    fill: Any = arrayobj.populate_array
+    of_type: Any = llvm.arrayobj.make_array  # numba has no types
+    fill: Any = llvm.arrayobj.populate_array
     array = of_type(kind)(context, builder)
-    size = ir.Constant(ir.IntType(64), context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    size = llvm.ir.Constant(
+        llvm.ir.IntType(64), context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    )
     strides = [size]
     for length in shape[:0:-1]:
         strides.insert(0, builder.mul(strides[0], length))
@@ -29,46 +29,46 @@ def _array(context: Any, builder: ir.IRBuilder, kind: Any, address: Any, shape: 
 
 
 def _at(kind: Any) -> Any:
-    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
         return _array(context, builder, signature.return_type, values[0], [values[1]])
 
-    return types.Array(kind, 1, "C")(types.int64, types.int64), code
+    return llvm.types.Array(kind, 1, "C")(llvm.types.int64, llvm.types.int64), code
 
 
 @intrinsic
 def int32_at(context: Any, address: Any, length: Any) -> Any:
     """View the memory at an address as (length,) int32."""
-    return _at(types.int32)
+    return _at(llvm.types.int32)
 
 
 @intrinsic
 def int64_at(context: Any, address: Any, length: Any) -> Any:
     """View the memory at an address as (length,) int64."""
-    return _at(types.int64)
+    return _at(llvm.types.int64)
 
 
 @intrinsic
 def uint32_at(context: Any, address: Any, length: Any) -> Any:
     """View the memory at an address as (length,) uint32."""
-    return _at(types.uint32)
+    return _at(llvm.types.uint32)
 
 
 @intrinsic
 def uint64_at(context: Any, address: Any, length: Any) -> Any:
     """View the memory at an address as (length,) uint64."""
-    return _at(types.uint64)
+    return _at(llvm.types.uint64)
 
 
 @intrinsic
 def uint16_at(context: Any, address: Any, length: Any) -> Any:
     """View the memory at an address as (length,) uint16."""
-    return _at(types.uint16)
+    return _at(llvm.types.uint16)
 
 
 @intrinsic
 def float32_at(context: Any, address: Any, length: Any) -> Any:
     """View the memory at an address as (length,) float32."""
-    return _at(types.float32)
+    return _at(llvm.types.float32)
 
 
 @intrinsic
@@ -84,13 +84,13 @@ def table(context: Any, entry: Any, kind: Any) -> Any:
 
 
 def _entry(entry: Any, kind: Any, dimensions: int) -> Any:
-    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        of_type: Any = arrayobj.make_array
+    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
+        of_type: Any = llvm.arrayobj.make_array
         words = of_type(signature.args[0])(context, builder, values[0]).data
         address, *shape = (
-            builder.load(builder.gep(words, [ir.Constant(ir.IntType(64), place)]))
+            builder.load(builder.gep(words, [llvm.ir.Constant(llvm.ir.IntType(64), place)]))
             for place in range(1 + dimensions)
         )
         return _array(context, builder, signature.return_type, address, shape)
 
-    return types.Array(kind.dtype, dimensions, "C")(entry, kind), code
+    return llvm.types.Array(kind.dtype, dimensions, "C")(entry, kind), code

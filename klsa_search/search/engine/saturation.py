@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-
-from klsa_search.compiled import intrinsic
+from klsa_search.compiled import intrinsic, llvm
 
 TOGETHER = 8  # terms in a vector
 
@@ -30,10 +26,10 @@ def saturated(
     own, impacts, near, shares, worth, half are addresses; near[i] counts float32 from `impacts`.
     In vectors: term by term it takes three times as long.
     """
-    vector = ir.VectorType(ir.FloatType(), TOGETHER)
-    index = ir.VectorType(ir.IntType(32), TOGETHER)
+    vector = llvm.ir.VectorType(llvm.ir.FloatType(), TOGETHER)
+    index = llvm.ir.VectorType(llvm.ir.IntType(32), TOGETHER)
 
-    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
         own, impacts, near, shares, hits, part, worth, half = values
 
         def load(address: Any) -> Any:
@@ -46,17 +42,21 @@ def saturated(
 
         def spread(value: Any) -> Any:
             one = builder.insert_element(
-                ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0)
+                llvm.ir.Constant(vector, llvm.ir.Undefined),
+                value,
+                llvm.ir.Constant(llvm.ir.IntType(32), 0),
             )
             return builder.shuffle_vector(
-                one, ir.Constant(vector, ir.Undefined), ir.Constant(index, [0] * TOGETHER)
+                one,
+                llvm.ir.Constant(vector, llvm.ir.Undefined),
+                llvm.ir.Constant(index, [0] * TOGETHER),
             )
 
-        none = ir.Constant(vector, [0.0] * TOGETHER)
-        lent = cgutils.alloca_once_value(builder, none)  # type: ignore[no-untyped-call]  # numba has no types
-        with cgutils.for_range(builder, hits) as loop:
-            place = builder.zext(number(near, ir.IntType(32), loop.index), ir.IntType(64))
-            share = number(shares, ir.FloatType(), loop.index)
+        none = llvm.ir.Constant(vector, [0.0] * TOGETHER)
+        lent = llvm.cgutils.alloca_once_value(builder, none)  # type: ignore[no-untyped-call]  # numba has no types
+        with llvm.cgutils.for_range(builder, hits) as loop:
+            place = builder.zext(number(near, llvm.ir.IntType(32), loop.index), llvm.ir.IntType(64))
+            share = number(shares, llvm.ir.FloatType(), loop.index)
             held = load(builder.add(impacts, builder.shl(place, place.type(2))))
             added = builder.fmul(spread(share), held)
             builder.store(builder.fadd(builder.load(lent), added), lent)
@@ -66,17 +66,19 @@ def saturated(
         while width > 1:  # the upper half added to the lower: always in this order
             width //= 2
             upper = [(lane + width) % TOGETHER for lane in range(TOGETHER)]
-            sums = builder.fadd(sums, builder.shuffle_vector(sums, none, ir.Constant(index, upper)))
-        return builder.extract_element(sums, ir.Constant(ir.IntType(32), 0))
+            sums = builder.fadd(
+                sums, builder.shuffle_vector(sums, none, llvm.ir.Constant(index, upper))
+            )
+        return builder.extract_element(sums, llvm.ir.Constant(llvm.ir.IntType(32), 0))
 
-    signature = types.float32(
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.float32,
-        types.int64,
-        types.int64,
+    signature = llvm.types.float32(
+        llvm.types.int64,
+        llvm.types.int64,
+        llvm.types.int64,
+        llvm.types.int64,
+        llvm.types.int64,
+        llvm.types.float32,
+        llvm.types.int64,
+        llvm.types.int64,
     )
     return signature, code

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import types
 
-from klsa_search.compiled import compiled, internal, intrinsic
+from klsa_search.compiled import compiled, internal, intrinsic, llvm
 
 LANES = 64  # numbers that one comparison looks at
 HALVINGS = 32  # bits of what is halved
@@ -29,71 +27,71 @@ def mask_above(context: Any, address: Any, bar: Any) -> Any:
     the scores with a branch, or a running maximum, is many times slower.
     """
 
-    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
         return _mask(builder, values, builder.icmp_signed, ">")
 
-    return types.uint64(types.int64, types.int32), code
+    return llvm.types.uint64(llvm.types.int64, llvm.types.int32), code
 
 
 @intrinsic
 def mask_below(context: Any, address: Any, bar: Any) -> Any:
     """Bit i: whether the i-th of the 64 uint32 at `address` is below `bar`."""
 
-    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
         return _mask(builder, values, builder.icmp_unsigned, "<")
 
-    return types.uint64(types.int64, types.uint32), code
+    return llvm.types.uint64(llvm.types.int64, llvm.types.uint32), code
 
 
 @intrinsic
 def keep_masked(context: Any, address: Any, mask: Any) -> Any:
     """Set those of the 64 int32 at `address` to 0 whose bit in the mask is 0."""
 
-    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        lanes = ir.VectorType(ir.IntType(32), LANES)
+    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
+        lanes = llvm.ir.VectorType(llvm.ir.IntType(32), LANES)
         place = builder.inttoptr(values[0], lanes.as_pointer())
         numbers = builder.load(place)
         numbers.align = 4
-        kept = builder.bitcast(values[1], ir.VectorType(ir.IntType(1), LANES))
+        kept = builder.bitcast(values[1], llvm.ir.VectorType(llvm.ir.IntType(1), LANES))
         stored = builder.store(
-            builder.select(kept, numbers, ir.Constant(lanes, [0] * LANES)), place
+            builder.select(kept, numbers, llvm.ir.Constant(lanes, [0] * LANES)), place
         )
         stored.align = 4
         return context.get_dummy_value()
 
-    return types.void(types.int64, types.uint64), code
+    return llvm.types.void(llvm.types.int64, llvm.types.uint64), code
 
 
-def _mask(builder: ir.IRBuilder, values: Any, compare: Any, sign: str) -> Any:
+def _mask(builder: llvm.ir.IRBuilder, values: Any, compare: Any, sign: str) -> Any:
     """Write code that compares the 64 numbers at an address with one, all at once."""
-    lanes = ir.VectorType(ir.IntType(32), LANES)
+    lanes = llvm.ir.VectorType(llvm.ir.IntType(32), LANES)
     numbers = builder.load(builder.inttoptr(values[0], lanes.as_pointer()))
     numbers.align = 4
-    undefined = ir.Constant(lanes, ir.Undefined)
-    one = builder.insert_element(undefined, values[1], ir.Constant(ir.IntType(32), 0))
-    first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    undefined = llvm.ir.Constant(lanes, llvm.ir.Undefined)
+    one = builder.insert_element(undefined, values[1], llvm.ir.Constant(llvm.ir.IntType(32), 0))
+    first = llvm.ir.Constant(llvm.ir.VectorType(llvm.ir.IntType(32), LANES), [0] * LANES)
     bars = builder.shuffle_vector(one, undefined, first)
-    return builder.bitcast(compare(sign, numbers, bars), ir.IntType(LANES))
+    return builder.bitcast(compare(sign, numbers, bars), llvm.ir.IntType(LANES))
 
 
 @intrinsic
 def lowest_bit(context: Any, mask: Any) -> Any:
     """Number of the lowest set bit of a mask that is not 0."""
 
-    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        return builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
+    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
+        return builder.cttz(values[0], llvm.ir.Constant(llvm.ir.IntType(1), 1))
 
-    return types.int64(types.uint64), code
+    return llvm.types.int64(llvm.types.uint64), code
 
 
 @intrinsic
 def set_bits(context: Any, mask: Any) -> Any:
     """How many bits of a mask are set."""
 
-    def code(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
         return builder.ctpop(values[0])
 
-    return types.int64(types.uint64), code
+    return llvm.types.int64(llvm.types.uint64), code
 
 
 @internal

@@ -19,15 +19,18 @@ both help on the four SMART collections.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from klsa_search.arrays import Scores
 from klsa_search.config import SearchSettings
 from klsa_search.expansion import top_z
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 DOCUMENTS = 10
 TERMS = 20

@@ -142,7 +142,7 @@ def test_the_highest_are_chosen_and_equals_together(index, size, wanted, levels,
 
 def test_after_warming_up_no_query_compiles(index):
     index.warm_up()
-    compilers = (search, search_expanded)
+    compilers = (search.dispatcher, search_expanded.dispatcher)
     before = [compiler.signatures for compiler in compilers]
     assert all(before)
     for ranker in ("bm25", "klsa"):
