@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from klsa_search.collection.model import Document
     from klsa_search.errors import KlsaError
     from klsa_search.indexing.build import build
+    from klsa_search.search.explaining.explanation import Explanation
     from klsa_search.search.facets import Facet
     from klsa_search.search.index import Index
     from klsa_search.search.opening import list_indexes, open_index
@@ -76,6 +77,7 @@ else:
             "collection.model": "Document",
             "errors": "KlsaError",
             "indexing.build": "build",
+            "search.explaining.explanation": "Explanation",
             "search.facets": "Facet",
             "search.index": "Index",
             "search.opening": "list_indexes open_index",
@@ -87,6 +89,7 @@ else:
 
 __all__ = [
     "Document",
+    "Explanation",
     "Facet",
     "Field",
     "Hit",

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from klsa_search.cli.beside import MODULE
+from klsa_search.cli.explaining import write_explanation
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import given, home_option, json_option, settings_options
 from klsa_search.cli.output import Column, make_folders, write_json, write_table
 from klsa_search.config import LanguageSettings, SearchSettings
 
 if TYPE_CHECKING:
-    from klsa_search.search import Index
+    from klsa_search.search import Index, Results
 
 _AT_ONCE: Final = 4096
 """Queries of a batch that are in memory with their hits."""
@@ -24,7 +25,7 @@ _AT_ONCE: Final = 4096
 _FEW: Final = 100
 """Hits up to which the slower ways answer before numba is loaded, with long texts too."""
 
-_WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"}
+_WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score", "explain"}
 """Options that only `Index.search` has."""
 
 
@@ -72,6 +73,8 @@ _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"}
 )
 @click.option("--distinct", metavar="FIELD", help="Answer each value of this field once.")
 @click.option("--min-score", type=float, help="Least score of what is found.")
+@click.option("--explain", is_flag=True, help="Tell how each score came about.")
+@click.option("--explain-id", metavar="ID", help="Tell it of this document, found or not.")
 @settings_options(
     *LanguageSettings.model_fields,
     *SearchSettings.model_fields,
@@ -90,13 +93,14 @@ def klsa_search(
     run_file: Path | None,
     threads: int,
     as_json: bool,
+    explain_id: str | None,
     **options: Any,
 ) -> None:
     """Ask the index NAME for the documents that fit QUERY best, or a batch of queries.
 
     With a filter or --sort, a blank QUERY finds every document.
     """
-    options = {name: value for name, value in options.items() if value != ()}
+    options = {name: value for name, value in options.items() if value not in ((), False)}
     if (batch is None) == (query is None):
         raise click.UsageError("give a QUERY, or --batch with a file of them, and not both")
     if (batch is None) != (run_file is None):
@@ -104,6 +108,8 @@ def klsa_search(
     if as_json and batch is not None:
         raise click.UsageError("--json shows one answer: a batch is written to --run")
     wished = sorted(_WISHES & given(options).keys())
+    if explain_id is not None and (batch is not None or wished):
+        raise click.UsageError("--explain-id goes with a QUERY and how to rank, and nothing else")
     if batch is not None and wished:
         raise click.UsageError(f"--{wished[0].replace('_', '-')} goes with a QUERY, not a --batch")
     from klsa_search.compiled.beside import compile_beside, do_without
@@ -119,6 +125,9 @@ def klsa_search(
             do_without()
         else:
             compile_beside(MODULE)
+        if explain_id is not None:
+            _explain(index, query, explain_id, as_json, given(options))
+            return
         _show(index, query, k, as_json, given(options))
 
 
@@ -149,7 +158,7 @@ def _run_batch(
 def _show(index: Index, query: str, k: int, as_json: bool, options: dict[str, Any]) -> None:
     results = index.search(query, k, **options)
     if as_json:
-        write_json({"index": index.name, "generation": index.generation, **asdict(results)})
+        write_json({"index": index.name, "generation": index.generation, **_told(results)})
         return
     understood = results.understood
     for word, right in understood.corrections.items():
@@ -167,10 +176,33 @@ def _show(index: Index, query: str, k: int, as_json: bool, options: dict[str, An
         ]
         rows = [(str(h.rank), h.id, f"{h.score:.4f}", h.title, h.snippet) for h in results]
         write_table(columns, rows)
+        for hit in results:
+            if hit.explanation is not None:
+                click.echo()
+                write_explanation(hit.explanation)
     for name, facet in ({} if as_json else results.facets).items():
         click.echo()
         counts = [(str(value), str(count)) for value, count in facet.values]
         write_table([Column(name, wraps=True), Column("documents", right=True)], counts)
+
+
+def _told(results: Results) -> dict[str, Any]:
+    """What a search found, without what was not asked for."""
+    told = asdict(results)
+    for hit in told["hits"]:
+        if hit["explanation"] is None:
+            del hit["explanation"]
+    return told
+
+
+def _explain(
+    index: Index, query: str, explain_id: str, as_json: bool, options: dict[str, Any]
+) -> None:
+    found = index.explain(query, explain_id, **options)
+    if as_json:
+        write_json({"index": index.name, "generation": index.generation, **asdict(found)})
+    else:
+        write_explanation(found)
 
 
 def main() -> None:

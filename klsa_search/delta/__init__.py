@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from klsa_search.delta.epoch import Epoch, epoch_arrays, open_epoch
     from klsa_search.delta.fold import Folding
     from klsa_search.delta.kept import KeptSegments
+    from klsa_search.delta.pairs import Pairs
     from klsa_search.delta.segment import DeltaSegment, merge, read_segment, write_segment
 else:
     __getattr__, __dir__ = handing_on(
@@ -16,6 +17,7 @@ else:
             "epoch": "Epoch epoch_arrays open_epoch",
             "fold": "Folding",
             "kept": "KeptSegments",
+            "pairs": "Pairs",
             "segment": "DeltaSegment merge read_segment write_segment",
         },
     )
@@ -25,6 +27,7 @@ __all__ = [
     "Epoch",
     "Folding",
     "KeptSegments",
+    "Pairs",
     "epoch_arrays",
     "merge",
     "open_epoch",

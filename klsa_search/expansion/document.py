@@ -28,6 +28,9 @@ class Expansion(Protocol):
     def expand(self, seeds: Positions, weights: Scores) -> Scores:
         """Return (N,) scores of the row with `weights` at `seeds`."""
 
+    def entries(self, seeds: Positions, document: int) -> Scores:
+        """Return what D holds of a document in the rows of the seeds: (z,)."""
+
 
 @dataclass(frozen=True)
 class WholeExpansion:
@@ -41,6 +44,10 @@ class WholeExpansion:
         for seed, weight in zip(seeds.tolist(), weights, strict=True):
             scores += weight * self.matrix[seed]
         return _without_rounding(scores, weights)
+
+    def entries(self, seeds: Positions, document: int) -> Scores:
+        """D(s, d): (z,). Cost: a look at each."""
+        return np.asarray(self.matrix[seeds, document])
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,16 @@ class FactoredExpansion:
         if self.value:
             scores = scores + self.value * row
         return _without_rounding(scores.astype(np.float32), weights)
+
+    def entries(self, seeds: Positions, document: int) -> Scores:
+        """D_f(s, d): (z,). Cost O(z · k), and a row of K where f has a tail."""
+        entries: Scores = self.value * (seeds == document).astype(np.float64)
+        if self.correction.any():
+            place = self.correction * self.eigenvectors[document]
+            entries += np.einsum("zk,k->z", self.eigenvectors[seeds], place)
+        if self.slope and self.kernel is not None:
+            entries += self.slope * self.kernel().rows(np.array([document]))[0, seeds]
+        return entries
 
 
 def _without_rounding(scores: Scores, weights: Scores) -> Scores:

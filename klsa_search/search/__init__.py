@@ -1,8 +1,9 @@
 """Search: query → ranked hits."""
 
+from klsa_search.search.explaining import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
 from klsa_search.search.results import Hit, Results
 
-__all__ = ["Facet", "Hit", "Index", "Results", "list_indexes", "open_index"]
+__all__ = ["Explanation", "Facet", "Hit", "Index", "Results", "list_indexes", "open_index"]

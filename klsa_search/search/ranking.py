@@ -111,6 +111,13 @@ class Ranking:
             for terms, top in zip(asked, found, strict=True)
         ]
 
+    def by_engine(self, terms: list[int], parameters: SearchSettings) -> bool:
+        """Whether the engine of a cut D answers this query. Cost: a search."""
+        if not self._expands(parameters):
+            return False
+        (top,) = self._expanded([terms], 1, parameters, None, totals=False)
+        return top is not None
+
     def _expanded(
         self,
         asked: list[Sequence[int]],

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from klsa_search.search.explaining.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.language import Understood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One ranked document; `rank` counts from 1.
+    """One ranked document; `rank` counts from 1, `explanation` is there where it was asked for.
 
     >>> index.search("roads", k=1)[0]
     Hit(rank=1, id='tyre', score=..., title='Tyres', snippet='Bald tyres slip on wet roads.', ...)
@@ -24,6 +25,7 @@ class Hit:
     title: str
     snippet: str
     metadata: Mapping[str, Any]
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

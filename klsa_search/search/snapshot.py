@@ -31,6 +31,8 @@ from klsa_search.store.sparse import open_sparse
 if TYPE_CHECKING:
     from scipy import sparse
 
+    from klsa_search.delta import Pairs
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -158,6 +160,15 @@ class Snapshot:
             open_array(self.generation, "latent_documents"),
             open_array(self.generation, "latent_terms"),
         )
+
+    @lazily
+    def pairs(self) -> Pairs:
+        """Terms and pairs that are features of a cut D, and their numbers. Cost: `Pairs.of`."""
+        from klsa_search.delta import Pairs  # which no search needs
+
+        frequencies = self.bm25.postings.parts[0].postings.frequencies.copy()
+        frequencies[self.common[self.common < len(frequencies)]] = 0
+        return Pairs.of(open_array(self.generation, "epoch_pairs"), frequencies)
 
     @lazily
     def _lsi_kept(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from klsa_search.search import Facet, Hit, Index, Results
+from klsa_search.search import Explanation, Facet, Hit, Index, Results
 from klsa_search.service.catalog import Status
 from klsa_search.service.requests import Ranked
 from klsa_search.service.size import MAX_ANSWER, too_large
@@ -42,6 +42,7 @@ class FoundAnswer(Answer):
     snippet: str | None = None
     text: str | None = None
     metadata: dict[str, Any] | None = None
+    explanation: Explanation | None = Field(None, description="where it was asked for")
 
 
 class FacetValueAnswer(Answer):
@@ -161,7 +162,7 @@ def _facet(facet: Facet) -> dict[str, Any]:
 
 
 def _told(hit: Hit) -> dict[str, Any]:
-    return {
+    told = {
         "rank": hit.rank,
         "id": hit.id,
         "score": hit.score,
@@ -169,6 +170,7 @@ def _told(hit: Hit) -> dict[str, Any]:
         "snippet": hit.snippet,
         "metadata": hit.metadata,
     }
+    return told if hit.explanation is None else {**told, "explanation": hit.explanation}
 
 
 def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
@@ -183,9 +185,21 @@ def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, A
         if of_metadata and "metadata" not in fields:
             own = {name: held for name, held in hit.metadata.items() if name in of_metadata}
             answer["metadata"] = own
+        if hit.explanation is not None:
+            answer["explanation"] = hit.explanation
         return answer
 
     return told
+
+
+class ExplainAnswer(Answer):
+    """How the score of one document came about."""
+
+    query: str
+    index: str
+    generation: str
+    time_ms: float
+    explanation: Explanation
 
 
 class SimilarAnswer(Answer):

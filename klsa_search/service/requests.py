@@ -29,6 +29,7 @@ MAX_HITS = 1_000
 MAX_WINDOW = 10_000  # of an answer's last hit: pages beyond are a ranking of everything
 MAX_VALUES = 1_000
 MAX_SEARCHES = 100
+MAX_EXPLAINED = 100  # hits, each of which takes milliseconds
 MAX_RELATED = 100  # to show how a term is written, five documents are read
 MAX_QUERY = 10_000
 MAX_DIMENSIONS = 100_000
@@ -141,6 +142,9 @@ class Wished(Asked):
         description="what is told of a hit beside rank, id and score: title, snippet, text, "
         "metadata, or names of metadata fields; by default title, snippet and metadata",
     )
+    explain: bool = Field(
+        False, description="tell of each hit how its score came about; of at most 100 hits"
+    )
     dimensions: int | None = Field(
         None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
     )
@@ -150,6 +154,11 @@ class Wished(Asked):
         given = self.model_fields_set
         if self.q is None and given.isdisjoint(_ALONE):
             raise misfit("q", "q is missing: add it, or a filter or sort to go through everything")
+        if self.explain and self.count > MAX_EXPLAINED:
+            raise misfit(
+                "explain",
+                f"explain: {self.count} hits are asked for; at most {MAX_EXPLAINED} are explained",
+            )
         if given.isdisjoint(_PAGING):
             return self
         by_page = [name for name in ("page", "hits_per_page") if getattr(self, name) is not None]
@@ -224,6 +233,28 @@ class SearchRequest(Ranked):
     @classmethod
     def _divided(cls, given: Any) -> Any:
         return tuple(given.split(",")) if isinstance(given, str) else given
+
+
+class Explained(Asked):
+    """What a document is to be explained by, but how to rank."""
+
+    q: Annotated[Text, Field(max_length=MAX_QUERY)] = Field(description="the query")
+    dimensions: int | None = Field(
+        None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
+    )
+
+    def parameters(self) -> dict[str, Any]:
+        """Tell how to rank."""
+        given = {name: getattr(self, name) for name in self.model_fields_set - {"q"}}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+if TYPE_CHECKING:
+
+    class ExplainRequest(Explained):
+        """The parameters of GET /indexes/{name}/explain/{id}: how to rank besides."""
+else:
+    ExplainRequest = create_model("ExplainRequest", __base__=Explained, **left_open(SearchSettings))
 
 
 class SimilarRequest(Asked):

@@ -18,6 +18,7 @@ from klsa_search.service.answers import (
     Alive,
     BatchAnswer,
     DocumentAnswer,
+    ExplainAnswer,
     Health,
     IndexDetails,
     IndexList,
@@ -34,6 +35,7 @@ from klsa_search.service.querying import asked_of, described
 from klsa_search.service.requests import (
     BatchBody,
     DocumentRequest,
+    ExplainRequest,
     Ranked,
     SearchBody,
     SearchRequest,
@@ -121,6 +123,37 @@ async def search_batch(asked: Annotated[BatchBody, Body()], desk: Served) -> Res
         if left < 0:
             raise too_large()
     return Response(b'{"answers":[' + b",".join(answers) + b"]}", media_type="application/json")
+
+
+@router.get(
+    "/indexes/{name}/explain/{id:whole}",
+    summary="Explain one document",
+    response_model=ExplainAnswer,
+    responses=documented(404, 422, 500, 503),
+    openapi_extra=described(ExplainRequest),
+)
+async def explain(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    request: Request,
+    desk: Served,
+) -> Response:
+    """How the score of a document came about, found by a search or not. Its parts add up to it."""
+    asked = asked_of(request, ExplainRequest)
+
+    def question(index: Index) -> ExplainAnswer:
+        begin = time.perf_counter()
+        index = index.pinned()
+        found = index.explain(asked.q, id, **asked.parameters())
+        return ExplainAnswer(
+            query=asked.q,
+            index=index.name,
+            generation=index.generation,
+            time_ms=round(1000 * (time.perf_counter() - begin), 3),
+            explanation=found,
+        )
+
+    return await desk.ask(name, question)
 
 
 @router.get(

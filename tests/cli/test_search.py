@@ -67,6 +67,26 @@ def test_the_answer_is_that_of_compiled_code_to_the_bit(more, search, tmp_path, 
     assert {name: answer[name] for name in expected} == json.loads(json.dumps(expected))
 
 
+def test_a_score_is_explained(search):
+    (hit,) = search("coolant", "--json", "-k", 1, "--explain").json["hits"]
+    alone = search("coolant", "--json", "--explain-id", hit["id"]).json
+    assert hit["explanation"].items() <= alone.items()
+    parts = [alone[part] for part in ("lexical", "coverage", "latent", "expansion")]
+    assert sum(part["value"] for part in parts) == pytest.approx(hit["score"], rel=1e-6)
+    table = search("coolant", "--explain-id", hit["id"]).out
+    assert table in search("coolant", "-k", 1, "--explain").out
+    assert [row.split()[0] for row in table.splitlines()] == [
+        "part", "score", "lexical", "coverage", "latent", "expansion"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", [["--explain"], ["--sort", "x"], ["--offset", 1]])
+def test_one_document_is_explained_alone(search, wish):
+    done = search("coolant", "--explain-id", "heat", *wish)
+    assert done.code == 2
+    assert "--explain-id" in done.err
+
+
 @pytest.mark.parametrize("query", ["", "the of", "zeppelin"])
 def test_an_empty_answer_says_so(search, query):
     done = search(query)

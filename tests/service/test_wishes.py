@@ -41,6 +41,7 @@ def ids(answer):
         ({"q": "leaks", "facets": "kind,year", "max_facet_values": 1},
          {"facets": ["kind", "year"]}),
         ({"filter": "kind = report", "fields": "title,year"}, {"fields": ["title", "year"]}),
+        ({"q": "leaks", "explain": True, "fields": "title"}, {"fields": ["title"]}),
         ({"q": "leaks", "distinct": "kind", "min_score": 0.01, "page": 2, "hits_per_page": 2}, {}),
     ],
 )  # fmt: skip
@@ -52,6 +53,18 @@ def test_every_door_answers_the_same(client, asked, same):
         assert answer.pop("time_ms") >= 0
     assert got == posted == named
     assert got["hits"]
+
+
+def test_explanations_add_up(client):
+    answer = client.get("/search?q=leaks&explain=true").json()
+    assert "explanation" not in client.get("/search?q=leaks").json()["hits"][0]
+    for hit in answer["hits"]:
+        found = hit["explanation"]
+        parts = [found[part] for part in ("lexical", "coverage", "latent", "expansion")]
+        assert sum(part["value"] for part in parts) == pytest.approx(hit["score"], rel=1e-6)
+        alone = client.get(f"/indexes/one/explain/{hit['id']}?q=leaks").json()
+        assert alone["explanation"] == found
+        assert (alone["query"], alone["index"]) == ("leaks", "one")
 
 
 def test_a_page_says_which_it_is_and_how_many_there_are(client):
@@ -97,6 +110,7 @@ def test_fields_choose_what_is_told(client):
         ({"q": "x", "hits_per_page": 1, "k": 2}, "hits_per_page", "k is given as well"),
         ({"q": "x", "offset": 9_995}, "offset", "hit 10,005 is asked for; the last is 10,000"),
         ({"q": "x", "page": 1_001}, "page", "hit 10,010 is asked for"),
+        ({"q": "x", "k": 101, "explain": True}, "explain", "at most 100 are explained"),
         ({"q": "x", "filter": "year >"}, "filter", "it ends too early"),
         ({"q": "x", "filter": "nothing = 1"}, "filter", "there is no field 'nothing'"),
         ({"q": "x", "sort": ["nothing"]}, "sort", "there is no field 'nothing'"),

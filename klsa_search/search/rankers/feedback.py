@@ -19,11 +19,11 @@ both help on the four SMART collections.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from klsa_search.arrays import Scores
+from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.expansion import top_z
 from klsa_search.search.query import QueryTerms
@@ -52,6 +52,7 @@ class Feedback:
 
 RM3 = Feedback(norm=1, by_score=True, original=0.5, model=0.5)
 ROCCHIO = Feedback(norm=2, by_score=False, original=1.0, model=0.75)
+FEEDBACK: Final = {"rm3": RM3, "rocchio": ROCCHIO}
 
 
 def rank_rm3(
@@ -69,12 +70,15 @@ def rank_rocchio(
 
 
 def _rank(snapshot: Snapshot, query: QueryTerms, feedback: Feedback) -> Scores:
-    row = snapshot.lexical(query)
-    best, scores = top_z(row, DOCUMENTS)
+    return snapshot.lexical(fed(snapshot, query, feedback)[0])
+
+
+def fed(snapshot: Snapshot, query: QueryTerms, feedback: Feedback) -> tuple[QueryTerms, Positions]:
+    """The query as its best documents enlarge it, and these; itself where there are none."""
+    best, scores = top_z(snapshot.lexical(query), DOCUMENTS)
     if not len(best):
-        return row
-    fed = enlarged(query, snapshot.content_counts_of(best), scores, feedback)
-    return snapshot.lexical(fed)
+        return query, best
+    return enlarged(query, snapshot.content_counts_of(best), scores, feedback), best
 
 
 def enlarged(

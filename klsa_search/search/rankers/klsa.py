@@ -24,6 +24,9 @@ is that.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import numpy as np
 
 from klsa_search.arrays import Positions, Scores
@@ -37,6 +40,33 @@ from klsa_search.search.rankers.lexical import rank_bm25
 from klsa_search.search.snapshot import Snapshot
 
 
+class Part(NamedTuple):
+    """One part of the scores of all documents.
+
+    raw     (N,) as it was computed
+    scored  (N,) what of it is in the scores: scaled, times its share
+    """
+
+    raw: Scores
+    scored: Scores
+
+
+class Parts(NamedTuple):
+    """What scores are added up of.
+
+    alpha    α(q)
+    best     documents of the query kernel whose terms count, best first
+    seeds    the first of these; `weights` (z,) what each brings
+    parts    by name, in the order they are added up in
+    """
+
+    alpha: float
+    best: Positions
+    seeds: Positions
+    weights: Scores
+    parts: Mapping[str, Part]
+
+
 def rank_klsa(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
@@ -48,26 +78,44 @@ def rank_klsa(
     row = rank_bm25(snapshot, query, parameters, dimensions)
     if parameters.alpha == 0 or not row.any():
         return row
+    first, *others = parts_of(snapshot, query, row, parameters, dimensions).parts.values()
+    scores = first.scored
+    for part in others:
+        scores += part.scored
+    return scores
+
+
+def parts_of(
+    snapshot: Snapshot,
+    query: QueryTerms,
+    row: Scores,
+    parameters: SearchSettings,
+    dimensions: int,
+) -> Parts:
+    """Compute the parts of all scores; `row` is k_q, not 0 throughout. Cost: see `rank_klsa`."""
     best, values = top_z(row, max(BEST, parameters.z))
     seeds, weights = best[: parameters.z], values[: parameters.z]
     weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
     share = snapshot.bm25.share_held(query.numbers, query.counts, int(best[0]))
     alpha = held_back(parameters.alpha, parameters.hold_back, share)
-    parts: list[tuple[float, Scores]] = []
+    parts: dict[str, Part] = {}
+
+    def add(name: str, share: float, raw: Scores) -> None:
+        parts[name] = Part(raw, np.float32(share) * _scaled(raw, seeds, parameters))
+
+    sharp = np.float32(parameters.lexical_sharpness - 1)
+    add("lexical", 1 - alpha, row * (row / row.max()) ** sharp)
     if parameters.coverage and snapshot.neighbours is not None:
         covered = coverage(snapshot.bm25, snapshot.neighbours, query.numbers, query.counts, best)
         weights = weights * (covered[seeds] / covered[seeds].max()) ** POWER
-        parts.append((parameters.coverage, covered))
+        add("coverage", alpha * parameters.coverage, covered)
     if parameters.latent and snapshot.latent is not None:
         counts = query.counts * snapshot.bm25.bursts[query.numbers]
-        parts.append((parameters.latent, snapshot.latent.cosines(query.numbers, counts)))
+        cosines = snapshot.latent.cosines(query.numbers, counts)
+        add("latent", alpha * parameters.latent, cosines)
     expanded = snapshot.expansion_of(parameters, dimensions).expand(seeds, weights)
-    parts.append((1 - parameters.coverage - parameters.latent, expanded))
-    lexical = row * (row / row.max()) ** np.float32(parameters.lexical_sharpness - 1)
-    scores = np.float32(1 - alpha) * _scaled(lexical, seeds, parameters)
-    for share, part in parts:
-        scores += np.float32(alpha * share) * _scaled(part, seeds, parameters)
-    return np.asarray(scores)
+    add("expansion", alpha * (1 - parameters.coverage - parameters.latent), expanded)
+    return Parts(alpha, best, seeds, weights, parts)
 
 
 def _scaled(part: Scores, seeds: Positions, parameters: SearchSettings) -> Scores:

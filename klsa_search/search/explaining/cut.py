@@ -1,0 +1,195 @@
+"""Scores of the default ranking by a cut D, taken apart as `engine.expanded` puts them together.
+
+A document that is far from the first is scored by what is at hand: E by the rows of the seeds, T by
+what it holds itself, X not at all. Which of its parts were, its score says.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.arrays import Positions
+from klsa_search.expansion import top_z
+from klsa_search.expansion.packing import LEVELS
+from klsa_search.search.engine import Mix
+from klsa_search.search.engine.plain import Plain, Query, _power
+from klsa_search.search.engine.reverse import Reverse
+from klsa_search.search.engine.room import Held
+from klsa_search.search.engine.seeds import NEGLIGIBLE, SUMS
+from klsa_search.search.explaining.pieces import Asked, Covered, Pieces, Values, alone, covered_by
+from klsa_search.search.snapshot import Snapshot
+
+_F = np.float32
+
+_Way = tuple[tuple[float, bool], tuple[Covered | None, bool], tuple[float, bool]]
+"""E, T and X, each estimated or not."""
+
+
+class SplittingCut(Plain):
+    """Takes the scores of one query apart."""
+
+    def __init__(self, snapshot: Snapshot, numbers: list[int], mix: Mix) -> None:
+        cut = snapshot.cut
+        assert cut is not None
+        super().__init__(
+            snapshot.bm25,
+            Held.of(snapshot.bm25, cut, snapshot.reverse or Reverse.none()),
+            min(snapshot.neighbour_count, cut.rows.shape[1]),
+            snapshot.latent_dimensions,
+            len(cut.mean),
+            snapshot.living,
+        )
+        self._snapshot, self._mix = snapshot, mix
+        query = self._query(numbers)
+        self._asked = Asked.of(snapshot, query.terms, query.times.astype(np.float64))
+        self._ask(query)
+
+    def _ask(self, query: Query) -> None:
+        """Compute what is the same for all documents, as `Plain.top` does."""
+        kernel, mix = self._kernel, self._mix
+        row = kernel.steps(query.terms, query.times.astype(np.float64))
+        row = row if self._living is None else row * self._living.allowed
+        best = top_z(row, mix.best)[0]
+        seeds = best[: mix.seeds]
+        self._row, self._best, self._seeds = row, best, seeds
+        self._first = _F(row[best[0]])
+        self._top = self._first * _F(kernel.postings.step)
+        lexical = row[seeds].astype(_F) / self._first
+        among = np.full(kernel.size, -1)
+        among[best] = np.arange(len(best))
+        terms = self._terms(query, best)
+        weights = self._top * _power(lexical, mix.sharpness)
+        covered = np.zeros(len(seeds), _F)
+        if mix.coverage > 0:
+            covered = self._covered(seeds, among, terms)
+            weights = weights * _power(covered / covered.max(), mix.coverage_power)
+        self._weights = np.where(weights < _F(NEGLIGIBLE) * weights[0], _F(0), weights)
+        self._whole = self._compared(seeds, self._weights, mix)
+        self._of_seeds = _SeedFeatures.of(self._held, seeds, self._weights, mix)
+        self._placed, angle = self._place(query)
+        self._alpha_of_query = self._alpha(query, terms, mix)
+        self._shares = self._factors(
+            self._alpha_of_query, mix, angle, self._top, self._whole(seeds), covered,
+            self._cosines(seeds), _power(lexical, mix.lexical_sharpness),
+        )  # fmt: skip
+
+    def pieces(self, document: int, score: float | None) -> Pieces:
+        """Take a score apart; without one, that of the document looked at in full."""
+        e, t, a, x = (float(share) for share in self._shares)
+        mix, held = self._mix, float(self._row[document])
+        lexical = x * float(_power(np.array([held], _F) / self._first, mix.lexical_sharpness)[0])
+        latent = a * float(self._cosines(np.array([document]))[0]) if mix.latent > 0 else None
+        whole = e * float(self._whole(np.array([document]))[0])
+        rows, by_rows = self._by_rows(document)
+        near = covered_by(self._snapshot, self._asked, self._best, self._near, document)
+        ways = product(
+            ((whole, False), (e * rows, True)),
+            ((near, False), (alone(self._asked, near), True))
+            if mix.coverage > 0
+            else ((None, False),),
+            ((lexical, False), (0.0, True)) if lexical else ((0.0, False),),
+        )
+        seed = bool(np.isin([document], self._seeds)[0])
+
+        def off(way: _Way) -> float:
+            (expanded, _), (covered, _), (worded, _) = way
+            total = expanded + worded + (latent or 0.0)
+            total += t * float(covered.value.sum()) if covered is not None else 0.0
+            return abs(total - score) if score is not None else 0.0
+
+        found = next(iter(ways)) if score is None or seed else min(ways, key=off)
+        (expansion, by), (covered, lent), (worded, passed) = found
+        told = (("expansion", by), ("coverage", lent), ("lexical", passed))
+        by_seed = e * (by_rows if by else self._of_seeds.values(self._held, mix, document))
+        return Pieces(
+            alpha=self._alpha_of_query,
+            lexical=worded,
+            covered=None if covered is None else covered._replace(value=t * covered.value),
+            latent=latent,
+            expansion=expansion,
+            seeds=self._seeds,
+            weights=(self._weights / self._weights.max()).astype(np.float64),
+            by_seed=by_seed,
+            estimated=tuple(name for name, estimated in told if estimated),
+        )
+
+    def _cosines(self, documents: Positions) -> npt.NDArray[np.float32]:
+        cards = self._held.cards[documents].astype(np.int32)
+        cosines = (cards @ self._placed.astype(np.int32)).astype(_F)
+        return np.maximum(cosines, _F(0)) if self._mix.unit_length else cosines
+
+    def _near(self, document: int) -> tuple[Positions, Values]:
+        near = self._held.rows[document, : self._neighbours]
+        levels = (near & np.uint32(LEVELS)).astype(np.float64)
+        return (near >> np.uint32(8)).astype(np.int64), levels / max(levels.sum(), 1.0)
+
+    def _by_rows(self, document: int) -> tuple[float, Values]:
+        """E as the rows of the seeds tell, and of each."""
+        values = np.zeros(len(self._seeds))
+        for at, (seed, weight) in enumerate(zip(self._seeds, self._weights, strict=True)):
+            for row, step in self._rows_of(int(seed)) if weight > 0 else ():
+                entries = row[(row > 0) & (row >> np.uint32(8) == document)]
+                levels = float((entries & np.uint32(LEVELS)).sum())
+                values[at] += float(_F(self._mix.slope) * weight * step) * levels
+        return float(values.sum()), values
+
+
+class _SeedFeatures(NamedTuple):
+    """The features of the seeds as they are added up: of each entry its seed, number and steps.
+
+    scales, means  (z,) what centring takes off
+    step           of the sums
+    """
+
+    seed: npt.NDArray[np.int64]
+    number: npt.NDArray[np.int64]
+    steps: Values
+    scales: Values
+    means: Values
+    step: float
+
+    @classmethod
+    def of(
+        cls, held: Held, seeds: Positions, weights: npt.NDArray[np.float32], mix: Mix
+    ) -> _SeedFeatures:
+        facts, largest = held.facts[seeds], 0.0
+        weighted = _F(mix.slope) * weights
+        for weight, fact in zip(weighted, facts, strict=True):
+            largest += float(weight * fact[-3]) * LEVELS
+        steps = _F(SUMS / largest) if largest > 0 else _F(0)
+        found = [held.features[:0]]
+        values = [np.zeros(0, _F)]
+        for seed, weight in zip(seeds, weighted, strict=True):
+            entries = held.features[held.feature_starts[seed] : held.feature_starts[seed + 1]]
+            factor = weight * steps * held.facts[seed, -3]
+            found.append(entries)
+            values.append(np.rint(factor * (entries & np.uint32(LEVELS)).astype(_F)))
+        sizes = [len(entries) for entries in found[1:]]
+        return cls(
+            np.repeat(np.arange(len(seeds)), sizes),
+            (np.concatenate(found) >> np.uint32(8)).astype(np.int64),
+            np.concatenate(values).astype(np.float64),
+            weighted.astype(np.float64) * facts[:, -2],
+            weighted.astype(np.float64) * facts[:, -1],
+            1.0 / float(steps) if steps > 0 else 0.0,
+        )
+
+    def values(self, held: Held, mix: Mix, document: int) -> Values:
+        """What each seed adds to E of a document: (z,)."""
+        entries = held.features[held.feature_starts[document] : held.feature_starts[document + 1]]
+        step, scale, mean = held.facts[document, -3:].astype(np.float64)
+        numbers = (entries >> np.uint32(8)).astype(np.int64)
+        order = np.argsort(numbers)
+        numbers, levels = numbers[order], (entries & np.uint32(LEVELS))[order]
+        plain = np.zeros(len(self.scales))
+        if len(numbers):
+            places = np.minimum(np.searchsorted(numbers, self.number), len(numbers) - 1)
+            shared = numbers[places] == self.number
+            products = self.steps[shared] * levels[places[shared]]
+            plain += np.bincount(self.seed[shared], products, minlength=len(self.scales))
+        taken = self.scales * mean + scale * (self.means - self.scales * mix.mean_square)
+        return np.asarray(self.step * step * plain - taken)

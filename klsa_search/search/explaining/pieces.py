@@ -1,0 +1,135 @@
+"""The pieces of a score, by numbers of documents and terms, before they have names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.arrays import Positions
+from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
+from klsa_search.search.snapshot import Snapshot
+
+Numbers = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]
+
+Near = Callable[[int], tuple[Positions, Values]]
+"""The documents near one, and their shares, of sum 1."""
+
+
+class Asked(NamedTuple):
+    """The terms of a query, what they count for, and who holds them.
+
+    numbers  (n,) term numbers
+    counts   (n,) how often each is asked for
+    weights  (n,) h(t) · w(t) · counts
+    unit     (n,) h(t) · w(t)
+    holders  of each the documents that hold it, and their saturations in 65,536ths
+    """
+
+    numbers: Numbers
+    counts: Values
+    weights: Values
+    unit: Values
+    holders: tuple[tuple[Positions, npt.NDArray[np.uint16]], ...]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, numbers: Numbers, counts: npt.NDArray[np.floating]) -> Asked:
+        """Weigh terms as the query kernel does. Cost: their postings."""
+        times, unit = counts.astype(np.float64), snapshot.bm25.worth[numbers].astype(np.float64)
+        postings = snapshot.bm25.postings
+        holders = tuple(postings.of_term(term) for term in numbers.tolist())
+        return cls(numbers, times, times * unit, unit, holders)
+
+    def held(self, documents: Positions) -> Values:
+        """What documents hold of each term: (d, n) saturations in 65,536ths."""
+        found = np.zeros((len(documents), len(self.numbers)))
+        for at, (holders, saturations) in enumerate(self.holders):
+            if len(holders):
+                places = np.minimum(np.searchsorted(holders, documents), len(holders) - 1)
+                there = holders[places] == documents
+                found[there, at] = saturations[places[there]]
+        return found
+
+    def bm25(self, snapshot: Snapshot, document: int) -> Values:
+        """Addends of k_q: (n,). To the last bit those that scores are added up of."""
+        weights = snapshot.bm25.weighed(self.numbers, self.counts)
+        held = self.held(np.array([document]))[0].astype(np.int64)
+        asked = (held > 0) & (self.counts > 0)
+        return np.asarray(asked * (1 + ((weights * held) >> 16)) * snapshot.bm25.postings.step)
+
+
+class Covered(NamedTuple):
+    """T of one document, term by term.
+
+    terms  (n,) their numbers
+    value  (n,) v(t,q) · g(own + near)
+    own    (n,) what it holds, times h(t) · w(t)
+    near   (n,) what is near lends
+    lent   (d, n) by each of `lenders`, (d,)
+    """
+
+    terms: Numbers
+    value: Values
+    own: Values
+    near: Values
+    lent: Values
+    lenders: Positions
+
+
+class Pieces(NamedTuple):
+    """A score of the default ranking, in its pieces, all in units of the score.
+
+    lexical    α's rest of it
+    covered    T, whose `value` are shares of the score here; None where it has no share
+    seeds      (z,) with their weights, in the order of the query kernel
+    by_seed    (z,) what each adds to `expansion`
+    estimated  names of parts
+    """
+
+    alpha: float
+    lexical: float
+    covered: Covered | None
+    latent: float | None
+    expansion: float
+    seeds: Positions
+    weights: Values
+    by_seed: Values
+    estimated: tuple[str, ...]
+
+
+class Splitting(Protocol):
+    """Takes scores of one query apart."""
+
+    def pieces(self, document: int, score: float | None) -> Pieces:
+        """Take that of a document apart; the score it was answered with, if it was."""
+
+
+def covered_by(
+    snapshot: Snapshot, asked: Asked, best: Positions, near: Near, document: int
+) -> Covered:
+    """T of a document: see `expansion.coverage`; `best` are the documents whose terms count."""
+    unit = asked.unit * float(np.float32(snapshot.bm25.postings.step))
+    own = asked.held(np.array([document]))[0] * unit * np.isin([document], best)
+    lenders, shares = near(document)
+    counting = np.isin(lenders, best) & (shares > 0)
+    lenders, shares = lenders[counting], shares[counting]
+    lent = NEIGHBOURHOOD * shares[:, None] * asked.held(lenders) * unit
+    total = lent.sum(axis=0)
+    return Covered(asked.numbers, _saturated(asked, own + total), own, total, lent, lenders)
+
+
+def alone(asked: Asked, covered: Covered) -> Covered:
+    """T of a document by what it holds itself."""
+    return covered._replace(
+        value=_saturated(asked, covered.own),
+        near=np.zeros_like(covered.near),
+        lent=covered.lent[:0],
+        lenders=covered.lenders[:0],
+    )
+
+
+def _saturated(asked: Asked, together: Values) -> Values:
+    return np.asarray(asked.weights * (together / (together + HALF * asked.unit)))
