@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from klsa_search.indexing.build import build
     from klsa_search.search.explaining.explanation import Explanation
     from klsa_search.search.facets import Facet
+    from klsa_search.search.highlights import Highlight
     from klsa_search.search.index import Index
     from klsa_search.search.opening import list_indexes, open_index
     from klsa_search.search.results import Hit, Results
@@ -79,6 +80,7 @@ else:
             "indexing.build": "build",
             "search.explaining.explanation": "Explanation",
             "search.facets": "Facet",
+            "search.highlights": "Highlight",
             "search.index": "Index",
             "search.opening": "list_indexes open_index",
             "search.results": "Hit Results",
@@ -92,6 +94,7 @@ __all__ = [
     "Explanation",
     "Facet",
     "Field",
+    "Highlight",
     "Hit",
     "Index",
     "KlsaError",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
@@ -31,6 +31,16 @@ class Column:
     wraps: bool = False
 
 
+class Marked(NamedTuple):
+    """A text with marks, from one character to another, which a terminal shows in bold."""
+
+    text: str
+    marks: Sequence[tuple[int, int]]
+
+
+Cell = str | Marked
+
+
 def write_json(value: Any) -> None:
     """Write a value for programs: UTF-8, indented, names in the order they were given."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
@@ -50,7 +60,7 @@ def make_folders(*files: Path | None) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
 
 
-def write_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
     """Write rows as wide as the terminal is; to a pipe one line each, never cut or wrapped.
 
     Without a column that wraps, they are as wide as they must be: a figure cut short would lie.
@@ -70,13 +80,22 @@ def write_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
         )
     for row in rows:
         # Text, so that brackets in a document are not read as markup.
-        table.add_row(*(Text(cell.translate(_NO_CONTROLS)) for cell in row))
+        table.add_row(*(_shown(cell, Text) for cell in row))
     fits = terminal and any(column.wraps for column in columns)
     console = Console(file=sys.stdout, width=None if fits else _UNBOUNDED, highlight=False)
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
         click.echo(line.rstrip())
+
+
+def _shown(cell: Cell, text: type[Text]) -> Text:
+    if isinstance(cell, str):
+        return text(cell.translate(_NO_CONTROLS))
+    shown = text(cell.text.translate(_NO_CONTROLS))
+    for start, end in cell.marks:
+        shown.stylize("bold", start, end)
+    return shown
 
 
 def write_facts(facts: Sequence[tuple[str, str]]) -> None:

@@ -13,11 +13,11 @@ from klsa_search.cli.beside import MODULE
 from klsa_search.cli.explaining import write_explanation
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import given, home_option, json_option, settings_options
-from klsa_search.cli.output import Column, make_folders, write_json, write_table
+from klsa_search.cli.output import Cell, Column, Marked, make_folders, write_json, write_table
 from klsa_search.config import LanguageSettings, SearchSettings
 
 if TYPE_CHECKING:
-    from klsa_search.search import Index, Results
+    from klsa_search.search import Hit, Index, Results
 
 _AT_ONCE: Final = 4096
 """Queries of a batch that are in memory with their hits."""
@@ -25,7 +25,11 @@ _AT_ONCE: Final = 4096
 _FEW: Final = 100
 """Hits up to which the slower ways answer before numba is loaded, with long texts too."""
 
-_WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score", "explain"}
+_WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"} | {
+    "highlight",
+    "snippet_length",
+    "explain",
+}
 """Options that only `Index.search` has."""
 
 
@@ -73,6 +77,8 @@ _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score",
 )
 @click.option("--distinct", metavar="FIELD", help="Answer each value of this field once.")
 @click.option("--min-score", type=float, help="Least score of what is found.")
+@click.option("--highlight", is_flag=True, help="Mark the words of the query, on a terminal.")
+@click.option("--snippet-length", type=click.IntRange(1), help="Characters of a snippet.")
 @click.option("--explain", is_flag=True, help="Tell how each score came about.")
 @click.option("--explain-id", metavar="ID", help="Tell it of this document, found or not.")
 @settings_options(
@@ -174,7 +180,7 @@ def _show(index: Index, query: str, k: int, as_json: bool, options: dict[str, An
             Column("title", wraps=True),
             Column("snippet", wraps=True),
         ]
-        rows = [(str(h.rank), h.id, f"{h.score:.4f}", h.title, h.snippet) for h in results]
+        rows = [(str(hit.rank), hit.id, f"{hit.score:.4f}", *_texts(hit)) for hit in results]
         write_table(columns, rows)
         for hit in results:
             if hit.explanation is not None:
@@ -186,12 +192,21 @@ def _show(index: Index, query: str, k: int, as_json: bool, options: dict[str, An
         write_table([Column(name, wraps=True), Column("documents", right=True)], counts)
 
 
+def _texts(hit: Hit) -> tuple[Cell, Cell]:
+    """Title and snippet, with marks where there are any."""
+    if hit.highlight is None:
+        return hit.title, hit.snippet
+    title, snippet = (hit.highlight[name] for name in ("title", "snippet"))
+    return Marked(title.text, title.marks), Marked(snippet.text, snippet.marks)
+
+
 def _told(results: Results) -> dict[str, Any]:
     """What a search found, without what was not asked for."""
     told = asdict(results)
     for hit in told["hits"]:
-        if hit["explanation"] is None:
-            del hit["explanation"]
+        for name in ("explanation", "highlight"):
+            if hit[name] is None:
+                del hit[name]
     return told
 
 

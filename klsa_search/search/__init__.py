@@ -2,8 +2,18 @@
 
 from klsa_search.search.explaining import Explanation
 from klsa_search.search.facets import Facet
+from klsa_search.search.highlights import Highlight
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
 from klsa_search.search.results import Hit, Results
 
-__all__ = ["Explanation", "Facet", "Hit", "Index", "Results", "list_indexes", "open_index"]
+__all__ = [
+    "Explanation",
+    "Facet",
+    "Highlight",
+    "Hit",
+    "Index",
+    "Results",
+    "list_indexes",
+    "open_index",
+]

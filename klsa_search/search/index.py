@@ -23,12 +23,14 @@ from klsa_search.search.answering import find
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.explaining import Explaining, Explanation
 from klsa_search.search.filters.masks import Given
+from klsa_search.search.highlights import highlighted
 from klsa_search.search.parameters import whole_number
 from klsa_search.search.rankers import USES
 from klsa_search.search.ranking import both
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.snippet import LENGTH, checked_length
 from klsa_search.search.state import Following, State, open_state
 from klsa_search.search.wishes import Wishes
 from klsa_search.search.writing import Source, Written, batches, documents_of, refuse_whole
@@ -310,6 +312,8 @@ class Index:
         disliked: Iterable[str] = (),
         mask: Mask | None = None,
         explain: bool = False,
+        highlight: bool = False,
+        snippet_length: int = LENGTH,
         dimensions: int | None = None,
         **parameters: Any,
     ) -> Results:
@@ -323,6 +327,10 @@ class Index:
                   `max_facet_values` most frequent
         distinct  metadata field of which each value is answered by its best document alone
         min_score least score of what is found; all of it is ranked then
+        highlight tell where the words of the query stand in title and snippet, which then is the
+                  passage whose words weigh most in the ranking, not the one with most words
+        snippet_length
+                  characters of a snippet, at most 10,000
         explain   tell of each hit how its score came about: some 9 ms a hit
         liked, disliked  ids of documents to move the ranking towards and away from; without a query
                   it is of them alone. Every document is scored then
@@ -354,7 +362,26 @@ class Index:
         found = find(state, query, asked, k, chosen, used, allowed, wishes)
         terms = state.language.shown(asked)
         offset = wishes.offset if wishes else 0
-        hits = _hits(state, found.positions, found.scores, terms, None, offset)
+        hits = _hits(
+            state,
+            found.positions,
+            found.scores,
+            terms,
+            _worth(state, terms) if highlight else None,
+            offset,
+            checked_length(snippet_length),
+        )
+        if highlight:
+            hits = tuple(
+                replace(
+                    hit,
+                    highlight={
+                        "title": highlighted(hit.title, terms, self.analyzer),
+                        "snippet": highlighted(hit.snippet, terms, self.analyzer),
+                    },
+                )
+                for hit in hits
+            )
         if explain and hits:
             explaining = _explaining(state, asked, chosen, used)
             hits = tuple(
@@ -549,6 +576,12 @@ def _explaining(
     )
 
 
+def _worth(state: State, terms: Collection[str]) -> dict[str, float]:
+    """What known terms count for in the ranking."""
+    numbers, worth = state.snapshot.vocabulary.numbers, state.snapshot.bm25.worth
+    return {term: float(worth[numbers[term]]) for term in terms if term in numbers}
+
+
 def _hits(
     state: State,
     positions: Positions,
@@ -556,9 +589,10 @@ def _hits(
     terms: Collection[str],
     weights: Mapping[str, float] | None,
     offset: int = 0,
+    length: int = LENGTH,
 ) -> tuple[Hit, ...]:
     records = state.documents.records(positions.tolist())
-    passages = state.passages.of(positions, terms, weights=weights)
+    passages = state.passages.of(positions, terms, weights=weights, length=length)
     return tuple(
         Hit(
             rank=rank,

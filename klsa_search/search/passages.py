@@ -21,7 +21,7 @@ from klsa_search.compiled import compiled
 from klsa_search.compiled.beside import lacks
 from klsa_search.features import Vocabulary
 from klsa_search.search.folding import FOREIGN, encode, fold, holds_more
-from klsa_search.search.snippet import LOOKED_AT, snippet
+from klsa_search.search.snippet import LENGTH, LOOKED_AT, snippet
 from klsa_search.search.windows import best_window, cut_out
 from klsa_search.store import DocumentReader
 from klsa_search.store.forward import GAPS, Forward, find_words, table_of
@@ -61,7 +61,7 @@ class Passages:
         terms: Collection[str],
         *,
         weights: Mapping[str, float] | None = None,
-        length: int = 240,
+        length: int = LENGTH,
     ) -> list[str]:
         """Cut a passage out of each of some documents, to the character what `snippet` does.
 

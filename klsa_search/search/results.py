@@ -8,12 +8,15 @@ from typing import Any
 
 from klsa_search.search.explaining.explanation import Explanation
 from klsa_search.search.facets import Facet
+from klsa_search.search.highlights import Highlight
 from klsa_search.search.language import Understood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One ranked document; `rank` counts from 1, `explanation` is there where it was asked for.
+    """One ranked document; `rank` counts from 1.
+
+    `explanation` and `highlight`, of title and snippet, are there where they were asked for.
 
     >>> index.search("roads", k=1)[0]
     Hit(rank=1, id='tyre', score=..., title='Tyres', snippet='Bald tyres slip on wet roads.', ...)
@@ -26,6 +29,7 @@ class Hit:
     snippet: str
     metadata: Mapping[str, Any]
     explanation: Explanation | None = None
+    highlight: Mapping[str, Highlight] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,13 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from klsa_search.analysis import Analyzer, Token
+from klsa_search.errors import QueryError
 
 LOOKED_AT: Final = 10_000
 """Characters at the beginning of a document among which the passage is looked for."""
+
+LENGTH: Final = 240
+"""Characters of a snippet."""
 
 _ELLIPSIS: Final = "…"
 REPEATED: Final = 0.1
@@ -27,7 +31,7 @@ def snippet(
     analyzer: Analyzer,
     *,
     weights: Mapping[str, float] | None = None,
-    length: int = 240,
+    length: int = LENGTH,
 ) -> str:
     """Cut out of a text the passage that holds most of the query, on one line.
 
@@ -51,6 +55,16 @@ def snippet(
     before = _ELLIPSIS if start > 0 else ""
     behind = _ELLIPSIS if end < len(line) or cut_off else ""
     return f"{before}{line[start:end].strip()}{behind}"
+
+
+def checked_length(length: object) -> int:
+    """Check the length of a snippet that is asked for; QueryError."""
+    if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= LOOKED_AT:
+        return length
+    raise QueryError(
+        f"snippet_length = {length!r}: a whole number from 1 to {LOOKED_AT:,} is needed",
+        field="snippet_length",
+    )
 
 
 def _best_window(found: list[Token], weights: Mapping[str, float], length: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from klsa_search.search import Explanation, Facet, Hit, Index, Results
+from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, Results
 from klsa_search.service.catalog import Status
 from klsa_search.service.requests import Ranked
 from klsa_search.service.size import MAX_ANSWER, too_large
@@ -43,6 +43,9 @@ class FoundAnswer(Answer):
     text: str | None = None
     metadata: dict[str, Any] | None = None
     explanation: Explanation | None = Field(None, description="where it was asked for")
+    highlight: dict[str, Highlight] | None = Field(
+        None, description="of title and snippet, where it was asked for"
+    )
 
 
 class FacetValueAnswer(Answer):
@@ -170,7 +173,13 @@ def _told(hit: Hit) -> dict[str, Any]:
         "snippet": hit.snippet,
         "metadata": hit.metadata,
     }
-    return told if hit.explanation is None else {**told, "explanation": hit.explanation}
+    return told | _besides(hit)
+
+
+def _besides(hit: Hit) -> dict[str, Any]:
+    """What is told only where it is asked for."""
+    besides = {"explanation": hit.explanation, "highlight": hit.highlight}
+    return {name: value for name, value in besides.items() if value is not None}
 
 
 def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
@@ -185,9 +194,7 @@ def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, A
         if of_metadata and "metadata" not in fields:
             own = {name: held for name, held in hit.metadata.items() if name in of_metadata}
             answer["metadata"] = own
-        if hit.explanation is not None:
-            answer["explanation"] = hit.explanation
-        return answer
+        return answer | _besides(hit)
 
     return told
 

@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.config import LanguageSettings, SearchSettings, SpectralName, left_open
 from klsa_search.search.filters.text import MOST_CHARACTERS
+from klsa_search.search.snippet import LENGTH
 from klsa_search.search.wishes import MOST_NAMES
 
 KernelName = Literal["latent", "document"] | SpectralName
@@ -29,6 +30,7 @@ MAX_HITS = 1_000
 MAX_WINDOW = 10_000  # of an answer's last hit: pages beyond are a ranking of everything
 MAX_VALUES = 1_000
 MAX_SEARCHES = 100
+MAX_SNIPPET = 1_000  # characters
 MAX_EXPLAINED = 100  # hits, each of which takes milliseconds
 MAX_RELATED = 100  # to show how a term is written, five documents are read
 MAX_QUERY = 10_000
@@ -142,6 +144,12 @@ class Wished(Asked):
         description="what is told of a hit beside rank, id and score: title, snippet, text, "
         "metadata, or names of metadata fields; by default title, snippet and metadata",
     )
+    highlight: bool = Field(
+        False,
+        description="mark the words of the query in title and snippet, which then is the passage "
+        "whose words weigh most",
+    )
+    snippet_length: int = Field(LENGTH, ge=1, le=MAX_SNIPPET, description="characters of a snippet")
     explain: bool = Field(
         False, description="tell of each hit how its score came about; of at most 100 hits"
     )

@@ -67,6 +67,16 @@ def test_the_answer_is_that_of_compiled_code_to_the_bit(more, search, tmp_path, 
     assert {name: answer[name] for name in expected} == json.loads(json.dumps(expected))
 
 
+def test_words_of_the_query_are_marked(search):
+    (hit,) = search("coolant", "--json", "-k", 1, "--highlight").json["hits"]
+    snippet = hit["highlight"]["snippet"]
+    assert snippet["text"] == hit["snippet"]
+    assert {hit["snippet"][start:end].casefold() for start, end in snippet["marks"]} == {"coolant"}
+    assert search("coolant", "--highlight").out == search("coolant").out  # which is no terminal
+    short = search("coolant", "--json", "--snippet-length", 12).json["hits"]
+    assert all(len(hit["snippet"].strip("…")) <= 12 for hit in short)
+
+
 def test_a_score_is_explained(search):
     (hit,) = search("coolant", "--json", "-k", 1, "--explain").json["hits"]
     alone = search("coolant", "--json", "--explain-id", hit["id"]).json

@@ -41,6 +41,7 @@ def ids(answer):
         ({"q": "leaks", "facets": "kind,year", "max_facet_values": 1},
          {"facets": ["kind", "year"]}),
         ({"filter": "kind = report", "fields": "title,year"}, {"fields": ["title", "year"]}),
+        ({"q": "leaks", "highlight": True, "snippet_length": 20}, {}),
         ({"q": "leaks", "explain": True, "fields": "title"}, {"fields": ["title"]}),
         ({"q": "leaks", "distinct": "kind", "min_score": 0.01, "page": 2, "hits_per_page": 2}, {}),
     ],
@@ -53,6 +54,15 @@ def test_every_door_answers_the_same(client, asked, same):
         assert answer.pop("time_ms") >= 0
     assert got == posted == named
     assert got["hits"]
+
+
+def test_words_of_the_query_are_marked(client):
+    answer = client.get("/search?q=leaks&highlight=true&snippet_length=40").json()
+    for hit in answer["hits"]:
+        for field in ("title", "snippet"):
+            found = hit["highlight"][field]
+            assert found["text"] == hit[field]
+            assert found["html"].count("<mark>") == len(found["marks"])
 
 
 def test_explanations_add_up(client):
@@ -110,6 +120,7 @@ def test_fields_choose_what_is_told(client):
         ({"q": "x", "hits_per_page": 1, "k": 2}, "hits_per_page", "k is given as well"),
         ({"q": "x", "offset": 9_995}, "offset", "hit 10,005 is asked for; the last is 10,000"),
         ({"q": "x", "page": 1_001}, "page", "hit 10,010 is asked for"),
+        ({"q": "x", "snippet_length": 1_001}, "snippet_length", "1000"),
         ({"q": "x", "k": 101, "explain": True}, "explain", "at most 100 are explained"),
         ({"q": "x", "filter": "year >"}, "filter", "it ends too early"),
         ({"q": "x", "filter": "nothing = 1"}, "filter", "there is no field 'nothing'"),

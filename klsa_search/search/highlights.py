@@ -1,0 +1,41 @@
+"""Highlights: where the words of a query stand in a text that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from html import escape
+
+from klsa_search.analysis import Analyzer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Highlight:
+    """A text and the words of the query in it.
+
+    marks  (start, end) of each, in characters (code points, as Python counts them) of `text`
+    html   the text, safe to be put into a page, each word in <mark>
+
+    >>> found: klsa.Highlight = index.search("wet roads", highlight=True)[0].highlight["snippet"]
+    >>> found.html
+    'Bald tyres slip on <mark>wet</mark> <mark>roads</mark>.'
+    """
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+    html: str
+
+
+def highlighted(text: str, terms: Collection[str], analyzer: Analyzer) -> Highlight:
+    """Mark the words of a text that are terms of the query, whatever their form.
+
+    terms  as `analyzer` makes them
+    Cost: the analysis of the text.
+    """
+    marks = [(one.start, one.end) for one in analyzer.tokens(text) if one.term in terms]
+    html, before = [], 0
+    for start, end in marks:
+        html += [escape(text[before:start]), "<mark>", escape(text[start:end]), "</mark>"]
+        before = end
+    html.append(escape(text[before:]))
+    return Highlight(text=text, marks=tuple(marks), html="".join(html))
