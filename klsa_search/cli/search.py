@@ -28,6 +28,7 @@ _FEW: Final = 100
 _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"} | {
     "highlight",
     "snippet_length",
+    "quality",
     "explain",
 }
 """Options that only `Index.search` has."""
@@ -79,6 +80,7 @@ _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"}
 @click.option("--min-score", type=float, help="Least score of what is found.")
 @click.option("--highlight", is_flag=True, help="Mark the words of the query, on a terminal.")
 @click.option("--snippet-length", type=click.IntRange(1), help="Characters of a snippet.")
+@click.option("--quality", is_flag=True, help="Tell how good a match each hit is.")
 @click.option("--explain", is_flag=True, help="Tell how each score came about.")
 @click.option("--explain-id", metavar="ID", help="Tell it of this document, found or not.")
 @settings_options(
@@ -177,11 +179,17 @@ def _show(index: Index, query: str, k: int, as_json: bool, options: dict[str, An
             Column("rank", right=True),
             Column("id"),
             Column("score", right=True),
+            *([] if results.quality is None else [Column("quality", right=True)]),
             Column("title", wraps=True),
             Column("snippet", wraps=True),
         ]
-        rows = [(str(hit.rank), hit.id, f"{hit.score:.4f}", *_texts(hit)) for hit in results]
+        rows = [
+            (str(hit.rank), hit.id, f"{hit.score:.4f}", *_qualities(hit), *_texts(hit))
+            for hit in results
+        ]
         write_table(columns, rows)
+        if results.fits is False:
+            click.echo("nothing here fits well")
         for hit in results:
             if hit.explanation is not None:
                 click.echo()
@@ -190,6 +198,10 @@ def _show(index: Index, query: str, k: int, as_json: bool, options: dict[str, An
         click.echo()
         counts = [(str(value), str(count)) for value, count in facet.values]
         write_table([Column(name, wraps=True), Column("documents", right=True)], counts)
+
+
+def _qualities(hit: Hit) -> tuple[str, ...]:
+    return () if hit.quality is None else (f"{hit.quality:.2f}",)
 
 
 def _texts(hit: Hit) -> tuple[Cell, Cell]:
@@ -204,9 +216,13 @@ def _told(results: Results) -> dict[str, Any]:
     """What a search found, without what was not asked for."""
     told = asdict(results)
     for hit in told["hits"]:
-        for name in ("explanation", "highlight"):
+        for name in ("explanation", "highlight", "quality"):
             if hit[name] is None:
                 del hit[name]
+    if told["quality"] is None:
+        del told["quality"]
+    else:
+        told["fits"] = results.fits
     return told
 
 

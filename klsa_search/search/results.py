@@ -10,13 +10,15 @@ from klsa_search.search.explaining.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.highlights import Highlight
 from klsa_search.search.language import Understood
+from klsa_search.search.quality import FITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One ranked document; `rank` counts from 1.
 
-    `explanation` and `highlight`, of title and snippet, are there where they were asked for.
+    `explanation`, `highlight`, of title and snippet, and `quality`, how good a match it is from 0
+    to 1, are there where they were asked for.
 
     >>> index.search("roads", k=1)[0]
     Hit(rank=1, id='tyre', score=..., title='Tyres', snippet='Bald tyres slip on wet roads.', ...)
@@ -30,6 +32,7 @@ class Hit:
     metadata: Mapping[str, Any]
     explanation: Explanation | None = None
     highlight: Mapping[str, Highlight] | None = None
+    quality: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +41,8 @@ class Results:
 
     `total` counts all documents that were found, of which `hits` are the best, or those from
     `offset` on. `parameters` are those that the ranker used, `facets` those asked for, by name,
-    `understood` is what the query was read as.
+    `understood` is what the query was read as,
+    `quality` that of the best match among the hits, where it was asked for.
 
     >>> results: klsa.Results = index.search("leaking coolant", k=2)
     >>> results.total, len(results), results.ranker
@@ -56,6 +60,18 @@ class Results:
     parameters: Mapping[str, Any]
     offset: int = 0
     facets: Mapping[str, Facet] = field(default_factory=dict)
+    quality: float | None = None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether anything here fits; None where no quality was asked for.
+
+        >>> index.search("leaking coolant", quality=True).fits
+        True
+        >>> index.search("leaking submarines of the admiralty", quality=True).fits
+        False
+        """
+        return None if self.quality is None else self.quality >= FITS
 
     def __iter__(self) -> Iterator[Hit]:
         """Go through the hits, best first."""

@@ -12,6 +12,7 @@ from klsa_search.search.filters import Masks
 from klsa_search.search.language import Language
 from klsa_search.search.parameters import Parameters
 from klsa_search.search.passages import Passages
+from klsa_search.search.quality import Quality
 from klsa_search.search.ranking import Ranking
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot, open_snapshot
@@ -62,6 +63,7 @@ class State:
     passages: Passages
     fields: Fields
     masks: Masks
+    quality: Quality
 
 
 def open_state(generation: Path) -> State:
@@ -95,6 +97,7 @@ def open_state(generation: Path) -> State:
         passages=Passages(documents, snapshot.forward, analyzer, snapshot.vocabulary),
         fields=fields,
         masks=Masks(fields, len(snapshot)),
+        quality=Quality(snapshot, settings.seed),
     )
 
 

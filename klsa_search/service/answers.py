@@ -43,6 +43,9 @@ class FoundAnswer(Answer):
     text: str | None = None
     metadata: dict[str, Any] | None = None
     explanation: Explanation | None = Field(None, description="where it was asked for")
+    quality: float | None = Field(
+        None, description="how good a match it is, from 0 to 1, where it was asked for"
+    )
     highlight: dict[str, Highlight] | None = Field(
         None, description="of title and snippet, where it was asked for"
     )
@@ -103,6 +106,12 @@ class SearchAnswer(Answer):
     total_pages: int | None = Field(None, description="where a page was asked for")
     time_ms: float = Field(description="of the search alone")
     facets: dict[str, FacetAnswer] = Field({}, description="of the fields asked for, by name")
+    quality: float | None = Field(
+        None, description="that of the best match among the hits, where it was asked for"
+    )
+    fits: bool | None = Field(
+        None, description="whether any hit fits the query, where quality was asked for"
+    )
     hits: list[FoundAnswer]
 
 
@@ -132,6 +141,8 @@ def search_answer(results: Results, index: Index, asked: Ranked, time_ms: float)
     }
     if results.facets:
         answer["facets"] = {name: _facet(facet) for name, facet in results.facets.items()}
+    if results.quality is not None:
+        answer |= {"quality": results.quality, "fits": results.fits}
     told = _told if asked.fields is None else _chosen(frozenset(asked.fields), index)
     head = to_json(answer, inf_nan_mode="null")
     left, hits = MAX_ANSWER - len(head), []
@@ -178,7 +189,11 @@ def _told(hit: Hit) -> dict[str, Any]:
 
 def _besides(hit: Hit) -> dict[str, Any]:
     """What is told only where it is asked for."""
-    besides = {"explanation": hit.explanation, "highlight": hit.highlight}
+    besides = {
+        "quality": hit.quality,
+        "explanation": hit.explanation,
+        "highlight": hit.highlight,
+    }
     return {name: value for name, value in besides.items() if value is not None}
 
 

@@ -150,6 +150,9 @@ class Wished(Asked):
         "whose words weigh most",
     )
     snippet_length: int = Field(LENGTH, ge=1, le=MAX_SNIPPET, description="characters of a snippet")
+    quality: bool = Field(
+        False, description="tell how good a match each hit is, and whether any fits"
+    )
     explain: bool = Field(
         False, description="tell of each hit how its score came about; of at most 100 hits"
     )

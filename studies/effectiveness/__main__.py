@@ -8,6 +8,7 @@
     python -m studies.effectiveness stop-lists      [--json FILE]
     python -m studies.effectiveness folded-in       [--json FILE]
     python -m studies.effectiveness feedback        [--json FILE]
+    python -m studies.effectiveness quality         [--json FILE]
     python -m studies.effectiveness spelling        [--json FILE] [TASK...]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
@@ -34,6 +35,7 @@ from studies.effectiveness import (
     folded_in,
     kinds,
     leave_one_out,
+    quality,
     spelling,
     steps,
     stop_lists,
@@ -50,6 +52,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "stop-lists": stop_lists.report,
     "folded-in": folded_in.report,
     "feedback": feedback.report,
+    "quality": quality.report,
     "spelling": spelling.report,
 }
 

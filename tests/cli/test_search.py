@@ -77,6 +77,15 @@ def test_words_of_the_query_are_marked(search):
     assert all(len(hit["snippet"].strip("…")) <= 12 for hit in short)
 
 
+def test_how_good_a_match_is(search):
+    answer = search("coolant", "--json", "--quality").json
+    assert answer["quality"] == max(hit["quality"] for hit in answer["hits"])
+    assert answer["fits"] is (answer["quality"] >= 0.5)
+    rows = search("coolant zeppelin aspidistra", "--quality").out.splitlines()
+    assert rows[0].split() == ["rank", "id", "score", "quality", "title", "snippet"]
+    assert rows[-1] == "nothing here fits well"
+
+
 def test_a_score_is_explained(search):
     (hit,) = search("coolant", "--json", "-k", 1, "--explain").json["hits"]
     alone = search("coolant", "--json", "--explain-id", hit["id"]).json

@@ -42,6 +42,7 @@ def ids(answer):
          {"facets": ["kind", "year"]}),
         ({"filter": "kind = report", "fields": "title,year"}, {"fields": ["title", "year"]}),
         ({"q": "leaks", "highlight": True, "snippet_length": 20}, {}),
+        ({"q": "leaks", "quality": True}, {}),
         ({"q": "leaks", "explain": True, "fields": "title"}, {"fields": ["title"]}),
         ({"q": "leaks", "distinct": "kind", "min_score": 0.01, "page": 2, "hits_per_page": 2}, {}),
     ],
@@ -63,6 +64,13 @@ def test_words_of_the_query_are_marked(client):
             found = hit["highlight"][field]
             assert found["text"] == hit[field]
             assert found["html"].count("<mark>") == len(found["marks"])
+
+
+def test_how_good_a_match_is(client):
+    answer = client.get("/search?q=leaks+of+zeppelins&quality=true").json()
+    assert 0 < answer["quality"] < 0.5
+    assert answer["fits"] is False
+    assert answer["quality"] == max(hit["quality"] for hit in answer["hits"])
 
 
 def test_explanations_add_up(client):

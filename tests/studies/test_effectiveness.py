@@ -14,6 +14,7 @@ from studies.effectiveness import (
     folded_in,
     kinds,
     leave_one_out,
+    quality,
     reuters,
     spelling,
     steps,
@@ -117,6 +118,16 @@ def test_folded_in(toy, tmp_path, monkeypatch):
     assert len({len(precisions) for precisions in found.values()}) == 1
     assert found["added_bm25"] == found["bm25"]
     assert min(found["added"]) > 0
+
+
+def test_quality(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(quality, "FOUR", ("cran", "med"))
+    monkeypatch.setattr(quality, "rankdata", lambda values: np.argsort(np.argsort(values)) + 1)
+    found = quality.report(Bench(tmp_path), tmp_path)
+    assert set(found) == {"cran", "med"}
+    for of_task in found.values():
+        assert 0 <= of_task["own_refused"] <= 1
+        assert sum(of_task["hits"]) > 0
 
 
 def test_stop_lists(toy, tmp_path, monkeypatch):

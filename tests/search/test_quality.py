@@ -1,0 +1,102 @@
+"""Quality: to cover more of a query is never worse; words of one document beat random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from klsa_search import build
+from klsa_search.search.quality import Calibration, Quality, shares_of
+from klsa_search.search.query import QueryTerms
+from tests.worlds import topic_documents
+
+LAYOUTS = {"cut": {}, "whole": {"expansion": "whole"}, "paper": {"preset": "paper"}}
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def index(request, tmp_path_factory):
+    documents = topic_documents(topics=8, each=30)
+    records = [{"id": str(at), "text": text} for at, text in enumerate(documents)]
+    home = tmp_path_factory.mktemp(request.param)
+    opened = build(records, name="topics", home=home, language="none", **LAYOUTS[request.param])
+    yield opened
+    opened.close()
+
+
+def test_qualities_lie_between_0_and_1_whatever_the_ranker(index):
+    for query in ("a1 a2 a3", "a1 b2 c3 d4", "a1", "a1 unheard of", "a1 a1 a1"):
+        for ranker in ("klsa", "bm25", "rm3"):
+            answer = index.search(query, ranker=ranker, quality=True)
+            assert all(0 <= hit.quality < 1 for hit in answer)
+            assert answer.quality == max(hit.quality for hit in answer)
+            assert answer.fits is (answer.quality >= 0.5)
+
+
+def test_words_that_belong_together_fit_better_than_words_that_do_not(index):
+    together = [index.search(f"{t}1 {t}2 {t}3 {t}4", quality=True).quality for t in "abcdefgh"]
+    apart = [index.search(f"{t}1 a2 d3 g4", quality=True).quality for t in "bcef"]
+    assert min(together) > max(apart)
+
+
+def test_what_no_document_holds_takes_quality_away(index):
+    known, partly = (index.search(q, quality=True).quality for q in ("a1 a2", "a1 a2 unheard"))
+    assert known > partly
+    nothing = index.search("entirely unheard", quality=True)
+    assert (nothing.quality, nothing.fits, len(nothing)) == (0.0, False, 0)
+
+
+def test_it_is_there_only_where_it_is_asked_for(index):
+    answer = index.search("a1 a2")
+    assert answer.quality is answer.fits is None
+    assert all(hit.quality is None for hit in answer)
+
+
+def test_shares_follow_the_formula(index):
+    snapshot = index.snapshot
+    numbers = [snapshot.vocabulary.numbers[term] for term in ("a1", "b1")]
+    query = QueryTerms.of(numbers)
+    documents = np.arange(len(snapshot))
+    found = shares_of(snapshot, query, 0, documents)
+    held = np.zeros((len(snapshot), 2))
+    for column, term in enumerate(query.numbers.tolist()):
+        holders, saturations = snapshot.bm25.postings.of_term(term)
+        held[holders, column] = saturations * snapshot.bm25.postings.step
+    near = 0.0 if snapshot.neighbours is None else 4 * (snapshot.neighbours @ held)
+    worth = snapshot.bm25.worth[query.numbers].astype(np.float64)
+    expected = ((held + near) / (held + near + 1)) @ worth / worth.sum()
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-9)
+    assert (shares_of(snapshot, query, 1, documents) <= found).all()
+
+
+def test_a_calibration_is_monotone_and_the_same_every_time(index):
+    found = Quality(index.snapshot, 0).calibration
+    assert found == Quality(index.snapshot, 0).calibration
+    shares = np.linspace(0.0, 1.0, 50)
+    for terms in (1, 2, 7, 100):
+        qualities = found.qualities(shares, terms)
+        assert qualities[0] == 0
+        assert (np.diff(qualities) >= 0).all()
+
+
+def test_what_is_written_does_not_move_the_calibration(tmp_path):
+    documents = topic_documents(topics=4, each=10)
+    records = [{"id": str(at), "text": text} for at, text in enumerate(documents)]
+    with_writes = build(records, name="one", home=tmp_path, language="none")
+    without = build(records, name="two", home=tmp_path, language="none")
+    with_writes.add([{"id": "new", "text": "z1 z2 z3"}])
+    with_writes.delete(["new"])
+    query = "a1 a2 b3"
+    found, expected = (one.search(query, quality=True) for one in (with_writes, without))
+    assert [hit.quality for hit in found] == pytest.approx([hit.quality for hit in expected])
+
+
+def test_an_index_without_documents_or_pairs_of_terms_has_a_quality_too(tmp_path):
+    empty = build([], name="empty", home=tmp_path)
+    assert empty.search("anything", quality=True).quality == 0
+    one = build([{"id": "1", "text": "word"}], name="one", home=tmp_path)
+    assert one.search("word", quality=True).fits
+
+
+def test_a_share_of_nothing_is_no_match():
+    found = Calibration(1.0, 0.5, 0.0).qualities(np.array([0.0, 0.5]), 2)
+    assert found == pytest.approx([0.0, 1 / (1 + 2**-0.5)])
