@@ -334,7 +334,7 @@ class Index:
                   characters of a snippet, at most 10,000
         quality   tell how good a match each hit is, and whether any fits: some 2 ms, and a second
                   for the first of an index (`klsa_search.search.quality`)
-        explain   tell of each hit how its score came about: some 9 ms a hit
+        explain   tell of each hit how its score came about: some 10 ms a hit
         liked, disliked  ids of documents to move the ranking towards and away from; without a query
                   it is of them alone. Every document is scored then
         QueryError for what cannot be read, and for fields there are not; DocumentNotFound.
@@ -386,8 +386,10 @@ class Index:
                 for hit in hits
             )
         best = None
-        if quality and terms:
-            qualities = state.quality.of(state.snapshot, terms, found.positions)
+        understood = state.language.understood(query, asked)
+        asked_for = terms.union(understood.unknown)
+        if quality and asked_for:
+            qualities = state.quality.of(state.snapshot, asked_for, found.positions)
             hits = tuple(replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
             best = max(qualities, default=0.0)
         if explain and hits:
@@ -398,7 +400,7 @@ class Index:
             )
         return Results(
             query=query,
-            understood=state.language.understood(query, asked),
+            understood=understood,
             hits=hits,
             total=found.total,
             ranker=chosen.ranker,
