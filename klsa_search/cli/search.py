@@ -78,10 +78,12 @@ _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"}
 )
 @click.option("--distinct", metavar="FIELD", help="Answer each value of this field once.")
 @click.option("--min-score", type=float, help="Least score of what is found.")
-@click.option("--highlight", is_flag=True, help="Mark the words of the query, on a terminal.")
+@click.option(
+    "--highlight", is_flag=True, default=None, help="Mark the words of the query, on a terminal."
+)
 @click.option("--snippet-length", type=click.IntRange(1), help="Characters of a snippet.")
-@click.option("--quality", is_flag=True, help="Tell how good a match each hit is.")
-@click.option("--explain", is_flag=True, help="Tell how each score came about.")
+@click.option("--quality", is_flag=True, default=None, help="Tell how good a match each hit is.")
+@click.option("--explain", is_flag=True, default=None, help="Tell how each score came about.")
 @click.option("--explain-id", metavar="ID", help="Tell it of this document, found or not.")
 @settings_options(
     *LanguageSettings.model_fields,
@@ -108,7 +110,7 @@ def klsa_search(
 
     With a filter or --sort, a blank QUERY finds every document.
     """
-    options = {name: value for name, value in options.items() if value not in ((), False)}
+    options = {name: value for name, value in options.items() if value != ()}
     if (batch is None) == (query is None):
         raise click.UsageError("give a QUERY, or --batch with a file of them, and not both")
     if (batch is None) != (run_file is None):

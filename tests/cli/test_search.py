@@ -1,9 +1,9 @@
 import json
-from dataclasses import asdict
 
 import pytest
 
 import klsa_search
+from klsa_search.cli.search import _told
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_the_answer_is_that_of_compiled_code_to_the_bit(more, search, tmp_path, 
     answer = search(asked, "--json", *options).json
     monkeypatch.setattr("klsa_search.compiled.beside._beside", [])
     index = klsa_search.open_index(tmp_path / "index" / "cars")
-    expected = asdict(index.search(asked, **more))
+    expected = _told(index.search(asked, **more))
     assert {name: answer[name] for name in expected} == json.loads(json.dumps(expected))
 
 
@@ -203,3 +203,8 @@ def test_a_batch_with_a_bad_line_is_named(search, tmp_path):
     assert done.code == 1
     assert "queries.tsv:1: no tab" in done.err
     assert not (tmp_path / "out.trec").exists()
+
+
+def test_a_parameter_of_nought_or_no_counts(search):
+    answer = search("coolant leak", "--json", "--alpha", 0, "--no-unit-length").json
+    assert (answer["parameters"]["alpha"], answer["parameters"]["unit_length"]) == (0, False)
