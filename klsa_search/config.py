@@ -226,7 +226,6 @@ class SearchSettings(SettingsGroup):
     z: int = Field(
         20,
         ge=1,
-        le=1_000_000,
         description="documents of the query kernel that seed the expansion",
     )
     sharpness: float = Field(
@@ -236,7 +235,7 @@ class SearchSettings(SettingsGroup):
     gamma: float = Field(
         0.3, gt=0, le=100, description="its parameter, in units of the first eigenvalue"
     )
-    head: int = Field(0, ge=0, le=100_000, description="leading eigenvectors left out of D")
+    head: int = Field(0, ge=0, description="leading eigenvectors left out of D")
     unit_length: bool = Field(True, description="scale every part to length 1 over the seeds")
     coverage: float = Field(
         0.4, ge=0, le=1, description="share of the query's coverage by a document's neighbours"
