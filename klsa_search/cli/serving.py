@@ -25,7 +25,8 @@ from klsa_search.search.engine.reverse import Reversing
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.access import Keys
 from klsa_search.service.admission import Admission
-from klsa_search.service.descriptors import raise_limit
+from klsa_search.service.connections import Connections
+from klsa_search.service.descriptors import most_connections, raise_limit
 from klsa_search.service.hosts import names_of_this_machine
 from klsa_search.service.journal import Journal
 from klsa_search.service.refitting import Refits
@@ -74,6 +75,7 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
                 command = (sys.executable, "-m", REFITTING, "--home", str(settings.home), "--")
                 share = settings.refit_at
                 refits = Refits(catalog, command, share=share) if share else None
+            connections = Connections(most_connections)
             admissions = [Admission(), *([writes] if writes else [])]
             app = create_app(
                 catalog,
@@ -85,8 +87,10 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
                 allowed_hosts=names,
                 journal=journal,
                 log_queries=settings.log_queries,
+                connections=connections,
             )
-            _run(Server(app, *admissions, tls=tls), catalog, admissions, refits, listener)
+            server = Server(app, *admissions, connections=connections, tls=tls)
+            _run(server, catalog, admissions, refits, listener)
 
 
 def _journal(settings: ServiceSettings) -> Journal | None:
@@ -107,7 +111,7 @@ def _teller(journal: Journal | None) -> Tell:
 
 def _keys(settings: ServiceSettings, listener: socket.socket) -> Keys:
     """The keys, and what is allowed without; SettingsError where others could ask without."""
-    anybody = {"search", "write"} if _is_writable(settings, listener) else {"search"}
+    anybody = {"search", "metrics", *(["write"] if _is_writable(settings, listener) else [])}
     keys = Keys(settings.keys_file, anybody)
     if not (keys.needed or settings.allow_no_keys or is_of_this_machine(listener)):
         raise SettingsError(

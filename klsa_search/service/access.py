@@ -17,7 +17,7 @@ from klsa_search.service.keys import Key, found, read_keys
 
 _log = logging.getLogger(__name__)
 
-_OPEN = ALWAYS | {"/docs", "/openapi.json"}
+_OPEN = (ALWAYS - {"/metrics"}) | {"/docs", "/openapi.json"}
 _SCRIPTS = "/static-offline-docs/"
 """Paths that need no key: they tell nothing of what the indexes hold, nor of their names."""
 
@@ -65,7 +65,7 @@ class Access:
             )
 
 
-EVERYTHING = Access(frozenset({"search", "write"}))
+EVERYTHING = Access(frozenset({"search", "write", "metrics"}))
 NOTHING = Access(frozenset())
 
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.processors import processors
 
 T = TypeVar("T")
+
+Reason = Literal["full", "patience", "deadline", "stopping"]
+"""Why a request was refused, or given up."""
 
 WAITING = 64
 """Requests that may wait: half a second of them where one takes 10 ms."""
@@ -62,6 +66,7 @@ class Admission:
         self._under_way: set[Future[Any]] = set()
         self._answers: set[asyncio.Future[Any]] = set()
         self._stopping = False
+        self._refused: Counter[Reason] = Counter(dict.fromkeys(get_args(Reason), 0))
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do the work in a thread and return its result, or raise what it raised.
@@ -77,9 +82,10 @@ class Admission:
             if not done and not task.cancel():
                 done, _ = await asyncio.wait({answer}, timeout=self._deadline)
                 if not done:
+                    self._refused["deadline"] += 1
                     raise self._late()
             if answer.cancelled() or not done:
-                raise self._busy(f"no thread was free for {self._patience:g} s")
+                raise self._refusal("patience", f"no thread was free for {self._patience:g} s")
             return answer.result()
         finally:
             answer.cancel()  # and the task, unless it runs
@@ -93,7 +99,17 @@ class Admission:
     def check(self) -> None:
         """ServiceBusy where whatever comes now is refused."""
         if self._stopping or len(self._under_way) >= self._places:
-            raise self._busy("as many requests as it takes are under way")
+            raise self._refusal("full", "as many requests as it takes are under way")
+
+    def load(self) -> tuple[int, int]:
+        """Return how many requests are at work, and how many wait."""
+        under_way = list(self._under_way)
+        running = sum(task.running() for task in under_way)
+        return running, len(under_way) - running
+
+    def refused(self) -> Mapping[Reason, int]:
+        """Return how many requests were refused or given up, by reason, since the start."""
+        return dict(self._refused)
 
     def refuse(self) -> None:
         """Admit nothing from now on, and tell what waits."""
@@ -119,6 +135,11 @@ class Admission:
             f"the request took more than {self._deadline:g} s: ask for fewer results, or for less "
             "to be computed for them"
         )
+
+    def _refusal(self, reason: Reason, told: str) -> ServiceBusy:
+        """Count a refusal, and make what says so."""
+        self._refused["stopping" if self._stopping else reason] += 1
+        return self._busy(told)
 
     def _busy(self, reason: str) -> ServiceBusy:
         if self._stopping:

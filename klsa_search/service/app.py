@@ -13,10 +13,13 @@ from klsa_search.service.access import Gate, Keys
 from klsa_search.service.admission import Admission
 from klsa_search.service.body_limit import BodyLimit
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.connections import Connections
 from klsa_search.service.door import Door
+from klsa_search.service.gauges import Sources
 from klsa_search.service.head import Head
 from klsa_search.service.hosts import ANY, AllowedHosts
 from klsa_search.service.journal import Journal, Requests
+from klsa_search.service.metrics import Measured, Metrics
 from klsa_search.service.origins import Origins
 from klsa_search.service.refitting import Refits
 from klsa_search.service.request_id import RequestId
@@ -42,6 +45,7 @@ def create_app(
     allowed_hosts: Collection[str] | None = None,
     journal: Journal | None = None,
     log_queries: bool = False,
+    connections: Connections | None = None,
 ) -> FastAPI:
     """Make the application that serves a catalog; closing the catalog is left to the caller.
 
@@ -50,6 +54,7 @@ def create_app(
     refits         what is built anew by itself, to tell of it; by default nothing is
     origins        of pages that may ask in a browser; by default those of the service alone
     journal        gets a line for each request, with the query if `log_queries`; by default none
+    connections    of the server, to tell how many there are
     keys           say who may ask what; by default whoever can ask may
     allowed_hosts  names by which the service may be asked for; by default any
     The page at /docs brings its own scripts and styles, so that it works without the internet.
@@ -64,7 +69,10 @@ def create_app(
         swagger_ui_parameters={"validatorUrl": None},
     )
     admission = admission or Admission()
-    app.state.desk = Desk(catalog, admission, writes, refits)
+    pools = {"search": admission, **({"write": writes} if writes is not None else {})}
+    count = None if connections is None else connections.__len__
+    metrics = Metrics(Sources(pools=pools, refits=refits, connections=count))
+    app.state.desk = Desk(catalog, admission, writes, refits, metrics)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(Head)
     app.add_middleware(Door, admission=admission)
@@ -77,6 +85,7 @@ def create_app(
         app.add_middleware(AllowedHosts, names=allowed_hosts)
     if journal is not None:
         app.add_middleware(Requests, journal=journal, queries=log_queries)
+    app.add_middleware(Measured, metrics=metrics)
     app.add_middleware(RequestId)
     app.add_middleware(AbsoluteTarget)
     routers = (router, mining.router, documents.router, judging.router, anserini.router)

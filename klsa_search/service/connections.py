@@ -97,6 +97,10 @@ class Connections:
         """Make what handles one connection; called by uvicorn."""
         return Connection(self, config, server_state, app_state, _loop)
 
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
     def add(self, connection: Connection) -> None:
         """Take in a connection; where there is no room, one goes, and it may be this one."""
         self._open.add(connection)

@@ -8,7 +8,7 @@ from klsa_search.errors import ServiceBusy
 from klsa_search.service.admission import Admission
 from klsa_search.service.failures import explained
 
-ALWAYS = frozenset({"/", "/health", "/health/live", "/health/ready"})
+ALWAYS = frozenset({"/", "/health", "/health/live", "/health/ready", "/metrics"})
 """Paths that are answered however busy the service is."""
 
 

@@ -23,4 +23,8 @@ class Head:
             await send(message)
 
         # A copy: the server has to know that it was HEAD.
-        await self._app({**scope, "method": "GET"}, receive, without_body)
+        asked = {**scope, "method": "GET"}
+        try:
+            await self._app(asked, receive, without_body)
+        finally:
+            scope["route"] = asked.get("route")

@@ -24,7 +24,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from klsa_search.errors import SettingsError
 from klsa_search.store.files import read_regular, sync, write_fresh
 
-Scope = Literal["search", "write"]
+Scope = Literal["search", "write", "metrics"]
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """What a key may be called: it stands in logs."""

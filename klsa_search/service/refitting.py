@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -67,6 +68,7 @@ class Refits:
         self._closed = threading.Event()
         self._process: subprocess.Popen[str] | None = None
         self._last: dict[str, Refit] = {}
+        self._ended: Counter[tuple[str, str]] = Counter()
         self._thread = threading.Thread(target=self._watch, name="klsa-refits", daemon=True)
 
     def __enter__(self) -> Refits:
@@ -87,6 +89,11 @@ class Refits:
         """Return the last refit of each index that had one, by name."""
         with self._lock:
             return dict(sorted(self._last.items()))
+
+    def ended(self) -> Mapping[tuple[str, str], int]:
+        """Return how many ended by index and outcome, done or failed, since the start."""
+        with self._lock:
+            return dict(sorted(self._ended.items()))
 
     def look(self) -> bool:
         """Refit the index that has come furthest, if that is too far; say whether one was begun."""
@@ -134,6 +141,7 @@ class Refits:
         took = monotonic() - begun
         again = monotonic() + max(_REST * took, 0.0 if error is None else _AFTER_FAILURE)
         with self._lock:
+            self._ended[name, "done" if error is None else "failed"] += 1
             self._last[name] = replace(refit, seconds=round(took, 1), error=error, again=again)
         if error is not None and not self._closed.is_set():
             _log.warning("%s could not be refitted: %s", name, error)

@@ -10,6 +10,7 @@ import time
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
+from fastapi.responses import PlainTextResponse
 
 from klsa_search.compiled.beside import missing
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
@@ -94,11 +95,16 @@ async def search_index(name: str, asked: Annotated[SearchBody, Body()], desk: Se
 
 
 async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
+    came = time.perf_counter()
+
     def question(index: Index) -> bytes:
         begin = time.perf_counter()
         index = index.pinned()  # what is told of a hit is of the state it was found in
         results = index.search(asked.q or "", asked.count, **asked.parameters())
-        return search_answer(results, index, asked, 1000 * (time.perf_counter() - begin))
+        found = time.perf_counter()
+        told = search_answer(results, index, asked, 1000 * (found - begin))
+        desk.metrics.searched(results.ranker, came, begin, found, time.perf_counter())
+        return told
 
     return await desk.ask(name, question)
 
@@ -228,6 +234,16 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
         compiling=compiling,
         not_compiling=not_compiling,
     )
+
+
+@router.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    response_class=PlainTextResponse,
+)
+async def metrics(request: Request, desk: Served) -> Response:
+    """What was counted since the start, in the text format of Prometheus or in OpenMetrics."""
+    return desk.measured(request.headers.get("accept", ""))
 
 
 @router.get("/health/live", summary="Whether it runs")

@@ -14,7 +14,6 @@ from fastapi import FastAPI
 
 from klsa_search.service.admission import Admission
 from klsa_search.service.connections import IDLE, MAX_HEAD, Connections
-from klsa_search.service.descriptors import most_connections
 from klsa_search.service.tls import Tls
 
 LEAVING = 8.0
@@ -43,12 +42,12 @@ class Server(uvicorn.Server):
         app: FastAPI,
         admission: Admission,
         *others: Admission,
-        connections: Connections | None = None,
+        connections: Connections,
         tls: Tls | None = None,
         leaving: float = LEAVING,
     ) -> None:
         self._admissions = (admission, *others)
-        self._connections = connections or Connections(most_connections)
+        self._connections = connections
         self._leaving = leaving
         super().__init__(
             uvicorn.Config(

@@ -14,6 +14,7 @@ from klsa_search.service.access import EVERYTHING, Access
 from klsa_search.service.admission import Admission
 from klsa_search.service.answers import Answer
 from klsa_search.service.catalog import Catalog, Status
+from klsa_search.service.metrics import Metrics
 from klsa_search.service.refitting import Refits
 from klsa_search.service.size import refuse_too_large
 from klsa_search.service.writing import Writes
@@ -39,9 +40,11 @@ class Desk:
         admission: Admission,
         writes: Writes | None,
         refits: Refits | None,
+        metrics: Metrics,
     ) -> None:
         self.catalog = catalog
         self.refits = refits
+        self.metrics = metrics
         self._admission = admission
         self._writes = writes
         self._access = EVERYTHING
@@ -56,6 +59,12 @@ class Desk:
     def statuses(self) -> list[Status]:
         """The indexes that the request may know of: see `Catalog.statuses`."""
         return [each for each in self.catalog.statuses() if self._access.sees(each.name)]
+
+    def measured(self, accept: str) -> Response:
+        """Tell the metrics, of the indexes that the request may know of; KeyTooNarrow."""
+        self._access.require("metrics")
+        told, kind = self.metrics.told(self.statuses(), accept)
+        return Response(told, headers={"Content-Type": kind})
 
     async def ask(self, name: str | None, question: Callable[[Index], Answer | bytes]) -> Response:
         """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`.

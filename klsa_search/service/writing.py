@@ -38,7 +38,7 @@ class Writes(Admission):
         """Take one of the places for a request, from before its body is read; TooManyWrites."""
         self.check()
         if self._under_way_now >= self._most:
-            raise self._busy("as many writes as it takes are under way")
+            raise self._refusal("full", "as many writes as it takes are under way")
         self._under_way_now += 1
         try:
             yield

@@ -45,7 +45,7 @@ def serving(catalog, *, most=1000, bounds=None, leaving=LONG, hosts=None, **admi
     """Serve a catalog until the block ends."""
     desk = Admission(**admission)
     connections = Connections(most if callable(most) else lambda _: most, bounds)
-    app = create_app(catalog, admission=desk, allowed_hosts=hosts)
+    app = create_app(catalog, admission=desk, allowed_hosts=hosts, connections=connections)
     server = Server(app, desk, connections=connections, leaving=leaving)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         served = Served(server, desk, listener)

@@ -1,0 +1,95 @@
+"""Gauges: what is known without being counted, looked up when it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from klsa_search.compiled.beside import missing
+from klsa_search.service.admission import Admission
+from klsa_search.service.catalog import Status
+from klsa_search.service.refitting import Refits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Where it is looked up.
+
+    pools        what runs requests, by name
+    refits       what builds indexes anew by itself, if anything does
+    connections  how many there are, where there is a server
+    """
+
+    pools: Mapping[str, Admission]
+    refits: Refits | None = None
+    connections: Callable[[], int] | None = None
+
+
+def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
+    """Tell of these indexes, and of what all requests share."""
+    yield from _of_indexes(statuses)
+    if sources.refits is not None:
+        yield _of_refits(sources.refits, {status.name for status in statuses})
+    yield from _of_pools(sources.pools)
+    if sources.connections is not None:
+        connections = GaugeMetricFamily("klsa_connections", "Connections that are open")
+        connections.add_metric((), sources.connections())
+        yield connections
+    compiling = GaugeMetricFamily(
+        "klsa_compiling_parts", "Parts of the query engine that are still being compiled"
+    )
+    compiling.add_metric((), len(missing()[0]))
+    yield compiling
+
+
+def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
+    up, documents, built, position, changed = (
+        GaugeMetricFamily(f"klsa_index_{name}", told, labels=("index",))
+        for name, told in (
+            ("up", "1 where the newest generation is served and not damaged, else 0"),
+            ("documents", "Documents there are"),
+            ("built_timestamp_seconds", "When the generation that is served was built"),
+            ("log_position", "How far the log of writes was taken up"),
+            ("changed_share", "Share of the documents that came or went since the build: drift"),
+        )
+    )
+    for status in statuses:
+        up.add_metric((status.name,), status.failure is None)
+        if status.index is None:
+            continue
+        index = status.index.pinned()
+        created = datetime.fromisoformat(index.manifest.build.created)
+        documents.add_metric((status.name,), len(index))
+        built.add_metric((status.name,), created.timestamp())
+        position.add_metric((status.name,), index.last.seq)
+        changed.add_metric((status.name,), index.since.changed_share(len(index)))
+    yield from (up, documents, built, position, changed)
+
+
+def _of_refits(refits: Refits, seen: set[str]) -> Metric:
+    ended = CounterMetricFamily(
+        "klsa_refits", "Refits that ended, as they ended", labels=("index", "outcome")
+    )
+    for (name, outcome), count in refits.ended().items():
+        if name in seen:
+            ended.add_metric((name, outcome), count)
+    return ended
+
+
+def _of_pools(pools: Mapping[str, Admission]) -> Iterator[Metric]:
+    running = GaugeMetricFamily("klsa_running", "Requests at work", labels=("pool",))
+    waiting = GaugeMetricFamily("klsa_waiting", "Requests that wait", labels=("pool",))
+    refused = CounterMetricFamily(
+        "klsa_refusals", "Requests that were refused or given up", labels=("pool", "reason")
+    )
+    for name, pool in pools.items():
+        at_work, in_line = pool.load()
+        running.add_metric((name,), at_work)
+        waiting.add_metric((name,), in_line)
+        for reason, count in pool.refused().items():
+            refused.add_metric((name, reason), count)
+    yield from (running, waiting, refused)

@@ -1,0 +1,137 @@
+"""/metrics: what is counted, by labels that no request can choose."""
+
+import re
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
+
+from klsa_search.service import Catalog, create_app
+from klsa_search.service.access import Keys
+from klsa_search.service.connections import Connections
+from klsa_search.service.keys import add_key
+from klsa_search.service.refitting import Refits
+from klsa_search.service.writing import Writes
+from tests.conftest import ROOT
+from tests.service.conftest import failure_of
+
+
+@pytest.fixture
+def client(home, tmp_path):
+    """A service that has all there can be to measure."""
+    with Catalog(home, interval=0) as catalog:
+        app = create_app(
+            catalog,
+            writes=Writes(),
+            refits=Refits(catalog, (), share=1),
+            keys=Keys(tmp_path / "keys.json", {"search", "write", "metrics"}),
+            connections=Connections(lambda _: 9),
+        )
+        yield TestClient(app, raise_server_exceptions=False)
+
+
+def measured(client, **headers):
+    """Value of each sample by its name and the values of its labels."""
+    answer = client.get("/metrics", headers=headers)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+def test_requests_are_counted_by_route_method_and_status(client):
+    client.get("/search?q=wing&index=first")
+    client.get("/search?q=wing&index=first")
+    client.head("/documents/1?index=first")
+    client.get("/documents/none?index=first")
+    counted = measured(client)
+    assert counted["klsa_requests_total", "GET", "/search", "200"] == 2
+    assert counted["klsa_requests_total", "HEAD", "/documents/{id}", "200"] == 1
+    assert counted["klsa_requests_total", "GET", "/documents/{id}", "404"] == 1
+    assert counted["klsa_request_seconds_count", "/documents/{id}"] == 2
+
+
+def test_searches_are_counted_by_ranker_and_phase(client):
+    client.get("/search?q=wing&index=first")
+    client.post("/search", json={"q": "wing", "index": "first", "ranker": "bm25"})
+    client.get("/search?q=wing&index=none")
+    counted = measured(client)
+    for ranker in ("klsa", "bm25"):
+        for phase in ("queue", "search", "telling"):
+            assert counted["klsa_search_seconds_count", phase, ranker] == 1
+            assert counted["klsa_search_seconds_sum", phase, ranker] > 0
+
+
+def test_no_request_chooses_a_label(client):
+    before = measured(client)
+    client.get("/search?q=private&index=private&ranker=private")
+    client.get("/private")
+    client.get("/documents/private")
+    client.request("PRIVATE", "/search?q=private")
+    client.post("/indexes/private/search", json={"q": "private"})
+    after = client.get("/metrics").text
+    assert "private" not in after.lower()
+    assert 'method="other"' in after
+    for each in range(9):
+        client.get(f"/{each}")
+    assert len(measured(client)) < len(before) + 200
+
+
+def test_indexes_are_told_as_they_are(client, home):
+    client.put("/indexes/first/documents/lamp", json={"text": "A lamp."})
+    (home / "second" / "CURRENT").write_text("000009\n")
+    counted = measured(client)
+    assert counted["klsa_index_up", "first"] == 1
+    assert counted["klsa_index_documents", "first"] == 6
+    assert counted["klsa_index_log_position", "first"] == 1
+    assert counted["klsa_index_changed_share", "first"] == pytest.approx(1 / 6)
+    assert counted["klsa_index_built_timestamp_seconds", "first"] > 1e9
+    assert counted["klsa_index_up", "second"] == 0
+
+
+def test_refusals_are_counted(client, monkeypatch):
+    monkeypatch.setattr(client.app.state.desk._admission, "_places", 0)
+    for _ in range(3):
+        failure_of(client.get("/search?q=wing&index=first"), 503)
+    counted = measured(client)
+    assert counted["klsa_refusals_total", "search", "full"] == 3
+    assert counted["klsa_requests_total", "GET", "other", "503"] == 3
+
+
+def test_refits_are_counted(catalog_of, home):
+    refits = Refits(catalog_of(home), ("false",), share=0.01)
+    client = TestClient(create_app(catalog_of(home), refits=refits))
+    refits._refit("first", "000001")
+    assert measured(client)["klsa_refits_total", "first", "failed"] == 1
+
+
+def test_where_there_are_keys_it_needs_one_for_it(client, tmp_path):
+    search = add_key(tmp_path / "keys.json", "web", ["search"])
+    watch = add_key(tmp_path / "keys.json", "watch", ["metrics"], ["first"])
+    failure_of(client.get("/metrics"), 401)
+    failure_of(client.get("/metrics", headers={"Authorization": f"Bearer {search}"}), 403)
+    headers = {"Authorization": f"Bearer {watch}"}
+    counted = measured(client, **headers)
+    assert ("klsa_index_up", "first") in counted
+    assert ("klsa_index_up", "second") not in counted
+    failure_of(client.get("/search?q=wing&index=first", headers=headers), 403)
+
+
+def test_head_and_openmetrics_are_answered(client):
+    answer = client.head("/metrics")
+    assert (answer.status_code, answer.content) == (200, b"")
+    answer = client.get("/metrics", headers={"Accept": "application/openmetrics-text"})
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    assert answer.text.endswith("# EOF\n")
+
+
+def test_the_page_has_every_metric(client):
+    section = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    section = section.partition("## What it measures")[2].partition("\n## ")[0]
+    written = set(re.findall(r"^\| `(klsa_\w+)`", section, re.MULTILINE))
+    client.get("/search?q=wing&index=first")
+    told = re.findall(r"^# TYPE (klsa_\w+) ", client.get("/metrics").text, re.MULTILINE)
+    assert written == {name for name in told if not name.endswith("_created")}
