@@ -17,7 +17,8 @@ KlsaError
 ├── KeyRefused            a request without a key that counts
 ├── KeyTooNarrow          a request for more than its key allows
 ├── ServiceBusy           a request that the service has no room for now
-│   └── TooManyWrites     one of more writes than the disk takes
+│   ├── TooManyWrites     one of more writes than the disk takes
+│   └── RateExceeded      one of more requests than its key may make
 ├── RequestTimedOut       a request that took longer than the service may
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
 └── MissingExtra          a feature whose optional packages are not installed
@@ -145,19 +146,29 @@ class KeyTooNarrow(KlsaError):
 
 
 class ServiceBusy(KlsaError):
-    """A request that the service has no room for now; `leaving` if it will have none any more."""
+    """A request that the service has no room for now; `leaving` if it will have none any more.
+
+    `after` is in how many seconds it may be asked again.
+    """
 
     code = "busy"
 
-    def __init__(self, message: str, *, leaving: bool = False) -> None:
+    def __init__(self, message: str, *, leaving: bool = False, after: int = 1) -> None:
         super().__init__(message)
         self.leaving = leaving
+        self.after = after
 
 
 class TooManyWrites(ServiceBusy):
     """A write that comes while as many wait as the service takes."""
 
     code = "too_many_writes"
+
+
+class RateExceeded(ServiceBusy):
+    """A request of a client that asks more often than it may."""
+
+    code = "rate_exceeded"
 
 
 class RequestTimedOut(KlsaError):

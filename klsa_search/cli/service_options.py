@@ -46,9 +46,10 @@ def flag_of(name: str, field: FieldInfo) -> str:
 
 def default_of(field: FieldInfo) -> str:
     """The default of a setting, in words."""
-    words = {True: "yes", False: "no", None: "none", (): "none"}
     told = told_of(field).default
-    return told or words.get(field.default) or str(field.default)
+    if told is None and isinstance(field.default, bool):
+        return "yes" if field.default else "no"
+    return told or ("none" if field.default in (None, ()) else f"{field.default}")
 
 
 def _option(name: str, field: FieldInfo) -> Callable[[F], F]:

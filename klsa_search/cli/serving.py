@@ -29,6 +29,7 @@ from klsa_search.service.connections import Connections
 from klsa_search.service.descriptors import most_connections, raise_limit
 from klsa_search.service.hosts import names_of_this_machine
 from klsa_search.service.journal import Journal
+from klsa_search.service.rates import Rates
 from klsa_search.service.refitting import Refits
 from klsa_search.service.server import Server, end
 from klsa_search.service.settings import ServiceSettings
@@ -76,10 +77,12 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
                 share = settings.refit_at
                 refits = Refits(catalog, command, share=share) if share else None
             connections = Connections(most_connections)
-            admissions = [Admission(), *([writes] if writes else [])]
+            admissions = [*_pools(settings), *([writes] if writes else [])]
             app = create_app(
                 catalog,
                 admission=admissions[0],
+                heavy=admissions[1],
+                rates=Rates(settings.rate_limit) if settings.rate_limit else None,
                 writes=writes,
                 refits=refits,
                 keys=keys,
@@ -91,6 +94,23 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
             )
             server = Server(app, *admissions, connections=connections, tls=tls)
             _run(server, catalog, admissions, refits, listener)
+
+
+def _pools(settings: ServiceSettings) -> list[Admission]:
+    """What runs light requests, and what runs heavy ones."""
+    sizes = (
+        (settings.threads, settings.queue),
+        (settings.heavy_threads, settings.heavy_queue),
+    )
+    return [
+        Admission(
+            running=running,
+            waiting=waiting,
+            patience=settings.patience,
+            deadline=settings.deadline,
+        )
+        for running, waiting in sizes
+    ]
 
 
 def _journal(settings: ServiceSettings) -> Journal | None:

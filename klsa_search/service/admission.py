@@ -24,6 +24,14 @@ Reason = Literal["full", "patience", "deadline", "stopping"]
 WAITING = 64
 """Requests that may wait: half a second of them where one takes 10 ms."""
 
+HEAVY = 1
+"""Requests at work that take long: with the light ones, one thread more than processors, so that
+the light ones keep what they had but for a share of one processor.
+"""
+
+HEAVY_WAITING = 8
+"""Such requests that may wait."""
+
 PATIENCE = 10.0
 """Seconds that a request waits at most."""
 

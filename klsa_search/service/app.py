@@ -10,7 +10,7 @@ from fastapi_offline import FastAPIOffline
 
 from klsa_search.service import anserini, documents, failures, judging, mining, reading, schema
 from klsa_search.service.access import Gate, Keys
-from klsa_search.service.admission import Admission
+from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.body_limit import BodyLimit
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.connections import Connections
@@ -21,6 +21,7 @@ from klsa_search.service.hosts import ANY, AllowedHosts
 from klsa_search.service.journal import Journal, Requests
 from klsa_search.service.metrics import Measured, Metrics
 from klsa_search.service.origins import Origins
+from klsa_search.service.rates import RateLimit, Rates
 from klsa_search.service.refitting import Refits
 from klsa_search.service.request_id import RequestId
 from klsa_search.service.routes import router
@@ -38,6 +39,8 @@ def create_app(
     catalog: Catalog,
     *,
     admission: Admission | None = None,
+    heavy: Admission | None = None,
+    rates: Rates | None = None,
     writes: Writes | None = None,
     refits: Refits | None = None,
     keys: Keys | None = None,
@@ -50,6 +53,8 @@ def create_app(
     """Make the application that serves a catalog; closing the catalog is left to the caller.
 
     admission      how many requests run and wait; by default as many as serve this machine well
+    heavy          the same of requests that take long
+    rates          how often each client may ask; by default as often as it likes
     writes         lets indexes be written to, by whoever may; by default nobody may
     refits         what is built anew by itself, to tell of it; by default nothing is
     origins        of pages that may ask in a browser; by default those of the service alone
@@ -69,13 +74,20 @@ def create_app(
         swagger_ui_parameters={"validatorUrl": None},
     )
     admission = admission or Admission()
-    pools = {"search": admission, **({"write": writes} if writes is not None else {})}
+    heavy = heavy or Admission(running=HEAVY, waiting=HEAVY_WAITING)
+    pools = {
+        "search": admission,
+        "heavy": heavy,
+        **({"write": writes} if writes is not None else {}),
+    }
     count = None if connections is None else connections.__len__
-    metrics = Metrics(Sources(pools=pools, refits=refits, connections=count))
-    app.state.desk = Desk(catalog, admission, writes, refits, metrics)
+    metrics = Metrics(Sources(pools=pools, refits=refits, connections=count, rates=rates))
+    app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(Head)
     app.add_middleware(Door, admission=admission)
+    if rates is not None:
+        app.add_middleware(RateLimit, rates=rates)
     app.state.gated = keys is not None
     if keys is not None:
         app.add_middleware(Gate, keys=keys)

@@ -24,6 +24,7 @@ from klsa_search.errors import (
     KlsaError,
     MissingExtra,
     QueryError,
+    RateExceeded,
     RequestTimedOut,
     ServiceBusy,
     StoreError,
@@ -52,6 +53,7 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
     (WritingRefused, 403),
     (StoreError, 503),
     (TooManyWrites, 429),
+    (RateExceeded, 429),
     (ServiceBusy, 503),
     (RequestTimedOut, 503),
     (MissingExtra, 501),
@@ -65,7 +67,7 @@ _MEANINGS = {
     404: "there is no such index, document or term",
     413: "the body is too long",
     415: "the body is of another content type",
-    429: "more is written than can be kept: try again",
+    429: "more is asked than the key may, or written than can be kept: try again later",
     422: "a parameter is missing, unknown or outside its limits, or the answer too large",
     500: "a slip of the service itself",
     501: "the service lacks an optional package that this needs",
@@ -161,7 +163,7 @@ def explained(error: KlsaError) -> JSONResponse:
     status = next(status for kind, status in _STATUSES if isinstance(error, kind))
     headers = {}
     if isinstance(error, ServiceBusy | IndexBusy):
-        headers["Retry-After"] = "1"
+        headers["Retry-After"] = str(error.after if isinstance(error, ServiceBusy) else 1)
     if isinstance(error, KeyRefused):  # as RFC 6750 has it
         headers["WWW-Authenticate"] = _CHALLENGE + (', error="invalid_token"' if error.sent else "")
     if isinstance(error, KeyTooNarrow):

@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 from klsa_search.compiled.beside import missing
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog import Status
+from klsa_search.service.rates import Rates
 from klsa_search.service.refitting import Refits
 
 
@@ -21,12 +22,14 @@ class Sources:
 
     pools        what runs requests, by name
     refits       what builds indexes anew by itself, if anything does
+    rates        how often each client may ask, if that is limited
     connections  how many there are, where there is a server
     """
 
     pools: Mapping[str, Admission]
     refits: Refits | None = None
     connections: Callable[[], int] | None = None
+    rates: Rates | None = None
 
 
 def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
@@ -39,6 +42,12 @@ def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
         connections = GaugeMetricFamily("klsa_connections", "Connections that are open")
         connections.add_metric((), sources.connections())
         yield connections
+    if sources.rates is not None:
+        limited = CounterMetricFamily(
+            "klsa_rate_refusals", "Requests refused because their client asked too often"
+        )
+        limited.add_metric((), sources.rates.refused)
+        yield limited
     compiling = GaugeMetricFamily(
         "klsa_compiling_parts", "Parts of the query engine that are still being compiled"
     )

@@ -136,7 +136,7 @@ async def evaluate(name: str, asked: Annotated[EvaluateBody, Body()], desk: Serv
             time_ms=round(1000 * (time.perf_counter() - begin), 3),
         )
 
-    return await desk.ask(name, question)
+    return await desk.ask(name, question, heavy=True)
 
 
 def _against(contrast: Contrast | None) -> AgainstFirst | None:

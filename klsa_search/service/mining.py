@@ -53,7 +53,7 @@ async def similar_documents(
             hits=[HitAnswer.model_validate(hit) for hit in hits],
         )
 
-    return await desk.ask(name, question)
+    return await desk.ask(name, question, heavy=True)
 
 
 @router.get(
@@ -83,7 +83,7 @@ async def related_terms(
             related=[RelatedTermAnswer.model_validate(one) for one in found],
         )
 
-    return await desk.ask(name, question)
+    return await desk.ask(name, question, heavy=True)
 
 
 @router.post(
@@ -111,7 +111,7 @@ async def classify_documents(
             classified=[ClassifiedAnswer.model_validate(one) for one in found],
         )
 
-    return await desk.ask(name, question)
+    return await desk.ask(name, question, heavy=True)
 
 
 def _elapsed(begin: float) -> float:

@@ -28,6 +28,7 @@ KernelName = Literal["latent", "document"] | SpectralName
 # for, `size.MAX_ANSWER` holds.
 MAX_HITS = 1_000
 MAX_WINDOW = 10_000  # of an answer's last hit: pages beyond are a ranking of everything
+LIGHT_WINDOW = 100  # further hits take as long as several requests
 MAX_VALUES = 1_000
 MAX_SEARCHES = 100
 MAX_SNIPPET = 1_000  # characters
@@ -199,6 +200,23 @@ class Wished(Asked):
         parameters = {name: value for name, value in given.items() if value is not None}
         return {**parameters, "offset": self.first} if self.first else parameters
 
+    @property
+    def is_heavy(self) -> bool:
+        """Whether it takes long: whole rankings, many hits, or every document in full."""
+        ranked = self.parameters()
+        return (
+            ranked.get("exact", False)
+            or not _LONG.isdisjoint(ranked)
+            or ranked.get("ranker") in _DENSE
+            or self.first + self.count > LIGHT_WINDOW
+        )
+
+
+_LONG: Final = frozenset(("min_score", "spectral"))
+"""What has more documents ranked, or ranked in another way, whatever its value."""
+
+_DENSE: Final = frozenset(("lsi", "lsi-cosine"))
+"""Rankers that give each document of the collection a score."""
 
 _NOT_PARAMETERS: Final = frozenset(
     ("q", "index", "k", "limit", "offset", "page", "hits_per_page", "fields")

@@ -106,7 +106,7 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
         desk.metrics.searched(results.ranker, came, begin, found, time.perf_counter())
         return told
 
-    return await desk.ask(name, question)
+    return await desk.ask(name, question, heavy=asked.is_heavy)
 
 
 @router.post(

@@ -1,4 +1,4 @@
-"""What the OpenAPI schema says of every route alike: that it takes a key."""
+"""What the OpenAPI schema says of routes alike: that they take a key, and not too many requests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from klsa_search.service import anserini
 from klsa_search.service.access import needs_key
+from klsa_search.service.door import ALWAYS
 from klsa_search.service.failures import documented
 
 _SCHEME = {
@@ -18,7 +19,7 @@ _SCHEME = {
 
 
 def install(app: FastAPI) -> None:
-    """Have each operation name the scheme, and the answers to a key that does not do."""
+    """Have each operation name the scheme, and what it answers before anything is looked at."""
     made = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -30,7 +31,10 @@ def install(app: FastAPI) -> None:
                     if path.startswith(anserini.PREFIX):  # which tells as 400 what others do as 422
                         operation["responses"].pop("422", None)
                     if needs_key(path):
-                        _add(operation)
+                        operation["security"] = [{}, {"key": []}]
+                        _add(operation, 401, 403)
+                    if path not in ALWAYS:
+                        _add(operation, 429)
             for unused in ("HTTPValidationError", "ValidationError"):  # of FastAPI's own 422
                 schema["components"]["schemas"].pop(unused, None)
         return made()
@@ -38,9 +42,8 @@ def install(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI asks for it
 
 
-def _add(operation: dict[str, Any]) -> None:
-    operation["security"] = [{}, {"key": []}]
-    for status, told in documented(401, 403).items():
+def _add(operation: dict[str, Any], *statuses: int) -> None:
+    for status, told in documented(*statuses).items():
         operation["responses"].setdefault(
             str(status),
             {

@@ -38,6 +38,7 @@ class Desk:
         self,
         catalog: Catalog,
         admission: Admission,
+        heavy: Admission,
         writes: Writes | None,
         refits: Refits | None,
         metrics: Metrics,
@@ -46,6 +47,7 @@ class Desk:
         self.refits = refits
         self.metrics = metrics
         self._admission = admission
+        self._heavy = heavy
         self._writes = writes
         self._access = EVERYTHING
         self._noted: dict[str, Any] = {}
@@ -66,8 +68,16 @@ class Desk:
         told, kind = self.metrics.told(self.statuses(), accept)
         return Response(told, headers={"Content-Type": kind})
 
-    async def ask(self, name: str | None, question: Callable[[Index], Answer | bytes]) -> Response:
+    async def ask(
+        self,
+        name: str | None,
+        question: Callable[[Index], Answer | bytes],
+        *,
+        heavy: bool = False,
+    ) -> Response:
         """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`.
+
+        One that is `heavy` runs in threads for such alone, so that it holds up no other kind.
 
         QueryError where the answer would be too large, KeyTooNarrow.
         """
@@ -83,7 +93,8 @@ class Desk:
                 refuse_too_large(answer)
                 return answer.model_dump_json()
 
-        return Response(await self._admission.run(work), media_type="application/json")
+        pool = self._heavy if heavy else self._admission
+        return Response(await pool.run(work), media_type="application/json")
 
     @property
     def writes(self) -> Writes:

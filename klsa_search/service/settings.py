@@ -26,6 +26,7 @@ from pydantic_settings import (
 )
 
 from klsa_search.errors import SettingsError
+from klsa_search.service.admission import DEADLINE, HEAVY, HEAVY_WAITING, PATIENCE, WAITING
 
 PREFIX: Final = "KLSA_"
 """What the names of the settings begin with in the environment, in upper case."""
@@ -122,6 +123,37 @@ class ServiceSettings(BaseSettings):
     )
     log_queries: bool = Field(
         False, description="Whether a request's line also has the query, which may be private"
+    )
+
+    threads: Annotated[int | None, Told(default="as many as processors, 2 at least")] = Field(
+        None, ge=1, le=1024, description="Requests that run at the same time"
+    )
+    queue: int = Field(
+        WAITING, ge=0, le=100_000, description="Requests that may wait; the rest is refused"
+    )
+    heavy_threads: int = Field(
+        HEAVY,
+        ge=1,
+        le=1024,
+        description="Of requests that take long (exact, min_score, hits beyond 100, mining), how "
+        "many run besides",
+    )
+    heavy_queue: int = Field(
+        HEAVY_WAITING, ge=0, le=100_000, description="How many of these may wait"
+    )
+    patience: float = Field(PATIENCE, ge=0.1, le=3600, description="Seconds that one waits at most")
+    deadline: float = Field(
+        DEADLINE,
+        ge=0.1,
+        le=3600,
+        description="Seconds after which one that runs is answered with 503",
+    )
+    rate_limit: float = Field(
+        0,
+        ge=0,
+        le=1e6,
+        description="Requests a second that each key may make, or each address where no key is "
+        "needed; a second of them may come at once; 0 for no limit",
     )
 
     @property

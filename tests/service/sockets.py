@@ -17,9 +17,10 @@ LONG = 60.0
 class Served:
     """A server at work in a thread."""
 
-    def __init__(self, server, admission, listener):
+    def __init__(self, server, admission, heavy, listener):
         self.server = server
         self.admission = admission
+        self.heavy = heavy
         self.address = listener.getsockname()
         self.thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
 
@@ -41,14 +42,19 @@ class Served:
 
 
 @contextmanager
-def serving(catalog, *, most=1000, bounds=None, leaving=LONG, hosts=None, **admission):
+def serving(
+    catalog, *, most=1000, bounds=None, leaving=LONG, hosts=None, heavy=(1, 8), **admission
+):
     """Serve a catalog until the block ends."""
     desk = Admission(**admission)
+    slow = Admission(running=heavy[0], waiting=heavy[1])
     connections = Connections(most if callable(most) else lambda _: most, bounds)
-    app = create_app(catalog, admission=desk, allowed_hosts=hosts, connections=connections)
-    server = Server(app, desk, connections=connections, leaving=leaving)
+    app = create_app(
+        catalog, admission=desk, heavy=slow, allowed_hosts=hosts, connections=connections
+    )
+    server = Server(app, desk, slow, connections=connections, leaving=leaving)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        served = Served(server, desk, listener)
+        served = Served(server, desk, slow, listener)
         served.thread.start()
         try:
             while not server.started:

@@ -10,6 +10,7 @@ from klsa_search.service import Catalog, create_app
 from klsa_search.service.access import Keys
 from klsa_search.service.connections import Connections
 from klsa_search.service.keys import add_key
+from klsa_search.service.rates import Rates
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
 from tests.conftest import ROOT
@@ -25,6 +26,7 @@ def client(home, tmp_path):
             writes=Writes(),
             refits=Refits(catalog, (), share=1),
             keys=Keys(tmp_path / "keys.json", {"search", "write", "metrics"}),
+            rates=Rates(1e6),
             connections=Connections(lambda _: 9),
         )
         yield TestClient(app, raise_server_exceptions=False)
