@@ -1,0 +1,129 @@
+"""Whether the service answers as its OpenAPI schema says, asked by schemathesis.
+
+    python -m benchmarks.openapi [--cases 10000] [--seed 0]
+
+A service of one small index, in this process, is asked so many made-up requests, as many for each
+operation: half of them fit the schema, half do not. Half of those that fit name what there is.
+Every check of schemathesis is on: no 5xx, no status, content type or body that is not documented,
+nothing that fits refused, nothing else accepted. One is wider than it comes: 422 may answer what
+fits the schema, as no schema says that a filter has to parse, or that `page` and `k` are not given
+together. What does not hold is told with one request, and the command ends with 1. What is asked is
+generated; schemathesis's phases of examples, boundary values and sequences are not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+DOCUMENTS: list[dict[str, Any]] = [
+    {"id": "1", "title": "Wings", "text": "A wing lifts the aircraft.", "year": 1950},
+    {"id": "a/b c?%", "title": "Heat", "text": "Heat in the boundary layer of a wing."},
+    {"id": "3", "title": "Odd", "text": "A layer of <b>ice</b> & snow.", "year": 1960},
+]
+NAME = "tiny"
+KNOWN = {"name": NAME, "id": "1", "term": "wing"}
+ACCEPTED = ["2xx", 401, 403, 404, 409, 422, 429, 503]
+
+
+@contextmanager
+def _service() -> Iterator[Any]:
+    """The application over a home of one index, which it may write to."""
+    from klsa_search.indexing import build
+    from klsa_search.service import Catalog, create_app
+    from klsa_search.service.writing import Writes
+
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        build(DOCUMENTS, name=NAME, home=home, dimensions=2).close()
+        with Catalog(home) as catalog:
+            yield create_app(catalog, writes=Writes())
+
+
+def judged(cases: int, number: int = 0) -> tuple[Counter[int], list[str]]:
+    """Ask so many requests; statuses of the answers, and what does not hold, each kind once."""
+    import schemathesis
+
+    checks = {"positive_data_acceptance": {"expected-statuses": ACCEPTED}}
+    config = schemathesis.Config.from_dict({"checks": checks})
+    statuses: Counter[int] = Counter()
+    wrong: dict[tuple[str, str], str] = {}
+    with _service() as app:
+        schema: Any = schemathesis.openapi.from_asgi("/openapi.json", app, config=config)
+        operations = [each.ok() for each in schema.get_all_operations()]
+        each = max(1, cases // (2 * len(operations)))
+        for operation in operations:
+            for fits in (True, False):
+                _judge(operation, fits, each, number, statuses, wrong)
+    return statuses, list(wrong.values())
+
+
+def _judge(
+    operation: Any,
+    fits: bool,
+    cases: int,
+    number: int,
+    statuses: Counter[int],
+    wrong: dict[tuple[str, str], str],
+) -> None:
+    from hypothesis import HealthCheck, Phase, given, seed, settings
+    from hypothesis import strategies as st
+    from hypothesis.errors import Unsatisfiable
+    from schemathesis import GenerationMode
+    from schemathesis.core.failures import FailureGroup
+
+    mode = GenerationMode.POSITIVE if fits else GenerationMode.NEGATIVE
+
+    @seed(number)
+    @settings(
+        max_examples=cases,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode), known=st.booleans())
+    def ask(case: Any, known: bool) -> None:
+        if fits and known:
+            given_names = case.path_parameters or {}
+            given_names.update({name: KNOWN[name] for name in given_names.keys() & KNOWN.keys()})
+        answer = case.call()
+        statuses[answer.status_code] += 1
+        try:
+            case.validate_response(answer)
+        except FailureGroup as failures:
+            for failure in failures.exceptions:
+                kind = operation.label, type(failure).__name__
+                wrong.setdefault(kind, f"{operation.label}: {failure}\n{case.as_curl_command()}")
+
+    try:
+        ask()
+    except Unsatisfiable:
+        if fits:
+            raise  # else there is nothing to get wrong: no parameters, or any text for one
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.openapi",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    statuses, wrong = judged(options.cases, options.seed)
+    print(f"{statuses.total():,} requests: {dict(sorted(statuses.items()))}")
+    for each in wrong:
+        print(each)
+    print(f"{len(wrong)} kinds of answers do not fit the schema")
+    raise SystemExit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
