@@ -86,6 +86,17 @@ class Analyzer:
             for first, after, is_pair in spans(normal)
         )
 
+    def written(self, text: str) -> Iterable[tuple[str, str]]:
+        """Words and pairs of a text in their order, each after its term, "" for none.
+
+        >>> list(Analyzer().written("The Engines"))
+        [('', 'The'), ('engin', 'Engines')]
+        """
+        term_of = self._term_of
+        return self.each(
+            text, lambda word: (term_of[word], word), lambda pair: (term_of.pair(pair), pair)
+        )
+
     def term(self, word: str) -> str:
         """Find the term of a word as written, "" for none; `terms` remembers, this does not."""
         return self._term_of.found(word)

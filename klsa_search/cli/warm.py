@@ -126,6 +126,7 @@ def _ask_everything(index: Index) -> None:
             for exact in (False, True)
         ),
         *(partial(similar, index, "1", kernel=kernel) for kernel in KERNELS),
+        partial(index.suggest, "word1 word"),
         partial(related, index, "word1"),
         partial(classify, index, labels),
         partial(classify_texts, index, labels, ["word1"]),

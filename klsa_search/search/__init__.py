@@ -6,6 +6,7 @@ from klsa_search.search.highlights import Highlight
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
 from klsa_search.search.results import Hit, Results
+from klsa_search.search.suggest import Suggestion
 
 __all__ = [
     "Explanation",
@@ -14,6 +15,7 @@ __all__ = [
     "Hit",
     "Index",
     "Results",
+    "Suggestion",
     "list_indexes",
     "open_index",
 ]

@@ -38,6 +38,7 @@ class Grown:
 
     built  a generation whose D is cut
     kept   segments in files: what is to be taken at once, so that nothing is folded again
+    titles  of all documents, read when they are asked for
     """
 
     def __init__(self, built: State) -> None:
@@ -50,6 +51,7 @@ class Grown:
         epoch = open_epoch(facts.path, settings, base.vocabulary)
         self._folding = Folding(epoch)
         self.kept = KeptSegments(facts.path, facts.manifest)
+        self.titles = built.suggesting.titles.going_on()
         self._joined = Joined(facts.path, epoch.first)
         (self._built,) = base.bm25.postings.parts
         self._standing, bits = epoch.standing, self._built.postings.block_bits

@@ -32,6 +32,7 @@ from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.snippet import LENGTH, checked_length
 from klsa_search.search.state import Following, State, open_state
+from klsa_search.search.suggest import Suggestion
 from klsa_search.search.wishes import Wishes
 from klsa_search.search.writing import Source, Written, batches, documents_of, refuse_whole
 from klsa_search.store import Manifest, current_generation
@@ -479,6 +480,22 @@ class Index:
             return [self.search(query, k, **given) for query in some]
 
         return in_parallel(work, queries, whole_number("threads", threads))
+
+    def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
+        """Suggest at most k ways to go on with what was typed so far: words, phrases and titles.
+
+        Words that begin as the last one typed does, as documents write them, the most frequent
+        first; terms that follow the words typed in at least two documents; titles with what was
+        typed in them, those that begin so first. Where nothing begins so, the last word is put
+        right. A blank text gives none, and none raises. See `docs/searching.md`.
+
+        >>> [(each.kind, each.text) for each in index.suggest("tyr")]
+        [('word', 'tyres'), ('title', 'Tyres'), ('title', 'Tyres again')]
+        """
+        state = self._opened()
+        if not isinstance(typed, str):
+            raise QueryError(f"typed = {typed!r}: a text is needed", field="q")
+        return tuple(state.suggesting.suggestions(typed, whole_number("k", k)))
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Return the document of that id as it was indexed; DocumentNotFound."""

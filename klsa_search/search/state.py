@@ -16,6 +16,7 @@ from klsa_search.search.quality import Quality
 from klsa_search.search.ranking import Ranking
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot, open_snapshot
+from klsa_search.search.suggest import Suggesting, Titles
 from klsa_search.store import DocumentReader, Manifest, check_once, read_manifest
 from klsa_search.store.fields.columns import Fields, open_fields
 from klsa_search.store.generations import check_sizes
@@ -64,6 +65,7 @@ class State:
     fields: Fields
     masks: Masks
     quality: Quality
+    suggesting: Suggesting
 
 
 def open_state(generation: Path) -> State:
@@ -77,6 +79,7 @@ def open_state(generation: Path) -> State:
     documents = DocumentReader(generation)
     snapshot = open_snapshot(generation, settings)
     fields = open_fields(generation, manifest.fields, len(snapshot))
+    language = _language(snapshot, analyzer, fields, documents, settings)
     return State(
         facts=Facts(
             path=generation,
@@ -91,13 +94,14 @@ def open_state(generation: Path) -> State:
         ),
         snapshot=snapshot,
         ranking=Ranking(snapshot, defaults),
-        language=_language(snapshot, analyzer, fields, documents, settings),
+        language=language,
         parameters=Parameters(generation.parent.name, defaults, reading, snapshot),
         documents=documents,
         passages=Passages(documents, snapshot.forward, analyzer, snapshot.vocabulary),
         fields=fields,
         masks=Masks(fields, len(snapshot)),
         quality=Quality(snapshot, settings.seed),
+        suggesting=Suggesting(snapshot, analyzer, language, documents, Titles(analyzer)),
     )
 
 
@@ -168,15 +172,17 @@ class Following:
         snapshot, documents, fields = grown.snapshot()
         count = snapshot.bm25.documents
         analyzer, vocabulary = facts.analyzer, snapshot.vocabulary
+        language = _language(snapshot, analyzer, fields, documents, facts.settings)
         return replace(
             built,
             facts=replace(facts, documents=count, last=last, since=grown.since()),
             snapshot=snapshot,
             ranking=Ranking(snapshot, facts.defaults),
-            language=_language(snapshot, analyzer, fields, documents, facts.settings),
+            language=language,
             parameters=Parameters(facts.path.parent.name, facts.defaults, facts.reading, snapshot),
             documents=documents,
             passages=Passages(documents, snapshot.forward, analyzer, vocabulary),
             fields=fields,
             masks=Masks(fields, len(snapshot)),
+            suggesting=Suggesting(snapshot, analyzer, language, documents, grown.titles),
         )

@@ -15,6 +15,7 @@ from klsa_search.kernel.postings import DEPTHS
 from klsa_search.search.engine import Engine, ExpandingEngine, Mix
 from klsa_search.search.language.matching import find_phrase
 from klsa_search.search.passages import Passages
+from klsa_search.search.suggest.following import count_following
 
 
 def compile_search() -> None:
@@ -59,7 +60,9 @@ def _compile_phrases() -> None:
     for array in (codes, starts):
         array.flags.writeable = False
     words = np.zeros(1, np.int64)
-    find_phrase(codes, starts, np.zeros(1, np.int64), words, words, 0, np.zeros(1, np.bool_))
+    documents, counts = np.zeros(1, np.int64), np.zeros(1, np.int32)
+    find_phrase(codes, starts, documents, words, words, 0, np.zeros(1, np.bool_))
+    count_following(codes, starts, documents, words, words, counts, counts)
 
 
 def _compile_passages() -> None:

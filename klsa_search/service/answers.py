@@ -254,6 +254,49 @@ class RelatedAnswer(Answer):
     related: list[RelatedTermAnswer]
 
 
+class SuggestionAnswer(Answer):
+    """One way to go on."""
+
+    kind: str = Field(description="word, phrase, title or correction")
+    text: str = Field(description="the word, phrase or title, as documents write it")
+    query: str = Field(description="what was typed, completed by it: what to search for")
+    documents: int | None = Field(
+        description="that hold it; null for a phrase whose first words so many hold that only "
+        "some of them were read"
+    )
+
+
+class SuggestAnswer(Answer):
+    """Ways to go on with what was typed."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "q": "wet r",
+                    "index": "reports",
+                    "generation": "000001",
+                    "time_ms": 1.2,
+                    "suggestions": [
+                        {
+                            "kind": "phrase",
+                            "text": "wet roads",
+                            "query": "wet roads",
+                            "documents": 2,
+                        }
+                    ],
+                }
+            ]
+        }
+    )
+
+    q: str
+    index: str
+    generation: str
+    time_ms: float
+    suggestions: list[SuggestionAnswer]
+
+
 class ClassifiedAnswer(Answer):
     """The label of one document or text."""
 

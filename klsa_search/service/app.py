@@ -8,7 +8,16 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from klsa_search.service import anserini, documents, failures, judging, mining, reading, schema
+from klsa_search.service import (
+    anserini,
+    documents,
+    failures,
+    judging,
+    mining,
+    reading,
+    schema,
+    suggesting,
+)
 from klsa_search.service.access import Gate, Keys
 from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.body_limit import BodyLimit
@@ -100,7 +109,14 @@ def create_app(
     app.add_middleware(Measured, metrics=metrics)
     app.add_middleware(RequestId)
     app.add_middleware(AbsoluteTarget)
-    routers = (router, mining.router, documents.router, judging.router, anserini.router)
+    routers = (
+        router,
+        mining.router,
+        suggesting.router,
+        documents.router,
+        judging.router,
+        anserini.router,
+    )
     for each in routers:
         app.include_router(each)
     routes = [route for each in routers for route in each.routes]

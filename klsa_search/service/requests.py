@@ -34,6 +34,7 @@ MAX_SEARCHES = 100
 MAX_SNIPPET = 1_000  # characters
 MAX_EXPLAINED = 100  # hits, each of which takes some 10 ms
 MAX_RELATED = 100  # to show how a term is written, five documents are read
+MAX_SUGGESTIONS = 20  # the same for each
 MAX_QUERY = 10_000
 MAX_DIMENSIONS = 100_000
 MAX_NAME = 100
@@ -302,6 +303,21 @@ class RelatedRequest(Asked):
     """The parameters of GET /indexes/{name}/terms/{term}/related."""
 
     k: int = Field(10, ge=1, le=MAX_RELATED, description="terms wanted")
+
+
+class SuggestRequest(Asked):
+    """The parameters of GET /indexes/{name}/suggest."""
+
+    q: Annotated[Text, Field(max_length=MAX_QUERY)] = Field(
+        description="what was typed so far, whatever it is", examples=["wet r"]
+    )
+    k: int = Field(10, ge=1, le=MAX_SUGGESTIONS, description="suggestions wanted, at most")
+
+
+class SuggestAnyRequest(SuggestRequest):
+    """The parameters of GET /suggest."""
+
+    index: IndexName | None = None
 
 
 class ClassifyBody(Asked):

@@ -164,6 +164,10 @@ class DocumentReader:
         """Documents at the positions, in their order, their texts left where they are."""
         return [self._records.record(int(position)) for position in positions]
 
+    def titles(self, positions: Iterable[int]) -> list[str]:
+        """Titles at the positions, in their order, "" where there is no document."""
+        return [self._records.title(int(position)) for position in positions]
+
     def text(self, position: int) -> str:
         """Text of the document at a position."""
         return self._records.text(self._records.record(position))

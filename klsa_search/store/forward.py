@@ -120,7 +120,7 @@ class Forward:
         """Terms of some documents, how often each is there, and how many each document has."""
         room = self.title_weight * int(np.maximum(ends - begins, 0).sum())
         keys = np.empty(room, np.int64)
-        count = _keys_of(self.codes, begins, ends, self._terms, self.title_weight, keys)
+        count = _keys_of(self.codes, begins, ends, self.terms, self.title_weight, keys)
         keys = keys[:count]
         keys.sort()
         firsts = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -130,7 +130,7 @@ class Forward:
         return (held & 0xFFFFFFFF).astype(np.int32), counts, sizes
 
     @lazily
-    def _terms(self) -> npt.NDArray[np.int32]:
+    def terms(self) -> npt.NDArray[np.int32]:
         """Term of each rank."""
         return np.argsort(self.ranks).astype(np.int32)
 

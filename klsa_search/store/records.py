@@ -69,6 +69,21 @@ class Records:
         except (struct.error, ValueError) as error:
             raise self.damaged(error) from error
 
+    def title(self, position: int) -> str:
+        """Read the title at a position alone; "" where there is no document."""
+        begin, end = self._starts[position], self._starts[position + 1]
+        if begin == end:
+            return ""
+        content = self._bytes
+        try:
+            id_size, size, _ = _SIZES.unpack_from(content, begin)
+            title = begin + _HEAD + id_size
+            if not 0 <= begin < title + size <= end <= len(content):
+                raise ValueError("a record is longer than its place")
+            return str(content[title : title + size], "utf-8")
+        except (struct.error, ValueError) as error:
+            raise self.damaged(error) from error
+
     def text(self, record: Record) -> str:
         """Text of a document."""
         try:

@@ -8,10 +8,12 @@ import sys
 
 from klsa_search.service.mining import router as mining
 from klsa_search.service.routes import router
+from klsa_search.service.suggesting import router as suggesting
 
 ASKED = {
     "/", "/health", "/health/live", "/health/ready", "/indexes", "/indexes/{name}", "/search",
     "/search/batch", "/indexes/{name}/search", "/documents/{id:whole}",
+    "/suggest", "/indexes/{name}/suggest",
     "/indexes/{name}/documents/{id:whole}/similar", "/indexes/{name}/terms/{term:whole}/related",
     "/indexes/{name}/classify",
 }  # fmt: skip
@@ -68,6 +70,7 @@ with Catalog(home) as catalog:
         ask("/search/batch", searches=[{"q": "word1", "index": name, "liked": ["1"]}])
         ask(f"/indexes/{name}/search", q="word1", filter={"field": "year", "exists": False})
         ask(f"/documents/1?index={name}")
+        ask(f"/suggest?index={name}&q=word1 word")
         for query in ("word1", "word1 word1 word2 rare", " ".join(words), "", "unknown"):
             for ranker in RANKERS:
                 for more in ("", "&exact=true", "&k=1000", "&z=1000", "&alpha=0", "&coverage=0",
@@ -100,7 +103,7 @@ def test_what_was_compiled_is_not_compiled_again():
 
 def test_no_endpoint_needs_what_warming_has_not_compiled(tmp_path):
     """Whatever is kept on this machine already: what is made ready in one process is compared."""
-    assert {route.path for route in (*router.routes, *mining.routes)} == ASKED
+    assert {route.path for route in (*router.routes, *mining.routes, *suggesting.routes)} == ASKED
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

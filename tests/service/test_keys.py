@@ -129,6 +129,8 @@ ASKED = [
     ("GET", "/search?q=wing&index={}", None),
     ("POST", "/search", {"q": "wing", "index": "{}"}),
     ("GET", "/documents/1?index={}", None),
+    ("GET", "/suggest?q=w&index={}", None),
+    ("GET", "/indexes/{}/suggest?q=w", None),
     ("GET", "/indexes/{}/documents/1/similar", None),
     ("GET", "/indexes/{}/terms/wing/related", None),
     ("POST", "/indexes/{}/classify", {"labels": {"1": "a", "a/b c?%": "b"}}),

@@ -30,6 +30,8 @@ ROUTES = {
     },
     ("/v1/{name}/search", "get"): {"200", "400", "404", "500", "503"},
     ("/v1/{name}/doc/{docid}", "get"): {"200", "400", "404", "500", "503"},
+    ("/suggest", "get"): {"200", "404", "422", "500", "503"},
+    ("/indexes/{name}/suggest", "get"): {"200", "404", "422", "500", "503"},
     ("/documents/{id}", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes", "get"): {"200", "500", "503"},
     ("/indexes/{name}", "get"): {"200", "404", "422", "500", "503"},
@@ -131,6 +133,7 @@ def test_limits_are_in_the_schema(schema):
         "/search": 1_000,
         "/indexes/{name}/documents/{id}/similar": 1_000,
         "/indexes/{name}/terms/{term}/related": 100,
+        "/suggest": 20,
     }.items():
         asked = {each["name"]: each for each in operations(schema)[path, "get"]["parameters"]}
         assert (asked["k"]["schema"]["minimum"], asked["k"]["schema"]["maximum"]) == (1, most)

@@ -20,6 +20,7 @@ from klsa_search.service.requests import (
 )
 from klsa_search.service.routes import router
 from klsa_search.service.size import MAX_ANSWER, refuse_too_large
+from klsa_search.service.suggesting import router as suggesting
 
 from .conftest import build_tiny, failure_of
 
@@ -76,6 +77,10 @@ QUESTIONS = {
             },
         )
     ],
+    ("GET", "/suggest"): [("/suggest?q=é&index=heavy&k=20", None)],
+    ("GET", "/indexes/{name}/suggest"): [
+        (f"/indexes/{name}/suggest?q={'wing%20' * 300}&k=20", None) for name in ("heavy", "wide")
+    ],
     ("GET", "/documents/{id:whole}"): [
         ("/documents/0?index=heavy", None),
         ("/documents/0?index=large", None),
@@ -122,7 +127,7 @@ def heavy_home(tmp_path_factory):
 
 def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
     client = client_of(heavy_home)
-    routers = (router, mining, judging.router, anserini.router)
+    routers = (router, mining, suggesting, judging.router, anserini.router)
     routes = {
         (method, route.path)
         for each in routers

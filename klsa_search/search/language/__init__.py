@@ -1,6 +1,7 @@
 """The query language: from the text of a query to what is ranked by, and what may be answered."""
 
 from klsa_search.search.language.language import Asked, Language
+from klsa_search.search.language.lexicon import Lexicon
 from klsa_search.search.language.understood import Understood
 
-__all__ = ["Asked", "Language", "Understood"]
+__all__ = ["Asked", "Language", "Lexicon", "Understood"]

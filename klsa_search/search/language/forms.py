@@ -74,10 +74,7 @@ def _sources(snapshot: Snapshot, term: int) -> list[int]:
 def _written(analyzer: Analyzer, text: str, terms: Set[str]) -> dict[str, Counter[str]]:
     """How often each of some terms is written how."""
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    words = analyzer.each(
-        text, lambda word: (analyzer.term(word), word), lambda pair: (analyzer.pair(pair), pair)
-    )
-    for term, word in words:
+    for term, word in analyzer.written(text):
         if term in terms:
             forms[term][word] += 1
     return forms

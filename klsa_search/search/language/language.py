@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -15,11 +14,10 @@ from klsa_search.analysis import Analyzer
 from klsa_search.collection import Document
 from klsa_search.config import LanguageSettings, SpellingName
 from klsa_search.errors import QueryError
-from klsa_search.lazily import lazily
-from klsa_search.search.language.forms import written_forms
+from klsa_search.search.language.lexicon import SHORTEST, Lexicon
 from klsa_search.search.language.matching import PLACES, holding, with_phrase
 from klsa_search.search.language.parsing import Clause, is_plain, parse
-from klsa_search.search.language.spelling import ENDING, Spelling
+from klsa_search.search.language.spelling import Spelling
 from klsa_search.search.language.understood import Understood
 from klsa_search.search.query import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
@@ -34,11 +32,7 @@ SIGNS: Final = 64
 PUT_RIGHT: Final = 10
 """Words of one query that are put right at most, the first."""
 
-SHORTEST: Final = 2
-"""Characters of a prefix at least."""
-
 _HYPHENED: Final = re.compile(r"[^\W_]++(?:-[^\W_]++)+")
-_LAST: Final = "\U0010ffff"
 
 
 class Asked(NamedTuple):
@@ -70,10 +64,10 @@ class Language:
         documents_at: Callable[[Iterable[int]], list[Document]],
     ) -> None:
         self._snapshot, self._analyzer = snapshot, analyzer
-        self._documents_at = documents_at
+        self.lexicon = Lexicon(snapshot, analyzer, documents_at)
         self._columns = {name: columns[name] for name in columns.keys() - PLACES.keys()}
         self._fields = {*PLACES, *columns} - {""}
-        self._spelling = Spelling(snapshot, analyzer, documents_at)
+        self.spelling = Spelling(snapshot, analyzer, documents_at)
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
 
     def read(self, query: str, settings: LanguageSettings) -> Asked:
@@ -153,7 +147,7 @@ class Language:
                 word.text in reading.looked_up or len(reading.looked_up) < PUT_RIGHT
             ):
                 reading.looked_up.add(word.text)
-                found = self._spelling.correction(word.text)
+                found = self.spelling.correction(word.text)
             if found is not None:
                 reading.corrections[word.text] = found.words
             if found is None or spelling == "suggest":
@@ -173,7 +167,7 @@ class Language:
         return joined
 
     def _take_prefix(self, clause: Clause, reading: _Reading) -> None:
-        terms = self._beginning_with(clause.text)
+        terms = self.lexicon.beginning_with(clause.text)
         if clause.sign != "-":
             best = terms[:EXPANSIONS]
             reading.terms += best
@@ -186,38 +180,6 @@ class Language:
             reading.limit(clause, allowed)
         elif clause.sign:
             reading.limit(clause, holding(self._snapshot, terms))
-
-    def _beginning_with(self, text: str) -> list[int]:
-        """Terms that begin so, and that of the text as a word, the most frequent first.
-
-        A stem may be shorter than what it is the stem of: `computer*` has to find `comput`. Where
-        there is none, the longest that documents write with that beginning: `universit*`.
-        """
-        vocabulary, beginning = self._snapshot.vocabulary, self._analyzer.folded(text)
-        names = self._names
-        first, after = bisect_left(names, beginning), bisect_left(names, beginning + _LAST)
-        found = {vocabulary.numbers[name] for name in names[first:after]}
-        found.update(word.number for word in self._words(text) if word.number >= 0)
-        if not found:
-            found = self._stem_beginning(beginning)
-        frequencies = self._snapshot.bm25.frequencies
-        held = [term for term in found if frequencies[term] > 0]
-        return sorted(held, key=lambda term: (-int(frequencies[term]), vocabulary.terms[term]))
-
-    def _stem_beginning(self, beginning: str) -> set[int]:
-        """Term that is shorter than a beginning of words, and has words that begin so."""
-        for length in range(len(beginning) - 1, max(SHORTEST, len(beginning) - ENDING) - 1, -1):
-            term = self._snapshot.vocabulary.numbers.get(beginning[:length])
-            if term is not None:
-                (forms,) = written_forms(self._snapshot, self._analyzer, self._documents_at, [term])
-                if any(self._analyzer.folded(form).startswith(beginning) for form in forms):
-                    return {term}
-        return set()
-
-    @lazily
-    def _names(self) -> Sequence[str]:
-        """Terms by code points: those of later documents stand behind."""
-        return sorted(self._snapshot.vocabulary.terms)
 
 
 class _Word(NamedTuple):

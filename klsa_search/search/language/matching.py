@@ -33,6 +33,15 @@ def holding(snapshot: Snapshot, terms: Iterable[int]) -> Allowed:
     return found
 
 
+def with_all(snapshot: Snapshot, terms: Iterable[int]) -> npt.NDArray[np.integer[Any]]:
+    """Positions of the documents that hold each of some terms, ascending. Cost: their postings."""
+    postings = snapshot.bm25.postings
+    documents, *others = sorted((postings.of_term(term)[0] for term in terms), key=len)
+    for other in others:
+        documents = documents[np.isin(documents, other, assume_unique=True)]
+    return documents
+
+
 def with_phrase(snapshot: Snapshot, words: Sequence[int], place: str = "") -> Allowed:
     """Documents in which some words follow one another, in one of their parts: (N,).
 
@@ -45,19 +54,15 @@ def with_phrase(snapshot: Snapshot, words: Sequence[int], place: str = "") -> Al
     terms = {word for word in words if word >= 0}
     if UNKNOWN in words or not terms:
         return found
-    postings = snapshot.bm25.postings
-    documents, *others = sorted((postings.of_term(term)[0] for term in terms), key=len)
-    for other in others:
-        documents = documents[np.isin(documents, other, assume_unique=True)]
+    documents = with_all(snapshot, terms)
     if len(words) == 1 and place == "":
         found[documents] = True
         return found
     forward = snapshot.forward
-    codes = [int(forward.ranks[word]) + GAPS if word >= 0 else NO_TERM for word in words]
-    pattern = np.array(codes, np.int64)
+    pattern = pattern_of(snapshot, words)
     has = np.zeros(len(documents), np.bool_)
     given = (
-        forward.codes, forward.starts, documents.astype(np.int64), pattern, _borders(pattern),
+        forward.codes, forward.starts, documents.astype(np.int64), pattern, borders_of(pattern),
         PLACES[place], has,
     )  # fmt: skip
     wait_for(find_phrase, *given)
@@ -66,7 +71,14 @@ def with_phrase(snapshot: Snapshot, words: Sequence[int], place: str = "") -> Al
     return found
 
 
-def _borders(pattern: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def pattern_of(snapshot: Snapshot, words: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Return words of a phrase as the forward index has them."""
+    ranks = snapshot.forward.ranks
+    codes = [int(ranks[word]) + GAPS if word >= 0 else NO_TERM for word in words]
+    return np.array(codes, np.int64)
+
+
+def borders_of(pattern: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Of each beginning of a pattern, how much of its end is a beginning too [Knuth et al. 1977]"""
     borders = np.zeros(len(pattern), np.int64)
     words, length = pattern.tolist(), 0

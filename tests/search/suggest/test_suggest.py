@@ -1,0 +1,196 @@
+"""What is suggested, against a reading of the documents word by word."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+from klsa_search.analysis import Analyzer
+from klsa_search.errors import QueryError
+from klsa_search.search.suggest import Titles, following, titles
+
+WORDS = ["wing", "wings", "winter", "drag", "flow", "network", "netting", "the", "Zürich", "雪"]
+analyzer = Analyzer()
+
+
+def documents(count=80):
+    made = random.Random(5)
+    return [
+        {
+            "id": str(number),
+            "title": " ".join(made.choices(WORDS, k=made.randrange(4))),
+            "text": " ".join(made.choices(WORDS, k=made.randrange(1, 9))),
+        }
+        for number in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    with_later = build(documents()[:60], name="few", home=home, dimensions=4, z=3)
+    for later in documents()[60:]:
+        with_later.suggest("wing")  # titles are read bit by bit
+        with_later.add([later])
+    with_later.delete(["3", "61"])
+    yield with_later
+    with_later.close()
+
+
+LIVING = [each for each in documents() if each["id"] not in ("3", "61")]
+
+
+def holding(term):
+    """How many documents hold a term."""
+    return sum(term in analyzer.terms(f"{each['title']} {each['text']}") for each in LIVING)
+
+
+def having(*words):
+    """How many documents have some words side by side, in one of their parts."""
+    wanted = [analyzer.term(word) for word in words]
+    count = 0
+    for each in LIVING:
+        parts = [list(analyzer.each(each[part], analyzer.term, analyzer.pair))
+                 for part in ("title", "text")]  # fmt: skip
+        count += any(
+            part[first : first + len(wanted)] == wanted
+            for part in parts
+            for first in range(len(part))
+        )
+    return count
+
+
+def of_kind(index, kind, typed, k=20):
+    return [each for each in index.suggest(typed, k) if each.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("win", {"wing", "wings", "winter"}),
+        ("WING", {"wing", "wings"}),
+        ("unheard ne", {"network", "netting"}),
+        ("zü", {"Zürich"}),
+        ("wing ", set()),
+        ("", set()),
+        ("the", set()),
+    ],
+)
+def test_words_begin_as_typed_and_the_most_frequent_is_first(index, typed, words):
+    found = of_kind(index, "word", typed)
+    assert {each.text for each in found} <= words
+    assert len(found) == len({analyzer.term(word) for word in words})
+    counts = [each.documents for each in found]
+    assert counts == sorted(counts, reverse=True)
+    for each in found:
+        assert each.documents == holding(analyzer.term(each.text))
+        assert each.query.startswith(typed[: typed.rfind(" ") + 1])
+
+
+@pytest.mark.parametrize(
+    "typed", ["wing ", "wing w", "wing drag", "drag wing ", "drag wing dr", "flow"]
+)
+def test_phrases_go_on_with_what_was_typed(index, typed):
+    found = of_kind(index, "phrase", typed)
+    begun = typed.split() if typed.endswith(" ") or typed == "flow" else typed.split()[:-1]
+    expected = {}
+    for word in {analyzer.term(word) for word in WORDS} - {""}:
+        count = having(*begun, word)
+        if count >= 2 and word.startswith("" if begun == typed.split() else typed.split()[-1]):
+            expected[word] = count
+    if expected:
+        told = {analyzer.terms(each.text)[-1]: each.documents for each in found
+                if len(each.text.split()) == len(begun) + 1}  # fmt: skip
+        assert told == expected
+    for each in found:
+        assert index.search(f'"{each.text}"').total == each.documents
+
+
+@pytest.mark.parametrize("typed", ["wing", "w", "wing d", "flow wing", "雪", "ZÜR", "-wing"])
+def test_titles_have_what_was_typed_where_a_word_begins(index, typed):
+    line = typed.lower().lstrip("-")
+
+    def found_in(title):
+        return f" {line}" in f" {title.lower()}"
+
+    expected = {each["title"].lower() for each in LIVING if found_in(each["title"])}
+    found = of_kind(index, "title", typed, 10_000)
+    assert {each.text.lower() for each in found} == expected
+    assert len(found) == len(expected)
+    begins = [each.text.lower().startswith(line) for each in found]
+    assert begins == sorted(begins, reverse=True)
+    for each in found:
+        own = sum(one["title"].lower() == each.text.lower() for one in LIVING)
+        assert (each.documents, each.query) == (own, each.text)
+
+
+def test_what_is_gone_is_not_suggested_and_what_came_is(tmp_path):
+    index = build([{"id": "a", "title": "Lamps", "text": "lantern"}], name="one", home=tmp_path)
+    assert {each.text for each in index.suggest("la")} == {"Lamps", "lantern"}
+    before = index.pinned()
+    index.add([{"id": "b", "title": "Ladders", "text": "ladder"}])
+    index.delete(["a"])
+    assert {each.text for each in index.suggest("la")} == {"Ladders", "ladder"}
+    assert {each.text for each in before.suggest("la")} == {"Lamps", "lantern"}
+    index.close()
+
+
+@pytest.mark.parametrize(
+    ("typed", "right"),
+    [("netwrk", "network"), ("drag nettting", "netting"), ("wintre", "winter"), ("qqqq", None)],
+)
+def test_a_misspelt_word_is_put_right(index, typed, right):
+    found = of_kind(index, "correction", typed)
+    if right is None:
+        assert not found
+        return
+    assert found[0].text == right
+    assert found[0].query == f"{typed[: typed.rfind(' ') + 1]}{right}"
+    assert found[0].documents == holding(analyzer.term(right))
+
+
+@given(
+    typed=st.text(max_size=40)
+    | st.lists(st.sampled_from([*WORDS, "-", '"', "wi", "xq"])).map(" ".join)
+)
+def test_any_text_has_an_answer_of_at_most_k(index, typed):
+    found = index.suggest(typed, 5)
+    assert len(found) <= 5
+    assert found == index.suggest(typed, 5)
+    for each in found:
+        assert each.text
+        assert each.documents >= 1
+
+
+def test_what_is_no_text_is_refused(index):
+    with pytest.raises(QueryError, match="a text is needed"):
+        index.suggest(None)
+    with pytest.raises(QueryError, match="k = "):
+        index.suggest("w", k="many")
+
+
+def test_of_many_documents_some_are_read(index, monkeypatch):
+    monkeypatch.setattr(following, "SAMPLE", 5)
+    fresh = index.pinned()
+    fresh._state.suggesting._following.clear()
+    found = of_kind(fresh, "phrase", "wing ")
+    assert {each.documents for each in found} <= {None}
+    fresh._state.suggesting._following.clear()
+
+
+def test_titles_read_bit_by_bit_are_those_read_at_once(index):
+    state = index._state
+    living = state.snapshot.counting()
+    once = Titles(analyzer)
+    for typed in ("w", "wing", "netting f"):
+        assert [each.position for each in once.find(typed, state.documents, living)] == [
+            each.position for each in state.suggesting.titles.find(typed, state.documents, living)
+        ]
+    assert np.count_nonzero(living) == len(LIVING)
+    assert len(state.suggesting.titles._chunks) <= 8
+    assert len(LIVING) < titles.LOOKED_AT

@@ -1,0 +1,50 @@
+"""Suggestions over HTTP: what the index suggests."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search.search import open_index
+
+from .conftest import failure_of
+from .test_fuzz import check, fuzz
+
+
+@pytest.mark.parametrize("path", ["/suggest", "/indexes/tiny/suggest"])
+@pytest.mark.parametrize("typed", ["w", "boundary la", "Zür", "", "lyer"])
+def test_the_same_as_in_python(client, tiny_home, path, typed):
+    answer = client.get(path, params={"q": typed, "k": 5}).json()
+    assert (answer["q"], answer["index"], answer["generation"]) == (typed, "tiny", "000001")
+    index = open_index(tiny_home / "tiny")
+    expected = index.suggest(typed, 5)
+    index.close()
+    assert [tuple(each.values()) for each in answer["suggestions"]] == [
+        (each.kind, each.text, each.query, each.documents) for each in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/suggest", "q"),
+        ("/suggest?q=w&k=21", "k"),
+        ("/suggest?q=w&k=0", "k"),
+        ("/indexes/tiny/suggest?q=w&index=tiny", "index"),
+        (f"/suggest?q={'w' * 10_001}", "q"),
+    ],
+)
+def test_what_cannot_be_asked(client, path, field):
+    assert failure_of(client.get(path), 422)["field"] == field
+
+
+def test_an_index_that_is_not_there(client):
+    assert client.get("/indexes/none/suggest?q=w").status_code == 404
+    assert client.get("/suggest?q=w&index=none").status_code == 404
+
+
+@fuzz
+@given(typed=st.text(max_size=30))
+def test_any_text_gets_a_proper_answer(client, typed):
+    answer = client.get("/suggest", params={"q": typed})
+    check(answer)
+    assert answer.status_code == 200
