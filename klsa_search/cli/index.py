@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.cli.alias import alias
 from klsa_search.cli.analyze import analyze
 from klsa_search.cli.facts import (
     facts_for_people,
@@ -49,6 +50,7 @@ def klsa_index() -> None:
 
 for command in (
     add,
+    alias,
     analyze,
     backup,
     cluster,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from klsa_search.search.index import Index
-from klsa_search.store import current_generation, indexes_in
+from klsa_search.store import current_generation, followed, indexes_in
 
 
 def open_index(path: str | Path) -> Index:
-    """Open the generation in use of the index at `<home>/<name>`.
+    """Open the generation in use of the index at `<home>/<name>`, the name of one or an alias.
 
     IndexNotFound, IndexDamaged or FormatUnsupported. File sizes are checked each time; the sums
     of all files the first time on this machine, and whenever one of them has changed: a second a
@@ -18,7 +18,7 @@ def open_index(path: str | Path) -> Index:
     >>> open_index("index/reports")
     <Index reports generation 000001: 6 documents>
     """
-    return Index(current_generation(Path(path)))
+    return Index(current_generation(followed(Path(path))))
 
 
 def list_indexes(home: str | Path) -> list[str]:

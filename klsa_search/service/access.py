@@ -64,6 +64,15 @@ class Access:
                 field="index",
             )
 
+    def require_all(self, scope: str) -> None:
+        """KeyTooNarrow unless that may be done, and to every index. See `require`."""
+        self.require(scope)
+        if self.indexes is not None:
+            raise KeyTooNarrow(
+                f"the key {self.key!r} is for some indexes alone: use one that is for all",
+                scope=scope,
+            )
+
 
 EVERYTHING = Access(frozenset({"search", "write", "metrics"}))
 NOTHING = Access(frozenset())

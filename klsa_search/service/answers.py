@@ -254,6 +254,19 @@ class RelatedAnswer(Answer):
     related: list[RelatedTermAnswer]
 
 
+class AliasAnswer(Answer):
+    """Another name of an index."""
+
+    name: str
+    index: str = Field(description="the index it stands for")
+
+
+class AliasList(Answer):
+    """Other names of indexes."""
+
+    aliases: list[AliasAnswer]
+
+
 class SuggestionAnswer(Answer):
     """One way to go on."""
 

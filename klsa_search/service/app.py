@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from klsa_search.service import (
+    aliases,
     anserini,
     documents,
     failures,
@@ -114,6 +115,7 @@ def create_app(
         mining.router,
         suggesting.router,
         documents.router,
+        aliases.router,
         judging.router,
         anserini.router,
     )

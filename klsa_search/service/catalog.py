@@ -19,7 +19,7 @@ from time import monotonic
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
 from klsa_search.search import Index
 from klsa_search.service.opening import FAULTS, explain, mark_of, open_warm
-from klsa_search.store import SumCheck, indexes_in
+from klsa_search.store import SumCheck, aliases_in, indexes_in, remove_alias, set_alias
 
 INTERVAL = 0.5
 """Seconds between two looks at the home."""
@@ -104,6 +104,7 @@ class Catalog:
         self.home = home
         self._interval = interval
         self._entries: dict[str, _Entry] = {}
+        self._aliases: dict[str, str] = {}
         self._lock = threading.Lock()  # of _entries and of every _Opened; held for moments
         self._looking = threading.Lock()  # held by the one thread that looks at the home
         self._closed = threading.Event()
@@ -145,6 +146,7 @@ class Catalog:
     def writing(self, name: str) -> Iterator[Index]:
         """Lend an index to write to; who uses it afterwards finds what was written. See `use`."""
         with self._lent(name) as opened:
+            name = opened.index.name
             try:
                 yield opened.index
             finally:
@@ -174,6 +176,21 @@ class Catalog:
         with self._lock:
             return [Status.of(name, entry) for name, entry in sorted(self._entries.items())]
 
+    def aliases(self) -> dict[str, str]:
+        """Return the names of indexes that aliases stand for, by alias."""
+        self._look_first()
+        return self._aliases
+
+    def set_alias(self, name: str, index: str) -> None:
+        """Have a name stand for an index: see `klsa_search.store.set_alias`."""
+        set_alias(self.home, name, index)
+        self._aliases = aliases_in(self.home)
+
+    def remove_alias(self, name: str) -> None:
+        """Remove an alias: see `klsa_search.store.remove_alias`."""
+        remove_alias(self.home, name)
+        self._aliases = aliases_in(self.home)
+
     @property
     def at_work(self) -> bool:
         """Whether an index is being opened, by whomever."""
@@ -201,6 +218,7 @@ class Catalog:
                     field="index",
                 )
             name = names[0]
+        name = self._aliases.get(name, name)
         if name not in self._entries:
             raise IndexNotFound(f"there is no index {name!r}: choose from {choices}", field="index")
         entry = self._entries[name]
@@ -236,6 +254,7 @@ class Catalog:
         if self._closed.is_set() or not self._looking.acquire(blocking=False):
             return
         try:
+            self._aliases = aliases_in(self.home)
             paths = {path.name: path for path in indexes_in(self.home)}
             for name in sorted(paths.keys() | self._entries.keys()):
                 self._put(name, self._entry(paths[name]) if name in paths else None)

@@ -320,6 +320,16 @@ class SuggestAnyRequest(SuggestRequest):
     index: IndexName | None = None
 
 
+class AliasBody(Asked):
+    """The body of PUT /aliases/{name}."""
+
+    model_config = ConfigDict(strict=True)
+
+    index: Annotated[Text, Field(max_length=MAX_NAME)] = Field(
+        description="the index it stands for from now on", examples=["reports-2"]
+    )
+
+
 class ClassifyBody(Asked):
     """The body of POST /indexes/{name}/classify."""
 

@@ -200,8 +200,9 @@ async def indexes(desk: Served) -> IndexList:
 @router.get("/indexes/{name}", summary="One index", responses=documented(404, 422, 500, 503))
 async def index_details(name: str, desk: Served) -> IndexDetails:
     """One index: its sizes, its settings, and how well its spectrum came out."""
-    for status in desk.statuses():
-        if status.name == name:
+    target = desk.aliases().get(name, name)
+    for status in desk.statuses(besides=target if target != name else None):
+        if status.name == target:
             return IndexDetails.of(status)
     raise IndexNotFound(
         f"there is no index {name!r}: see /indexes for those there are", field="name"

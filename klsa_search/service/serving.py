@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Request, Response
 from starlette.convertors import PathConvertor, register_url_convertor
 
-from klsa_search.errors import IndexNotFound, QueryError, WritingRefused
+from klsa_search.errors import IndexNotFound, QueryError, SettingsError, WritingRefused
 from klsa_search.search import Index
 from klsa_search.service.access import EVERYTHING, Access
 from klsa_search.service.admission import Admission
@@ -58,9 +58,10 @@ class Desk:
         desk.__dict__.update(self.__dict__, _access=access, _noted=noted)
         return desk
 
-    def statuses(self) -> list[Status]:
-        """The indexes that the request may know of: see `Catalog.statuses`."""
-        return [each for each in self.catalog.statuses() if self._access.sees(each.name)]
+    def statuses(self, besides: str | None = None) -> list[Status]:
+        """The indexes that the request may know of, and one besides: see `Catalog.statuses`."""
+        statuses = self.catalog.statuses()
+        return [each for each in statuses if each.name == besides or self._access.sees(each.name)]
 
     def measured(self, accept: str) -> Response:
         """Tell the metrics, of the indexes that the request may know of; KeyTooNarrow."""
@@ -81,8 +82,7 @@ class Desk:
 
         QueryError where the answer would be too large, KeyTooNarrow.
         """
-        name = self._named(name)
-        self._access.require("search", name)
+        name = self._allowed("search", name)
 
         def work() -> str | bytes:
             with self.catalog.use(name) as index:
@@ -109,26 +109,61 @@ class Desk:
 
     async def write(self, name: str, change: Callable[[Index], T]) -> T:
         """Change the index of that name, and return what that gave. See `Catalog.writing`."""
-        self._access.require("write", self._named(name))
+        named = self._allowed("write", name) or name
 
         def work() -> T:
-            with self.catalog.writing(name) as index:
+            with self.catalog.writing(named) as index:
                 self._noted["index"] = index.name
                 return change(index)
 
         return await self.writes.run(work)
 
+    def aliases(self) -> dict[str, str]:
+        """The aliases that the request may know of, and what they stand for."""
+        sees = self._access.sees
+        found = self.catalog.aliases().items()
+        return {name: index for name, index in found if sees(name) or sees(index)}
+
+    async def change_aliases(self, change: Callable[[Catalog], None]) -> None:
+        """Change the aliases of the home; KeyTooNarrow for a key that is for some indexes alone,
+        as it could be pointed at any.
+        """
+        self._access.require_all("write")
+
+        def work() -> None:
+            try:
+                change(self.catalog)
+            except SettingsError as error:  # a slip of who asks, not of who serves
+                raise QueryError(error.message, field=error.field) from None
+
+        await self.writes.run(work)
+
+    def _allowed(self, scope: str, name: str | None) -> str | None:
+        """The index that is meant, of which the request may ask that, by its name or by an alias.
+
+        An alias is followed here, so that what is allowed is what is asked, whoever points it
+        elsewhere meanwhile.
+        """
+        name = self._named(name)
+        if name is None:
+            self._access.require(scope)
+            return None
+        index = self.catalog.aliases().get(name, name)
+        self._access.require(scope, index if self._access.sees(index) else name)
+        return index
+
     def _named(self, name: str | None) -> str | None:
         """The index that is meant; a request that may not see all is told of none of the others."""
         if self._access.indexes is None:
             return name
-        served = sorted(each.name for each in self.statuses())
+        aliases = sorted(self.aliases())
+        served = sorted(each.name for each in self.statuses()) or aliases
         choices = ", ".join(served) or "none"
         if name is None:
             if len(served) != 1:
                 raise QueryError(f"index is missing: choose one of {choices}", field="index")
             return served[0]
-        if name in self._access.indexes and name not in served:
+        if name in self._access.indexes and name not in (*served, *aliases):
             raise IndexNotFound(f"there is no index {name!r}: choose from {choices}", field="index")
         return name
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from klsa_search.faces import handing_on
 
 if TYPE_CHECKING:
+    from klsa_search.store.aliases import aliases_in, followed, remove_alias, set_alias
     from klsa_search.store.checked import check_once, note_checked
     from klsa_search.store.current import current_generation
     from klsa_search.store.documents import DocumentReader, DocumentWriter
@@ -25,6 +26,7 @@ else:
     __getattr__, __dir__ = handing_on(
         __name__,
         {
+            "aliases": "aliases_in followed remove_alias set_alias",
             "checked": "check_once note_checked",
             "current": "current_generation",
             "documents": "DocumentReader DocumentWriter",
@@ -43,16 +45,20 @@ __all__ = [
     "Manifest",
     "Rollback",
     "SumCheck",
+    "aliases_in",
     "check_once",
     "current_generation",
     "delete_index",
+    "followed",
     "index_path",
     "indexes_in",
     "is_index",
     "note_checked",
     "read_manifest",
+    "remove_alias",
     "rollback",
     "sealed_generations",
+    "set_alias",
     "undo_writes",
     "verify",
 ]

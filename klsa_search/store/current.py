@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, IndexNotFound
+from klsa_search.store.aliases import alias_at
 from klsa_search.store.files import is_exhausted, read_regular, sync, write_fresh
 from klsa_search.store.names import CURRENT, DELETED, GENERATION, MANIFEST, NEW_CURRENT
 
@@ -98,6 +99,8 @@ def next_step(path: Path, besides: str = "") -> str:
 
 def _missing(path: Path) -> str:
     """Say that there is no index, and how to get one, or get it back."""
+    if target := alias_at(path):
+        return f"{path} is an alias of {target}: name that index"
     build = f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
     if _can_go_back(path) and not os.path.lexists(path / DELETED):
         return f"{path / CURRENT} is missing: {_back(path)}, or build the index with {build}"

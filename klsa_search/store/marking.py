@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import StoreError
+from klsa_search.store.aliases import alias_at
 from klsa_search.store.files import is_real, read_regular, write_fresh
 from klsa_search.store.manifest import files_of
 from klsa_search.store.names import (
@@ -55,6 +56,11 @@ def refuse_foreign(path: Path) -> None:
     """StoreError for a path that is there, holds something, and is not an index."""
     if not os.path.lexists(path) or is_index(path):
         return
+    if target := alias_at(path):
+        raise StoreError(
+            f"{path} is an alias of {target}, so nothing was changed: name that index, choose "
+            f"another name, or remove the alias (klsa-index alias --remove {path.name})"
+        )
     if not path.is_dir():
         fact = "is there and is no folder"
     elif any(not (_is_bare_lock(entry) or _is_half_mark(entry)) for entry in path.iterdir()):

@@ -1,0 +1,42 @@
+"""klsa-index alias: other names of indexes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import home_option, json_option
+from klsa_search.cli.output import Column, write_json, write_table
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.argument("index", required=False)
+@click.option("--remove", is_flag=True, help="Remove the alias NAME; its index stays.")
+@home_option
+@json_option
+@debug_option
+def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json: bool) -> None:
+    """Have NAME stand for INDEX, in one step; without both, list all aliases.
+
+    Whoever searches NAME, searches INDEX from then on.
+    """
+    from klsa_search.store import aliases_in, remove_alias, set_alias
+
+    if remove != (name is not None and index is None):
+        raise click.UsageError("give NAME and INDEX, or NAME with --remove, or nothing of these")
+    if name is not None and index is not None:
+        set_alias(home, name, index)
+    elif name is not None:
+        remove_alias(home, name)
+    found = aliases_in(home)
+    if as_json:
+        write_json([{"name": each, "index": target} for each, target in found.items()])
+    elif name is not None:
+        click.echo(f"{name} stands for {index}" if index else f"{name} stands for nothing")
+    elif found:
+        write_table([Column("alias"), Column("index")], list(found.items()))
+    else:
+        click.echo(f"{home} holds no alias")

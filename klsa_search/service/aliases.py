@@ -1,0 +1,41 @@
+"""The routes of aliases: other names of indexes, changed in one step. No arithmetic."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body
+
+from klsa_search.service.answers import AliasAnswer, AliasList
+from klsa_search.service.failures import documented
+from klsa_search.service.requests import AliasBody
+from klsa_search.service.serving import Served
+
+router = APIRouter()
+
+_FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
+
+
+@router.get("/aliases", summary="All aliases", responses=documented(500, 503))
+async def aliases(desk: Served) -> AliasList:
+    """Other names of indexes, and the indexes they stand for."""
+    found = desk.aliases().items()
+    return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in found])
+
+
+@router.put(
+    "/aliases/{name}", summary="Point an alias at an index", responses=documented(*_FAILURES)
+)
+async def put_alias(name: str, asked: Annotated[AliasBody, Body()], desk: Served) -> AliasAnswer:
+    """Have a name stand for an index from now on. Who asks by it meets the former one or this."""
+    with desk.writes.place():
+        await desk.change_aliases(lambda catalog: catalog.set_alias(name, asked.index))
+    return AliasAnswer(name=name, index=asked.index)
+
+
+@router.delete("/aliases/{name}", summary="Remove an alias", responses=documented(*_FAILURES))
+async def delete_alias(name: str, desk: Served) -> AliasList:
+    """Remove an alias, and tell those that are left; the index it stands for stays."""
+    with desk.writes.place():
+        await desk.change_aliases(lambda catalog: catalog.remove_alias(name))
+    return await aliases(desk)

@@ -1,0 +1,87 @@
+"""Aliases: other names of indexes in a home, each a small file in the place an index would have.
+
+    klsa-search alias
+    reports-2                the index of the same home
+
+So a name is that of an index or of an alias, never of both, and pointing it elsewhere is one step.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from klsa_search.errors import IndexBusy, IndexNotFound, SettingsError
+from klsa_search.store.files import is_real, read_regular, sync, write_fresh
+from klsa_search.store.names import CURRENT, NAME, NEW, index_path
+
+_ALIAS: Final = re.compile(rf"klsa-search alias\n({NAME.pattern})\n")
+
+
+def alias_at(path: Path) -> str | None:
+    """Name of the index that the alias at a path stands for; None where there is none."""
+    if not NAME.fullmatch(path.name) or not is_real(path, stat.S_IFREG):
+        return None
+    try:
+        found = _ALIAS.fullmatch(read_regular(path, 200).decode("ascii", "replace"))
+    except OSError:  # it went just now, or is not for us to read
+        return None
+    return found and found[1]
+
+
+def followed(path: Path) -> Path:
+    """Folder of the index that is meant by a path: that of an alias, or itself."""
+    target = alias_at(path)
+    return path if target is None else path.with_name(target)
+
+
+def aliases_in(home: Path) -> dict[str, str]:
+    """Names of the indexes that the aliases of a home stand for, by alias. Cost: a look at each."""
+    if not home.is_dir():
+        return {}
+    found = {path.name: alias_at(path) for path in sorted(home.iterdir())}
+    return {name: target for name, target in found.items() if target is not None}
+
+
+def set_alias(home: Path, name: str, target: str) -> None:
+    """Have a name stand for an index from now on, in one step, durably.
+
+    Whoever asks by it gets what it stood for before, or the new one. IndexNotFound where the home
+    has no such index, SettingsError for a name that is taken, or none.
+    """
+    path, index = index_path(home, name), index_path(home, target)
+    if alias_at(index) is not None:
+        raise SettingsError(
+            f"{target} is an alias of {alias_at(index)} itself: name that index", field="index"
+        )
+    if not os.path.lexists(index / CURRENT):
+        raise IndexNotFound(
+            f"there is no index {target!r} in {home}: build it first, then point {name} at it",
+            field="index",
+        )
+    if os.path.lexists(path) and alias_at(path) is None:
+        raise SettingsError(
+            f"name = {name!r}: {path} is there and is no alias; choose another name", field="name"
+        )
+    fresh = home / f".{name}.{NEW}"
+    with suppress(FileNotFoundError):
+        fresh.unlink()
+    try:
+        write_fresh(fresh, f"klsa-search alias\n{target}\n")
+        os.replace(fresh, path)
+    except (FileExistsError, FileNotFoundError, IsADirectoryError):
+        raise IndexBusy(f"{path} is being changed by another: try again in a moment") from None
+    sync(home)
+
+
+def remove_alias(home: Path, name: str) -> None:
+    """Remove an alias; the index it stands for stays. IndexNotFound where there is none."""
+    path = index_path(home, name)
+    if alias_at(path) is None:
+        raise IndexNotFound(f"there is no alias {name!r} in {home}", field="name")
+    path.unlink(missing_ok=True)
+    sync(home)

@@ -1,0 +1,39 @@
+"""klsa-index alias: what it says, and what is searched by it."""
+
+import pytest
+
+
+@pytest.fixture
+def built(shell, cars):
+    for name in ("cars", "other"):
+        assert shell("klsa-index", "build", cars, "--name", name).code == 0
+
+
+def test_an_alias_is_made_searched_moved_listed_and_removed(shell, built):
+    assert shell("klsa-index", "alias", "live", "cars").out == "live stands for cars\n"
+    assert shell("klsa-search", "live", "tyre", "--json").json["index"] == "cars"
+    assert shell("klsa-index", "alias", "live", "other").code == 0
+    assert shell("klsa-search", "live", "tyre", "--json").json["index"] == "other"
+    assert shell("klsa-index", "alias", "--json").json == [{"name": "live", "index": "other"}]
+    assert "live" in shell("klsa-index", "alias").out
+    assert shell("klsa-index", "alias", "live", "--remove").out == "live stands for nothing\n"
+    assert "holds no alias" in shell("klsa-index", "alias").out
+    assert shell("klsa-search", "live", "tyre").code == 1
+
+
+def test_what_is_refused(shell, built, cars):
+    assert shell("klsa-index", "alias", "live", "cars").code == 0
+    for command in (
+        ("build", cars, "--name", "live"),
+        ("info", "live"),
+        ("delete", "live", "--yes"),
+        ("alias", "cars", "other"),
+        ("alias", "more", "live"),
+        ("alias", "more", "nothing"),
+        ("alias", "nothing", "--remove"),
+    ):
+        done = shell("klsa-index", *command)
+        assert done.code in (1, 2), done
+        assert "alias" in done.err or "nothing" in done.err
+    for command in (("live",), ("live", "cars", "--remove"), ("--remove",)):
+        assert shell("klsa-index", "alias", *command).code == 2

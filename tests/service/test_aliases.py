@@ -1,0 +1,119 @@
+"""Aliases over HTTP: searched by, written to, changed in one step, and by whom."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.service import create_app
+from klsa_search.service.access import Keys
+from klsa_search.service.keys import add_key
+from klsa_search.service.writing import Writes
+from klsa_search.store import set_alias
+
+from .conftest import failure_of
+
+
+def bearing(key):
+    return {"Authorization": f"Bearer {key}"}
+
+
+@pytest.fixture
+def client(home, catalog_of):
+    return TestClient(create_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "keys.json"
+
+
+@pytest.fixture
+def guarded(home, catalog_of, file):
+    add_key(file, "first-of-all", ["search"])
+    keys = Keys(file, ["search"])
+    app = create_app(catalog_of(home), writes=Writes(), keys=keys)
+    return TestClient(app, raise_server_exceptions=False)
+
+
+def put(client, name, index, **more):
+    return client.put(f"/aliases/{name}", json={"index": index}, **more)
+
+
+def index_of(client, name, **more):
+    answer = client.get("/search", params={"q": "wing", "index": name}, **more)
+    return answer.json()["index"] if answer.status_code == 200 else answer.status_code
+
+
+def test_an_alias_is_taken_wherever_a_name_is(client):
+    assert put(client, "live", "first").json() == {"name": "live", "index": "first"}
+    assert index_of(client, "live") == "first"
+    assert put(client, "live", "second").status_code == 200
+    assert index_of(client, "live") == "second"
+    lamp = {"title": "Lamp", "text": "A lamp."}
+    assert client.put("/indexes/live/documents/lamp", json=lamp).status_code == 200
+    assert client.get("/documents/lamp?index=second").json()["title"] == "Lamp"
+    assert client.get("/indexes/live").json()["name"] == "second"
+    assert client.get("/indexes/live/suggest?q=la").json()["index"] == "second"
+    assert client.post("/indexes/live/search", json={"q": "lamp"}).json()["index"] == "second"
+    assert client.get("/aliases").json() == {"aliases": [{"name": "live", "index": "second"}]}
+    assert client.delete("/aliases/live").json() == {"aliases": []}
+    assert index_of(client, "live") == 404
+
+
+def test_one_made_beside_is_taken_up(client, home):
+    assert index_of(client, "live") == 404
+    set_alias(home, "live", "first")
+    assert index_of(client, "live") == "first"
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "status", "field"),
+    [
+        ("live", "third", 404, "index"),
+        ("second", "first", 422, "name"),
+        (".x", "first", 422, "name"),
+        ("-x", "first", 422, "name"),
+        ("live", "../first", 422, "name"),
+    ],
+)
+def test_what_is_refused(client, name, index, status, field):
+    assert failure_of(put(client, name, index), status)["field"] == field
+    assert client.get("/aliases").json() == {"aliases": []}
+
+
+def test_what_is_no_body_and_no_alias(client):
+    assert client.put("/aliases/live", json={}).status_code == 422
+    assert client.put("/aliases/live", content=b"{").status_code in (400, 422)
+    assert failure_of(client.delete("/aliases/first"), 404)["field"] == "name"
+
+
+def test_a_service_without_writes_changes_none(client_of, home):
+    assert put(client_of(home), "live", "first").status_code == 403
+
+
+def test_a_key_for_the_alias_or_for_its_index_will_do(guarded, file, home):
+    set_alias(home, "live", "first")
+    by_alias = bearing(add_key(file, "alias", ["search"], ["live"]))
+    by_index = bearing(add_key(file, "index", ["search"], ["first"]))
+    other = bearing(add_key(file, "other", ["search"], ["second"]))
+    assert index_of(guarded, "live", headers=by_alias) == "first"
+    assert index_of(guarded, "first", headers=by_alias) == 403
+    assert guarded.get("/search?q=wing", headers=by_alias).json()["index"] == "first"
+    assert index_of(guarded, "live", headers=by_index) == "first"
+    assert index_of(guarded, "live", headers=other) == 403
+    assert guarded.get("/aliases", headers=other).json() == {"aliases": []}
+    assert guarded.get("/indexes/live", headers=by_alias).status_code == 200
+    assert guarded.get("/indexes/live", headers=other).status_code == 404
+    set_alias(home, "live", "second")
+    assert index_of(guarded, "live", headers=by_alias) == "second"
+    assert index_of(guarded, "live", headers=by_index) == 403
+    assert index_of(guarded, "live", headers=other) == "second"
+
+
+def test_a_key_for_some_indexes_points_no_alias(guarded, file):
+    narrow = bearing(add_key(file, "narrow", ["search", "write"], ["first", "live"]))
+    reader = bearing(add_key(file, "reader", ["search"]))
+    writer = bearing(add_key(file, "writer", ["search", "write"]))
+    for headers in (narrow, reader):
+        assert failure_of(put(guarded, "live", "second", headers=headers), 403)
+        assert guarded.delete("/aliases/live", headers=headers).status_code == 403
+    assert put(guarded, "live", "second", headers=writer).status_code == 200
