@@ -16,6 +16,7 @@ ASKED = {
     "/suggest", "/indexes/{name}/suggest",
     "/indexes/{name}/documents/{id:whole}/similar", "/indexes/{name}/terms/{term:whole}/related",
     "/indexes/{name}/classify",
+    "/metrics", "/indexes/{name}/explain/{id:whole}",
 }  # fmt: skip
 
 SCRIPT = """
@@ -63,10 +64,11 @@ with Catalog(home) as catalog:
     def ask(path, **body):
         answer = client.post(path, json=body) if body else client.get(path)
         assert answer.status_code in (200, 422), (path, answer.text)
-    for path in ("/", "/health", "/health/live", "/health/ready", "/indexes"):
+    for path in ("/", "/health", "/health/live", "/health/ready", "/metrics", "/indexes"):
         ask(path)
     for name in sorted(path.name for path in home.iterdir()):
         ask(f"/indexes/{name}")
+        ask(f"/indexes/{name}/explain/1?q=word1")
         ask("/search/batch", searches=[{"q": "word1", "index": name, "liked": ["1"]}])
         ask(f"/indexes/{name}/search", q="word1", filter={"field": "year", "exists": False})
         ask(f"/documents/1?index={name}")
