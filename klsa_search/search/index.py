@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,13 @@ from klsa_search.config import SearchSettings, Settings
 from klsa_search.errors import QueryError, StoreError
 from klsa_search.forks import lock_free_in_children
 from klsa_search.progress import DOCUMENTS, Progress, silent
-from klsa_search.search import engine, language
+from klsa_search.search import engine
 from klsa_search.search.answering import find
 from klsa_search.search.batch import in_parallel
-from klsa_search.search.explaining import Explaining, Explanation
+from klsa_search.search.explaining import Explanation
 from klsa_search.search.filters.masks import Given
-from klsa_search.search.highlights import highlighted
 from klsa_search.search.parameters import whole_number
+from klsa_search.search.presenting import Presenting, hits_of
 from klsa_search.search.rankers import USES
 from klsa_search.search.ranking import both
 from klsa_search.search.results import Hit, Results
@@ -364,41 +363,19 @@ class Index:
         if asked.allowed is not None:
             asked = asked._replace(allowed=None)  # which stands in the mask
         found = find(state, query, asked, k, chosen, used, allowed, wishes)
-        terms = state.language.shown(asked)
-        offset = wishes.offset if wishes else 0
-        hits = _hits(
-            state,
-            found.positions,
-            found.scores,
-            terms,
-            _worth(state, terms) if highlight else None,
-            offset,
-            checked_length(snippet_length),
-        )
-        if highlight:
-            hits = tuple(
-                replace(
-                    hit,
-                    highlight={
-                        "title": highlighted(hit.title, terms, self.analyzer),
-                        "snippet": highlighted(hit.snippet, terms, self.analyzer),
-                    },
-                )
-                for hit in hits
-            )
-        best = None
         understood = state.language.understood(query, asked)
-        asked_for = terms.union(understood.unknown)
-        if quality and asked_for:
-            qualities = state.quality.of(state.snapshot, asked_for, found.positions)
-            hits = tuple(replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
-            best = max(qualities, default=0.0)
-        if explain and hits:
-            explaining = _explaining(state, asked, chosen, used)
-            hits = tuple(
-                replace(hit, explanation=explaining.of(position, hit.score))
-                for hit, position in zip(hits, found.positions.tolist(), strict=True)
-            )
+        showing = Presenting(
+            state=state, asked=asked, understood=understood, parameters=chosen, dimensions=used
+        )
+        length, offset = checked_length(snippet_length), wishes.offset if wishes else 0
+        hits = showing.hits(found.positions, found.scores, offset, length, weighed=highlight)
+        best = None
+        if highlight:
+            hits = showing.highlighted(hits)
+        if quality:
+            hits, best = showing.judged(hits, found.positions)
+        if explain:
+            hits = showing.explained(hits, found.positions)
         return Results(
             query=query,
             understood=understood,
@@ -441,7 +418,11 @@ class Index:
         alone[position] = True
         (top,) = state.ranking.top([asked], 1, chosen, used, engine.Mask(alone))
         score = float(top.scores[0]) if len(top.scores) else None
-        return _explaining(state, asked, chosen, used).of(position, score)
+        understood = state.language.understood(query, asked)
+        showing = Presenting(
+            state=state, asked=asked, understood=understood, parameters=chosen, dimensions=used
+        )
+        return showing.explaining().of(position, score)
 
     def hits(
         self,
@@ -458,7 +439,7 @@ class Index:
         >>> [hit.id for hit in index.hits(positions, scores, {"road"})]
         ['tyre']
         """
-        return _hits(self._opened(), positions, scores, terms, weights)
+        return hits_of(self._opened(), positions, scores, terms, weights)
 
     def search_many(
         self,
@@ -588,49 +569,3 @@ class Index:
                 f"index {self.name} was closed: open it again with open_index({self.path.parent!s})"
             )
         return state
-
-
-def _explaining(
-    state: State, asked: language.Asked, parameters: SearchSettings, dimensions: int
-) -> Explaining:
-    numbers = list(asked.terms)
-    return Explaining(
-        state.snapshot,
-        state.documents,
-        numbers,
-        parameters,
-        dimensions,
-        engine=state.ranking.by_engine(numbers, parameters),
-    )
-
-
-def _worth(state: State, terms: Collection[str]) -> dict[str, float]:
-    """What known terms count for in the ranking."""
-    numbers, worth = state.snapshot.vocabulary.numbers, state.snapshot.bm25.worth
-    return {term: float(worth[numbers[term]]) for term in terms if term in numbers}
-
-
-def _hits(
-    state: State,
-    positions: Positions,
-    scores: Scores,
-    terms: Collection[str],
-    weights: Mapping[str, float] | None,
-    offset: int = 0,
-    length: int = LENGTH,
-) -> tuple[Hit, ...]:
-    records = state.documents.records(positions.tolist())
-    passages = state.passages.of(positions, terms, weights=weights, length=length)
-    return tuple(
-        Hit(
-            rank=rank,
-            id=record.id,
-            score=score,
-            title=record.title,
-            snippet=passage,
-            metadata=record.metadata,
-        )
-        for rank, (record, passage, score) in enumerate(
-            zip(records, passages, scores.tolist(), strict=True), start=offset + 1
-        )
-    )

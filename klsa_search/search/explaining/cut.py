@@ -85,7 +85,7 @@ class SplittingCut(Plain):
         latent = a * float(self._cosines(np.array([document]))[0]) if mix.latent > 0 else None
         whole = e * float(self._whole(np.array([document]))[0])
         rows, by_rows = self._by_rows(document)
-        near = covered_by(self._snapshot, self._asked, self._best, self._near, document)
+        near = covered_by(self._asked, self._best, self._near, document)
         ways = product(
             ((whole, False), (e * rows, True)),
             ((near, False), (alone(self._asked, near), True))

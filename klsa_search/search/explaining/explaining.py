@@ -79,7 +79,7 @@ class Explaining:
         (id_,) = self._documents.ids([position])
         if self._ranker in ("lsi", "lsi-cosine"):
             return self._by_lsi(id_, position, score)
-        addends = self._asked.bm25(self._snapshot, position)
+        addends = self._asked.added(np.array([position]))[0]
         bm25 = float(addends.sum())
         if self._splitting is None:
             lexical = Lexical(value=bm25, terms=self._terms(addends, 1.0))
@@ -179,7 +179,7 @@ class Explaining:
             id=id_,
             score=whole,
             ranker=self._ranker,
-            bm25=float(self._asked.bm25(self._snapshot, position).sum()),
+            bm25=float(self._asked.added(np.array([position])).sum()),
             alpha=None,
             lexical=None,
             latent=Latent(value=whole, terms=tuple(told)),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Positions
 from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
+from klsa_search.kernel.postings import UNIT
 from klsa_search.search.snapshot import Snapshot
 
 Numbers = npt.NDArray[np.int64]
@@ -25,40 +26,37 @@ class Asked(NamedTuple):
     numbers  (n,) term numbers
     counts   (n,) how often each is asked for
     weights  (n,) h(t) · w(t) · counts
-    unit     (n,) h(t) · w(t)
+    steps    (n,) int64, the same as scores are added up of them, in 65,536ths
+    step     what a step of a score is worth
     holders  of each the documents that hold it, and their saturations in 65,536ths
     """
 
     numbers: Numbers
     counts: Values
     weights: Values
-    unit: Values
+    steps: Numbers
+    step: float
     holders: tuple[tuple[Positions, npt.NDArray[np.uint16]], ...]
 
     @classmethod
     def of(cls, snapshot: Snapshot, numbers: Numbers, counts: npt.NDArray[np.floating]) -> Asked:
         """Weigh terms as the query kernel does. Cost: their postings."""
-        times, unit = counts.astype(np.float64), snapshot.bm25.worth[numbers].astype(np.float64)
-        postings = snapshot.bm25.postings
-        holders = tuple(postings.of_term(term) for term in numbers.tolist())
-        return cls(numbers, times, times * unit, unit, holders)
+        times, kernel = counts.astype(np.float64), snapshot.bm25
+        holders = tuple(kernel.postings.of_term(term) for term in numbers.tolist())
+        steps = kernel.weighed(numbers, times)
+        step = float(kernel.postings.step)
+        return cls(numbers, times, times * kernel.worth[numbers], steps, step, holders)
 
-    def held(self, documents: Positions) -> Values:
-        """What documents hold of each term: (d, n) saturations in 65,536ths."""
+    def added(self, documents: Positions) -> Values:
+        """Addends of k_q: (d, n). To the last bit those that scores are added up of."""
         found = np.zeros((len(documents), len(self.numbers)))
         for at, (holders, saturations) in enumerate(self.holders):
-            if len(holders):
+            if len(holders) and self.counts[at] > 0:
                 places = np.minimum(np.searchsorted(holders, documents), len(holders) - 1)
                 there = holders[places] == documents
-                found[there, at] = saturations[places[there]]
+                held = saturations[places[there]].astype(np.int64)
+                found[there, at] = self.step * (1 + ((self.steps[at] * held) >> 16))
         return found
-
-    def bm25(self, snapshot: Snapshot, document: int) -> Values:
-        """Addends of k_q: (n,). To the last bit those that scores are added up of."""
-        weights = snapshot.bm25.weighed(self.numbers, self.counts)
-        held = self.held(np.array([document]))[0].astype(np.int64)
-        asked = (held > 0) & (self.counts > 0)
-        return np.asarray(asked * (1 + ((weights * held) >> 16)) * snapshot.bm25.postings.step)
 
 
 class Covered(NamedTuple):
@@ -66,7 +64,7 @@ class Covered(NamedTuple):
 
     terms  (n,) their numbers
     value  (n,) v(t,q) · g(own + near)
-    own    (n,) what it holds, times h(t) · w(t)
+    own    (n,) what it adds to k_q
     near   (n,) what is near lends
     lent   (d, n) by each of `lenders`, (d,)
     """
@@ -107,16 +105,13 @@ class Splitting(Protocol):
         """Take that of a document apart; the score it was answered with, if it was."""
 
 
-def covered_by(
-    snapshot: Snapshot, asked: Asked, best: Positions, near: Near, document: int
-) -> Covered:
+def covered_by(asked: Asked, best: Positions, near: Near, document: int) -> Covered:
     """T of a document: see `expansion.coverage`; `best` are the documents whose terms count."""
-    unit = asked.unit * float(np.float32(snapshot.bm25.postings.step))
-    own = asked.held(np.array([document]))[0] * unit * np.isin([document], best)
+    own = asked.added(np.array([document]))[0] * np.isin([document], best)
     lenders, shares = near(document)
     counting = np.isin(lenders, best) & (shares > 0)
     lenders, shares = lenders[counting], shares[counting]
-    lent = NEIGHBOURHOOD * shares[:, None] * asked.held(lenders) * unit
+    lent = NEIGHBOURHOOD * shares[:, None] * asked.added(lenders)
     total = lent.sum(axis=0)
     return Covered(asked.numbers, _saturated(asked, own + total), own, total, lent, lenders)
 
@@ -132,4 +127,5 @@ def alone(asked: Asked, covered: Covered) -> Covered:
 
 
 def _saturated(asked: Asked, together: Values) -> Values:
-    return np.asarray(asked.weights * (together / (together + HALF * asked.unit)))
+    half = HALF * asked.steps / UNIT
+    return np.asarray(asked.weights * (together / np.where(half > 0, together + half, 1)))

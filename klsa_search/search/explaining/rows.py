@@ -36,7 +36,7 @@ class SplittingRows:
         alpha, best, seeds, weights, parts = self._parts
         covered, latent = None, None
         if "coverage" in parts:
-            covered = covered_by(self._snapshot, self._asked, best, self._near, document)
+            covered = covered_by(self._asked, best, self._near, document)
             whole = float(covered.value.sum())
             share = float(parts["coverage"].scored[document]) / whole if whole else 0.0
             covered = covered._replace(value=share * covered.value)
