@@ -250,7 +250,7 @@ Index.warm_up = warm_up
 def test_what_writing_needs_is_compiled_before_the_first_write(home, option):
     program = f"""
 from klsa_search.search.engine.reverse import _insert
-_insert._cache.holds = lambda signature: False
+_insert.dispatcher._cache.holds = lambda signature: False
 {SERVE}
 """
     with serving(home, option, program=program) as (_, address):
