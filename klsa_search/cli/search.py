@@ -23,7 +23,7 @@ _AT_ONCE: Final = 4096
 """Queries of a batch that are in memory with their hits."""
 
 _FEW: Final = 100
-"""Hits up to which the slower ways answer before numba is loaded, with long texts too."""
+"""Hits up to which the slower ways answer before numba is loaded."""
 
 _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"} | {
     "highlight",
