@@ -37,6 +37,7 @@ FITS: Final = 0.5
 """Quality from which an answer fits: the words of its query are likelier to belong together."""
 
 _QUERIES: Final = 300  # of each kind that an index is asked
+_FEW: Final = 30  # documents from which on there is something to learn
 _FEWEST: Final = 2  # terms of one
 _TERMS: Final = 20  # of the longest of them
 _HITS: Final = 10  # among which the best match of one is looked for
@@ -81,7 +82,7 @@ class Quality:
     def calibration(self) -> Calibration:
         """Ask the index queries of its own, and learn from what they find."""
         snapshot, rng = self._built, np.random.default_rng(self._seed)
-        if not len(snapshot):
+        if len(snapshot) < _FEW:  # where one is left out too little is left to find
             return Calibration(*_PRIOR)
         sizes = np.exp(rng.uniform(np.log(_FEWEST), np.log(_TERMS + 1), _QUERIES)).astype(np.int64)
         belonging = [_of_one(snapshot, rng, int(size)) for size in sizes]

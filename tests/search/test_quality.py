@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 
@@ -100,3 +102,14 @@ def test_an_index_without_documents_or_pairs_of_terms_has_a_quality_too(tmp_path
 def test_a_share_of_nothing_is_no_match():
     found = Calibration(1.0, 0.5, 0.0).qualities(np.array([0.0, 0.5]), 2)
     assert found == pytest.approx([0.0, 1 / (1 + 2**-0.5)])
+
+
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_a_handful_of_documents_teaches_nothing(count, tmp_path):
+    texts = ["Coolant leaks from a hose.", "Bald tyres slip.", "Oil of a pump."] * 2
+    documents = [{"id": str(n), "text": f"{text} no{n}"} for n, text in enumerate(texts[:count])]
+    with closing(build(documents, name="few", home=tmp_path)) as index:
+        found = index.search("coolant hose", quality=True)
+        assert found.fits
+        assert found.quality < 0.9
+        assert not index.search("submarines", quality=True).fits
