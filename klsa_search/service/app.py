@@ -29,7 +29,7 @@ from klsa_search.service.gauges import Sources
 from klsa_search.service.head import Head
 from klsa_search.service.hosts import ANY, AllowedHosts
 from klsa_search.service.journal import Journal, Requests
-from klsa_search.service.metrics import Measured, Metrics
+from klsa_search.service.metrics import Metrics
 from klsa_search.service.origins import Origins
 from klsa_search.service.rates import RateLimit, Rates
 from klsa_search.service.refitting import Refits
@@ -37,6 +37,7 @@ from klsa_search.service.request_id import RequestId
 from klsa_search.service.routes import router
 from klsa_search.service.serving import Desk
 from klsa_search.service.target import AbsoluteTarget
+from klsa_search.service.timing import Timed
 from klsa_search.service.writing import Writes
 
 NAME = "klsa-search"
@@ -106,8 +107,8 @@ def create_app(
     if allowed_hosts is not None and ANY not in allowed_hosts:
         app.add_middleware(AllowedHosts, names=allowed_hosts)
     if journal is not None:
-        app.add_middleware(Requests, journal=journal, queries=log_queries)
-    app.add_middleware(Measured, metrics=metrics)
+        app.add_middleware(Timed, tell=Requests(journal, log_queries))
+    app.add_middleware(Timed, tell=metrics.answered)
     app.add_middleware(RequestId)
     app.add_middleware(AbsoluteTarget)
     routers = (

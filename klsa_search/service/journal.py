@@ -11,10 +11,9 @@ import logging
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
-from time import perf_counter
 from typing import Any, TextIO
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from klsa_search.service.request_id import request_id
 
@@ -49,33 +48,18 @@ class Journal(logging.Handler):
 
 
 class Requests:
-    """ASGI middleware that writes a line for each request once it is answered.
+    """Writes a line for each request that was answered.
 
     queries  whether to tell the query too: what people look for is theirs
     """
 
-    def __init__(self, app: ASGIApp, journal: Journal, queries: bool) -> None:
-        self._app = app
+    def __init__(self, journal: Journal, queries: bool) -> None:
         self._journal = journal
         self._queries = queries
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and tell of it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        begin, status = perf_counter(), 500  # what becomes of an exception
-
-        async def noting(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noting)
-        finally:
-            self._journal.write("info", self._told(scope, status, perf_counter() - begin))
+    def __call__(self, scope: Scope, status: int, seconds: float) -> None:
+        """Tell of one. See `timing.Tell`."""
+        self._journal.write("info", self._told(scope, status, seconds))
 
     def _told(self, scope: Scope, status: int, seconds: float) -> dict[str, Any]:
         state = scope["state"]

@@ -1,19 +1,18 @@
 """Metrics: what is counted as it happens, told in the format of Prometheus at /metrics.
 
 What a request brings never becomes a label: routes are told as they are declared, methods and
-rankers by the names there are. Cost: 10 µs a search, some ms where it is all told.
+rankers by the names there are. Cost: some 4 µs of a processor a search, 12 ms where it is all told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from time import perf_counter
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from klsa_search.service.catalog import Status
 from klsa_search.service.gauges import Sources, gauges
@@ -79,9 +78,10 @@ class Metrics:
         self._requests, self._seconds = _Children(requests), _Children(seconds)
         self._phases = _Children(phases)
 
-    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        known = method if method in _METHODS else _OTHER
+    def answered(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count a request. See `timing.Tell`."""
+        route = getattr(scope.get("route"), "path_format", _OTHER)
+        known = scope["method"] if scope["method"] in _METHODS else _OTHER
         self._requests[route, known, str(status)].inc()
         self._seconds[route,].observe(seconds)
 
@@ -96,31 +96,3 @@ class Metrics:
         encode, kind = choose_encoder(accept)
         metrics = [*self._registry.collect(), *gauges(statuses, self._sources)]
         return encode(_Told(metrics)), kind
-
-
-class Measured:
-    """ASGI middleware that counts each request once it is answered."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app = app
-        self._metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and count it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        begin, status = perf_counter(), 500  # what becomes of an exception
-
-        async def noting(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noting)
-        finally:
-            route = getattr(scope.get("route"), "path_format", _OTHER)
-            seconds = perf_counter() - begin
-            self._metrics.answered(route, scope["method"], status, seconds)

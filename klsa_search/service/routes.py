@@ -17,9 +17,7 @@ from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search import Index
 from klsa_search.service.answers import (
     Alive,
-    BatchAnswer,
     DocumentAnswer,
-    ExplainAnswer,
     Health,
     IndexDetails,
     IndexList,
@@ -27,11 +25,10 @@ from klsa_search.service.answers import (
     Links,
     Readiness,
     RefitAnswer,
-    SearchAnswer,
     Welcome,
-    search_answer,
 )
 from klsa_search.service.failures import documented
+from klsa_search.service.found import BatchAnswer, ExplainAnswer, SearchAnswer, search_answer
 from klsa_search.service.querying import asked_of, described
 from klsa_search.service.requests import (
     BatchBody,
