@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from klsa_search.search.facets import Facet
     from klsa_search.search.highlights import Highlight
     from klsa_search.search.index import Index
+    from klsa_search.search.language.understood import Understood
     from klsa_search.search.opening import list_indexes, open_index
     from klsa_search.search.results import Hit, Results
     from klsa_search.store.fields.columns import Field
@@ -82,6 +83,7 @@ else:
             "search.facets": "Facet",
             "search.highlights": "Highlight",
             "search.index": "Index",
+            "search.language.understood": "Understood",
             "search.opening": "list_indexes open_index",
             "search.results": "Hit Results",
             "store.fields.columns": "Field",
@@ -99,6 +101,7 @@ __all__ = [
     "Index",
     "KlsaError",
     "Results",
+    "Understood",
     "__version__",
     "build",
     "list_indexes",

@@ -209,6 +209,9 @@ class LanguageSettings(SettingsGroup):
         description="words of a query that no document holds: auto, the nearest that one holds is "
         "asked for in their place; suggest, it is only told; or off",
     )
+    synonyms: bool = Field(
+        True, description="ask for the synonyms of words, too, where the index has any"
+    )
 
 
 class SearchSettings(SettingsGroup):
@@ -297,6 +300,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "operators": False,
         "spelling": "off",
+        "synonyms": False,
         "stop_words": "long",
         "symbols": False,
         "title_weight": 1,

@@ -33,6 +33,7 @@ from klsa_search.cli.output import progress_bar, write_facts, write_json
 from klsa_search.cli.plan import plan
 from klsa_search.cli.repair import repair
 from klsa_search.cli.safety import backup, export, restore
+from klsa_search.cli.synonyms import synonyms
 from klsa_search.cli.tune import tune
 from klsa_search.cli.upkeep import delete, info, list_, rollback, upgrade, verify
 from klsa_search.cli.warm import warm
@@ -66,6 +67,7 @@ for command in (
     repair,
     restore,
     rollback,
+    synonyms,
     tune,
     upgrade,
     verify,

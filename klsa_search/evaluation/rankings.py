@@ -11,7 +11,7 @@ from klsa_search.collection import Query
 from klsa_search.evaluation.runs import Ranking
 from klsa_search.search import Index
 
-AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off"}
+AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
 """How judged queries are read: as they stand, by every system alike."""
 
 
@@ -26,6 +26,7 @@ class SearchParameters(TypedDict, total=False):
     spectral: str
     gamma: float
     spelling: str
+    synonyms: bool
 
 
 def rank_all(
@@ -35,8 +36,8 @@ def rank_all(
 
     Order: score descending, then document order, down to the last document; empty if no score is
     above 0, for then the index has nothing to say. All of a judged query is words, whatever signs
-    stand in it, and they are not put right unless `spelling` says so. QueryError for a bad
-    parameter.
+    stand in it, they are not put right unless `spelling` says so, and nothing stands for them but
+    with `synonyms`. QueryError for a bad parameter.
     Cost a query: that of `Index.scores`, and O(N log N) to sort.
     """
     ids = np.array(index.ids(), dtype=object)

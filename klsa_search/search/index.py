@@ -21,7 +21,7 @@ from klsa_search.search import engine
 from klsa_search.search.answering import find
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.explaining import Explanation
-from klsa_search.search.filters.masks import Given
+from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.parameters import whole_number
 from klsa_search.search.presenting import Presenting, hits_of
 from klsa_search.search.rankers import USES
@@ -34,12 +34,13 @@ from klsa_search.search.state import Following, State, open_state
 from klsa_search.search.suggest import Suggestion
 from klsa_search.search.wishes import Wishes
 from klsa_search.search.writing import Source, Written, batches, documents_of, refuse_whole
-from klsa_search.store import Manifest, current_generation
+from klsa_search.store import Manifest, current_generation, write_synonyms
 from klsa_search.store.fields.columns import Fields
 from klsa_search.store.fields.declared import Declared
 from klsa_search.store.generations import writing
 from klsa_search.store.log_format import Last, checked_id
 from klsa_search.store.log_writing import LogWriter
+from klsa_search.store.synonyms import Given, checked_synonyms
 
 Mask = npt.NDArray[np.bool_]
 
@@ -128,7 +129,8 @@ class Index:
         return f"<Index {self.name} generation {self.generation}: {len(self)} documents>"
 
     def refresh(self) -> bool:
-        """Take up what was written since, and a generation that was built since; whether any was.
+        """Take up what was written since, synonyms among it, and a generation that was built since;
+        whether any was.
 
         Answers go on meanwhile; those that are under way are of what was there when they began.
         Cost: 0.5 ms where there is nothing, else see `add`.
@@ -213,6 +215,34 @@ class Index:
             if self._following is not None:
                 self._following.save()
         return Written(state.facts.path.name, last.seq, len(puts), len(there))
+
+    @property
+    def synonyms(self) -> Mapping[str, Sequence[str]]:
+        """What stands for words, or for several in a row, in queries: see `set_synonyms`."""
+        return self._opened().language.synonyms
+
+    def set_synonyms(self, synonyms: Given) -> None:
+        """Have words stand for others in queries from now on; they replace those there are.
+
+        synonyms  what stands for a word, by word, or rules: `tv, television` for words that stand
+                  for each other, `phone => iphone, galaxy` for what is found by *phone*, too; at
+                  most 10,000 words with 100 each. Nothing, as `{}`, takes all of them away
+        A side may be several words. They are of the index, whatever is built or written, and a
+        query is without them by `synonyms=False`. See docs/query-language.md. SettingsError for
+        what is no such thing; IndexBusy, StoreError.
+
+        >>> index.set_synonyms(["automobile, engine", "chilled => coolant"])
+        >>> index.synonyms["chilled"]
+        ('coolant',)
+        >>> [hit.id for hit in index.search("chilled").hits]
+        ['leak', 'heat', 'pump']
+        >>> index.set_synonyms({})
+        """
+        self._opened()
+        if self._following is None:
+            raise StoreError("what is pinned cannot be written to: write to the index itself")
+        write_synonyms(self.path.parent, checked_synonyms(synonyms))
+        self.refresh()
 
     def pinned(self) -> Index:
         """Return an index of what is there now, which nothing changes; it closes with this one.
@@ -302,7 +332,7 @@ class Index:
         k: int = 10,
         *,
         offset: int = 0,
-        filter: Given | None = None,  # noqa: A002 - the peers' name
+        filter: Filter | None = None,  # noqa: A002 - the peers' name
         sort: Iterable[str] = (),
         facets: Iterable[str] = (),
         max_facet_values: int = 100,

@@ -54,10 +54,12 @@ class Presenting:
         self, hits: tuple[Hit, ...], positions: Positions
     ) -> tuple[tuple[Hit, ...], float | None]:
         """Hits that tell how good a match they are, and the best; None where nothing is asked."""
-        terms = self.state.language.shown(self.asked).union(self.understood.unknown)
+        stand_ins = self.asked.stand_ins
+        asked = self.state.language.shown(self.asked) - stand_ins.added
+        terms = asked.union(self.understood.unknown)
         if not terms:
             return hits, None
-        qualities = self.state.quality.of(self.state.snapshot, terms, positions)
+        qualities = self.state.quality.of(self.state.snapshot, terms, positions, stand_ins.of)
         told = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
         return tuple(told), max(qualities, default=0.0)
 

@@ -19,7 +19,7 @@ nothing speaks for either. One word alone is asked for as much as two.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -105,12 +105,22 @@ class Quality:
         return Calibration(*_learned(features, one, worth))
 
     def of(
-        self, snapshot: Snapshot, analyzed: Collection[str], documents: Positions
+        self,
+        snapshot: Snapshot,
+        analyzed: Collection[str],
+        documents: Positions,
+        stand_ins: Mapping[str, Collection[tuple[str, ...]]] | None = None,
     ) -> list[float]:
-        """Qualities of some documents of a snapshot, for the different terms of a query."""
-        numbers = snapshot.vocabulary.numbers
-        query = QueryTerms.of(numbers[term] for term in analyzed if term in numbers)
-        shares = shares_of(snapshot, query, len(analyzed) - len(query.numbers), documents)
+        """Qualities of some documents of a snapshot, for the different terms of a query.
+
+        stand_ins  by term, what stands for it: see `shares_with`
+        """
+        if stand_ins:
+            shares = shares_with(snapshot, analyzed, stand_ins, documents)
+        else:
+            numbers = snapshot.vocabulary.numbers
+            query = QueryTerms.of(numbers[term] for term in analyzed if term in numbers)
+            shares = shares_of(snapshot, query, len(analyzed) - len(query.numbers), documents)
         qualities: list[float] = self.calibration.qualities(shares, len(analyzed)).tolist()
         return qualities
 
@@ -122,26 +132,62 @@ def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: Po
     Cost: the postings of the query's terms, and a search in them for each near document.
     """
     worth = snapshot.bm25.worth[query.numbers].astype(np.float64)
-    whole = worth.sum() + unknown * float(idf_of(np.zeros(1), snapshot.bm25.documents)[0])
+    whole = worth.sum() + unknown * _worth_of_unknown(snapshot)
     if not len(documents) or not whole:
         return np.zeros(len(documents))
+    covered = np.zeros(len(documents))
+    for weight, held in zip(worth, _held(snapshot, query.numbers.tolist(), documents), strict=True):
+        covered += weight * held
+    return np.asarray(covered / whole)
+
+
+def shares_with(
+    snapshot: Snapshot,
+    analyzed: Collection[str],
+    stand_ins: Mapping[str, Collection[tuple[str, ...]]],
+    documents: Positions,
+) -> Values:
+    """T of some documents where a term is held as far as what stands for it, if that is more: (d,).
+
+    stand_ins  by term, the known terms of each that stands for it, of which the mean counts
+    """
+    numbers, worth = snapshot.vocabulary.numbers, snapshot.bm25.worth
+    others = (term for some in stand_ins.values() for terms in some for term in terms)
+    known = sorted({numbers[term] for term in (*analyzed, *others) if term in numbers})
+    held = dict(zip(known, _held(snapshot, known, documents), strict=True))
+    covered, whole, nothing = np.zeros(len(documents)), 0.0, np.zeros(len(documents))
+    for term in sorted(analyzed):
+        number = numbers.get(term)
+        best = nothing if number is None else held[number]
+        for terms in stand_ins.get(term, ()):
+            best = np.maximum(best, np.mean([held[numbers[each]] for each in terms], axis=0))
+        weight = _worth_of_unknown(snapshot) if number is None else float(worth[number])
+        covered, whole = covered + weight * best, whole + weight
+    return np.asarray(covered / whole)
+
+
+def _worth_of_unknown(snapshot: Snapshot) -> float:
+    return float(idf_of(np.zeros(1), snapshot.bm25.documents)[0])
+
+
+def _held(snapshot: Snapshot, terms: Sequence[int], documents: Positions) -> Iterator[Values]:
+    """G of each term in some documents: (d,), from 0 to 1."""
     near, shares = _near(snapshot, documents)
     looked_at, places = np.unique(
         np.concatenate((documents[:, None], near), 1), return_inverse=True
     )
     places = places.reshape(len(documents), -1)
-    covered = np.zeros(len(documents))
     steps = snapshot.bm25.postings.step * snapshot.counting()[looked_at].astype(np.float64)
-    for term, weight in zip(query.numbers.tolist(), worth, strict=True):
+    for term in terms:
         holders, saturations = snapshot.bm25.postings.of_term(term)
         if not len(holders):
+            yield np.zeros(len(documents))
             continue
         at = np.minimum(np.searchsorted(holders, looked_at), len(holders) - 1)
         held = np.where(holders[at] == looked_at, saturations[at], 0) * steps
         lent = np.einsum("dn,dn->d", shares, held[places[:, 1:]])
         together = held[places[:, 0]] + NEIGHBOURHOOD * lent
-        covered += weight * together / (together + HALF)
-    return np.asarray(covered / whole)
+        yield together / (together + HALF)
 
 
 def _near(snapshot: Snapshot, documents: Positions) -> tuple[Positions, Values]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from klsa_search.analysis import Analyzer
 from klsa_search.config import LanguageSettings, SearchSettings, Settings
 from klsa_search.search.filters import Masks
-from klsa_search.search.language import Language
+from klsa_search.search.language import Language, Synonyms
 from klsa_search.search.parameters import Parameters
 from klsa_search.search.passages import Passages
 from klsa_search.search.quality import Quality
@@ -17,11 +17,12 @@ from klsa_search.search.ranking import Ranking
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.search.suggest import Suggesting, Titles
-from klsa_search.store import DocumentReader, Manifest, check_once, read_manifest
+from klsa_search.store import DocumentReader, Manifest, check_once, read_manifest, read_synonyms
 from klsa_search.store.fields.columns import Fields, open_fields
 from klsa_search.store.generations import check_sizes
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_format import Last
+from klsa_search.store.synonyms import Stamp, stamp_of
 
 if TYPE_CHECKING:
     from klsa_search.search.grown import Grown
@@ -120,16 +121,32 @@ def _language(
 
 
 class Following:
-    """Takes up what the log of a generation says; one thread at a time."""
+    """Takes up what the log of a generation says, and synonyms; one thread at a time."""
 
     def __init__(self, built: State) -> None:
         self._built = built
         self.log = WriteLog(built.facts.path)
         self._grown: Grown | None = None
         self._taken = Last()
+        self._synonyms = Synonyms({}, built.facts.analyzer)
+        self._stamp: Stamp | None = None
 
     def state(self, before: State, *, wait: bool = True) -> State:
         """Return the state of all that was written; `before` itself where that is the same.
+
+        See `_written`; a look at the synonyms costs 2 µs, and new ones their analysis.
+        """
+        state, path = self._written(before, wait=wait), self._built.facts.path.parent
+        stamp = stamp_of(path)
+        if stamp != self._stamp:
+            self._synonyms = Synonyms(read_synonyms(path), self._built.facts.analyzer)
+            self._stamp = stamp
+        if state.language.synonyms is self._synonyms.given:
+            return state
+        return replace(state, language=state.language.with_synonyms(self._synonyms))
+
+    def _written(self, before: State, *, wait: bool) -> State:
+        """Return the state of what the log says.
 
         wait  for the code, where it is compiled beside: there is no slower way to fold
         Cost: a look at the log, and what `Grown` takes for each write since.

@@ -71,6 +71,22 @@ class AliasList(Answer):
     aliases: list[AliasAnswer]
 
 
+class SynonymsAnswer(Answer):
+    """The synonyms of an index."""
+
+    index: str
+    synonyms: dict[str, list[str]] = Field(
+        description="by word, alone or several in a row, what stands for it in queries"
+    )
+
+
+class SynonymsSet(Answer):
+    """Synonyms that were set."""
+
+    index: str
+    words: int = Field(description="that have synonyms now")
+
+
 class SuggestionAnswer(Answer):
     """One way to go on."""
 

@@ -18,6 +18,7 @@ from klsa_search.service import (
     reading,
     schema,
     suggesting,
+    synonyms,
 )
 from klsa_search.service.access import Gate, Keys
 from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
@@ -117,6 +118,7 @@ def create_app(
         suggesting.router,
         documents.router,
         aliases.router,
+        synonyms.router,
         judging.router,
         anserini.router,
     )

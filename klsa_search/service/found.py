@@ -66,6 +66,9 @@ class UnderstoodAnswer(Answer):
     joined: dict[str, str] = Field(
         description="words with hyphens, and how documents write them without"
     )
+    synonyms: dict[str, list[str]] = Field(
+        description="words, and what is asked for besides as it stands for them"
+    )
     corrections: dict[str, str] = Field(
         description="words that no document holds, and what is asked for in their place"
     )

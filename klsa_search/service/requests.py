@@ -330,6 +330,18 @@ class AliasBody(Asked):
     )
 
 
+class SynonymsBody(Asked):
+    """The body of PUT /indexes/{name}/synonyms."""
+
+    model_config = ConfigDict(strict=True)
+
+    synonyms: dict[Text, list[Text]] | list[Text] = Field(
+        description="what stands for words, by word, or rules: words that stand for each other, "
+        "or one way; at most 10,000 words with 100 each, of 100 characters",
+        examples=[["tv, television", "phone => iphone, galaxy"]],
+    )
+
+
 class ClassifyBody(Asked):
     """The body of POST /indexes/{name}/classify."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from klsa_search.store.marking import is_index
     from klsa_search.store.names import index_path
     from klsa_search.store.sum_check import SumCheck
+    from klsa_search.store.synonyms import read_synonyms, synonyms_of_text, write_synonyms
     from klsa_search.store.upkeep import (
         Rollback,
         delete_index,
@@ -35,6 +36,7 @@ else:
             "marking": "is_index",
             "names": "index_path",
             "sum_check": "SumCheck",
+            "synonyms": "read_synonyms synonyms_of_text write_synonyms",
             "upkeep": "Rollback delete_index indexes_in rollback undo_writes verify",
         },
     )
@@ -55,10 +57,13 @@ __all__ = [
     "is_index",
     "note_checked",
     "read_manifest",
+    "read_synonyms",
     "remove_alias",
     "rollback",
     "sealed_generations",
     "set_alias",
+    "synonyms_of_text",
     "undo_writes",
     "verify",
+    "write_synonyms",
 ]

@@ -11,15 +11,17 @@ from klsa_search.store.current import current_generation, next_step
 from klsa_search.store.generations import check_sizes, new_generation, seal
 from klsa_search.store.log import WriteLog
 from klsa_search.store.manifest import Manifest, read_manifest, sha256_of
+from klsa_search.store.synonyms import read_synonyms, replace_synonyms
 
 
 def copy_index(source: Path, target: Path) -> Manifest:
-    """Copy the generation in use and its log to a folder that is not there, whole or not at all.
+    """Copy the generation in use, its log and the synonyms to a folder that is not there.
 
-    It may be searched and written meanwhile: the copy has what was acknowledged when its log is
-    copied, last. Every file is compared with its sum. IndexNotFound; IndexDamaged names a file of
-    the source that has changed; StoreError if something is at the target, or the generation was
-    removed meanwhile; OSError where there is no room. Cost: reading and writing all files.
+    All of it or nothing is there then. The index may be searched and written meanwhile: the copy
+    has what was acknowledged when its log is copied, last. Every file is compared with its sum.
+    IndexNotFound; IndexDamaged names a file of the source that has changed; StoreError if something
+    is at the target, or the generation was removed meanwhile; OSError where there is no room. Cost:
+    reading and writing all files.
     """
     if os.path.lexists(target):
         raise StoreError(f"{target} is there already: choose another name, or delete it first")
@@ -41,5 +43,6 @@ def copy_index(source: Path, target: Path) -> Manifest:
                     f"{next_step(source, besides=generation.name)}"
                 )
         WriteLog(generation).copy_to(fresh)
+        replace_synonyms(target, read_synonyms(source))
         seal(fresh, manifest)
     return manifest

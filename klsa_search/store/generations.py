@@ -48,6 +48,8 @@ from klsa_search.store.names import (
     MANIFEST,
     MARKER,
     NEW_CURRENT,
+    NEW_SYNONYMS,
+    SYNONYMS,
     WRITING,
 )
 
@@ -211,7 +213,7 @@ def _marked(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if bare and not generations(path):
-            for name in (MARKER, *HOLDERS, *LOCKS):
+            for name in (MARKER, SYNONYMS, NEW_SYNONYMS, *HOLDERS, *LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
 

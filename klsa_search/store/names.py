@@ -23,6 +23,9 @@ DELETED = ".CURRENT.klsa-deleted"
 NEW, GONE = "klsa-new", "klsa-gone"
 HALF_DONE = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 
+SYNONYMS = "SYNONYMS"
+NEW_SYNONYMS = f".{SYNONYMS}.{NEW}"
+
 SCRATCH = "scratch"
 WRITTEN = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
 """Files of a generation beside its manifest and its mark, in any format so far."""

@@ -29,7 +29,16 @@ from klsa_search.store.marking import (
     remove_empty,
     sweep,
 )
-from klsa_search.store.names import CURRENT, DELETED, HOLDERS, LOCKS, MARKER, NAME
+from klsa_search.store.names import (
+    CURRENT,
+    DELETED,
+    HOLDERS,
+    LOCKS,
+    MARKER,
+    NAME,
+    NEW_SYNONYMS,
+    SYNONYMS,
+)
 
 
 @dataclass(frozen=True)
@@ -126,7 +135,7 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         sweep(path, keep=())
-        for name in (*HOLDERS, DELETED, MARKER, *reversed(LOCKS)):
+        for name in (SYNONYMS, NEW_SYNONYMS, *HOLDERS, DELETED, MARKER, *reversed(LOCKS)):
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())
 

@@ -79,6 +79,7 @@ def test_what_was_understood_stands_in_the_answer(client):
         "fields": [],
         "prefixes": {"win*": ["wing"]},
         "joined": {},
+        "synonyms": {},
         "corrections": {"wign": "wing"},
         "did_you_mean": '+wing -"no such thing" wing win*',
     }

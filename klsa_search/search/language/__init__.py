@@ -2,6 +2,7 @@
 
 from klsa_search.search.language.language import Asked, Language
 from klsa_search.search.language.lexicon import Lexicon
+from klsa_search.search.language.synonyms import Synonyms
 from klsa_search.search.language.understood import Understood
 
-__all__ = ["Asked", "Language", "Lexicon", "Understood"]
+__all__ = ["Asked", "Language", "Lexicon", "Synonyms", "Understood"]

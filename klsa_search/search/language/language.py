@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -18,6 +19,7 @@ from klsa_search.search.language.lexicon import SHORTEST, Lexicon
 from klsa_search.search.language.matching import PLACES, holding, with_phrase
 from klsa_search.search.language.parsing import Clause, is_plain, parse
 from klsa_search.search.language.spelling import Spelling
+from klsa_search.search.language.synonyms import NONE, StandIns, Synonyms, Terms
 from klsa_search.search.language.understood import Understood
 from klsa_search.search.query import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
@@ -42,11 +44,13 @@ class Asked(NamedTuple):
     allowed     (N,) which documents have what must be there, and nothing of what must not; None
                 for all
     understood  None where all of it is plain words, which `Language.understood` tells
+    stand_ins   what synonyms brought in
     """
 
     terms: Sequence[int]
     allowed: npt.NDArray[np.bool_] | None = None
     understood: Understood | None = None
+    stand_ins: StandIns = NONE
 
 
 class Language:
@@ -69,6 +73,22 @@ class Language:
         self._fields = {*PLACES, *columns} - {""}
         self.spelling = Spelling(snapshot, analyzer, documents_at)
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
+        self._synonyms = Synonyms({}, analyzer)
+        self._beginnings: frozenset[int] = frozenset()
+
+    @property
+    def synonyms(self) -> Mapping[str, Sequence[str]]:
+        """What stands for other words."""
+        return self._synonyms.given
+
+    def with_synonyms(self, synonyms: Synonyms) -> Language:
+        """The same, but with these synonyms; it shares what both remember."""
+        other = copy(self)
+        other._synonyms = synonyms
+        numbers = self._snapshot.vocabulary.numbers
+        # Of all that have synonyms, so that a query without such a word is read as fast as ever.
+        other._beginnings = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.beginnings)
+        return other
 
     def read(self, query: str, settings: LanguageSettings) -> Asked:
         """Understand a query; QueryError for what is no text.
@@ -77,19 +97,22 @@ class Language:
         """
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r}: a text is needed", field="query")
+        synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         if not settings.operators or is_plain(query):
             numbers = self._numbers.of(query)
-            if settings.spelling == "off" or (UNKNOWN not in numbers and "-" not in query):
+            right = settings.spelling == "off" or (UNKNOWN not in numbers and "-" not in query)
+            if right and (synonyms is None or self._beginnings.isdisjoint(numbers)):
                 return Asked(numbers)
             clauses = [Clause("", "", "word", query, query)]
         else:
             clauses = parse(query, self._fields)
-        reading, signs = _Reading(), 0
+        reading, signs = _Reading(synonyms), 0
         for clause in clauses:
             signs += clause.has_sign
             read = clause if signs <= SIGNS else clause._replace(sign="", field="", kind="word")
             self._take(read, settings.spelling, reading)
-        return Asked(reading.terms, reading.allowed, reading.understood(query))
+        stand_ins = NONE if synonyms is None else self._take_synonyms(synonyms, reading)
+        return Asked(reading.terms, reading.allowed, reading.understood(query), stand_ins)
 
     def understood(self, query: str, asked: Asked) -> Understood:
         """Tell what was understood of a query."""
@@ -113,6 +136,8 @@ class Language:
 
     def _take(self, clause: Clause, spelling: SpellingName, reading: _Reading) -> None:
         """Rank by a clause, and leave out what it does not allow."""
+        if clause.has_sign:
+            reading.row.append(_END)
         if clause.field in self._columns:
             reading.limit(clause, self._columns[clause.field].equal(clause.text))
             return
@@ -127,6 +152,8 @@ class Language:
             reading.rank(words)
             reading.terms += [word.number for _, word in joined]
             reading.joined.update((whole, word.text) for whole, word in joined)
+        if not clause.has_sign:
+            reading.row += words
         if clause.sign or clause.field or clause.kind == "phrase":
             numbers = _trimmed([word.number for word in words])
             if numbers:
@@ -143,8 +170,11 @@ class Language:
         right: list[_Word] = []
         for word in words:
             found = None
-            if word.number == UNKNOWN and (
-                word.text in reading.looked_up or len(reading.looked_up) < PUT_RIGHT
+            meant = reading.synonyms is not None and self._term(word) in reading.synonyms
+            if (
+                word.number == UNKNOWN
+                and not meant
+                and (word.text in reading.looked_up or len(reading.looked_up) < PUT_RIGHT)
             ):
                 reading.looked_up.add(word.text)
                 found = self.spelling.correction(word.text)
@@ -155,6 +185,37 @@ class Language:
             else:
                 right += map(_Word, found.words.split(), found.terms)
         return right
+
+    def _term(self, word: _Word) -> str:
+        """The term of a word, "" for none, held by a document or not."""
+        if word.number >= 0:
+            return self._snapshot.vocabulary.terms[word.number]
+        return "".join(self._analyzer.terms(word.text)[:1]) if word.number == UNKNOWN else ""
+
+    def _take_synonyms(self, synonyms: Synonyms, reading: _Reading) -> StandIns:
+        """Rank by synonyms of plain words, too: by each of their terms that is not asked for, once.
+
+        One of several words counts only where documents hold all of them.
+        """
+        numbers = self._snapshot.vocabulary.numbers
+        asked, added = set(reading.terms), set()
+        of: dict[str, tuple[Terms, ...]] = {}
+        row = [(self._term(word), word.text) for word in reading.row if word.number != NO_TERM]
+        for first, after, others in synonyms.found([term for term, _ in row]):
+            known = [other for other in others if all(term in numbers for term in other.terms)]
+            if not known:
+                continue
+            words = " ".join(text for _, text in row[first:after])
+            reading.stood_for[words] = tuple(other.text for other in known)
+            for term, text in row[first:after]:
+                key = term if term in numbers else text
+                of[key] = (*of.get(key, ()), *(other.terms for other in known))
+            for term in (term for other in known for term in other.terms):
+                if numbers[term] not in asked:
+                    asked.add(numbers[term])
+                    reading.terms.append(numbers[term])
+                    added.add(term)
+        return StandIns(frozenset(added), of)
 
     def _joined(self, text: str) -> list[tuple[str, _Word]]:
         """Words with hyphens inside that documents write without: wi-fi, wifi."""
@@ -189,10 +250,20 @@ class _Word(NamedTuple):
     number: int
 
 
+_END: Final = _Word("", UNKNOWN)
+"""Where a row of plain words ends."""
+
+
 @dataclass
 class _Reading:
-    """What was read of a query so far."""
+    """What was read of a query so far.
 
+    synonyms  that count in it
+    row       its plain words, with their neighbours
+    """
+
+    synonyms: Synonyms | None
+    row: list[_Word] = field(default_factory=list)
     terms: list[int] = field(default_factory=list)
     allowed: npt.NDArray[np.bool_] | None = None
     words: list[str] = field(default_factory=list)
@@ -204,6 +275,7 @@ class _Reading:
     prefixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     joined: dict[str, str] = field(default_factory=dict)
     corrections: dict[str, str] = field(default_factory=dict)
+    stood_for: dict[str, tuple[str, ...]] = field(default_factory=dict)
     looked_up: set[str] = field(default_factory=set)
 
     def rank(self, words: Sequence[_Word]) -> None:
@@ -236,6 +308,7 @@ class _Reading:
             fields=tuple(self.fields),
             prefixes=self.prefixes,
             joined=self.joined,
+            synonyms=self.stood_for,
             corrections=self.corrections,
             did_you_mean=_with_words(query, self.corrections) if self.corrections else None,
         )

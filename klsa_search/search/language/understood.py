@@ -18,11 +18,12 @@ class Understood:
     fields    words and phrases asked for in one field
     prefixes  beginnings of words, and the terms they stand for, the most frequent first
     joined    words with hyphens, and how documents write them without
+    synonyms  words, alone or in a row, and what was asked for besides as it stands for them
     corrections  words that no document holds, and what was asked for in their place, or would be
               where the spelling is only suggested
     did_you_mean  the query with these in their places, None where there are none
 
-    >>> said = index.search('"bald tyres" coolants pum* -red').understood
+    >>> said: klsa.Understood = index.search('"bald tyres" coolants pum* -red').understood
     >>> said.words, said.unknown, said.phrases, said.excluded, said.prefixes
     (('bald', 'tyres', 'coolants'), (), ('"bald tyres"',), ('red',), {'pum*': ('pump',)})
     >>> index.search("coolnat leeks").understood.did_you_mean
@@ -37,5 +38,6 @@ class Understood:
     fields: tuple[str, ...] = ()
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     joined: Mapping[str, str] = field(default_factory=dict)
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     corrections: Mapping[str, str] = field(default_factory=dict)
     did_you_mean: str | None = None

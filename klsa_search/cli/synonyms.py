@@ -1,0 +1,53 @@
+"""klsa-index synonyms: what stands for words in the queries of an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import home_option, json_option
+from klsa_search.cli.output import Column, write_json, write_table
+
+
+@click.command()
+@click.argument("name")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--clear", is_flag=True, help="Remove all synonyms.")
+@home_option
+@json_option
+@debug_option
+def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) -> None:
+    """Have words stand for others in queries to an index, as FILE says; without it, list them.
+
+    FILE has a rule a line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON, as
+    {"phone": ["iphone", "galaxy"]}. It replaces what there was, and counts at once.
+    """
+    from klsa_search.store import (
+        current_generation,
+        followed,
+        index_path,
+        read_synonyms,
+        synonyms_of_text,
+        write_synonyms,
+    )
+
+    if clear and file is not None:
+        raise click.UsageError("give a FILE, or --clear, and not both")
+    path = followed(index_path(home, name))
+    current_generation(path)
+    if clear:
+        write_synonyms(path, {})
+    elif file is not None:
+        write_synonyms(path, synonyms_of_text(file.read_text(encoding="utf-8-sig")))
+    found = read_synonyms(path)
+    if as_json:
+        write_json(found)
+    elif clear or file is not None:
+        click.echo(f"{name}: {len(found):,} words have synonyms")
+    elif found:
+        rows = [(word, ", ".join(others)) for word, others in found.items()]
+        write_table([Column("word", wraps=True), Column("synonyms", wraps=True)], rows)
+    else:
+        click.echo(f"{name} has no synonyms")

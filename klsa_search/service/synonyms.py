@@ -1,0 +1,71 @@
+"""The routes of synonyms: what stands for words in the queries of an index. No arithmetic."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
+
+from klsa_search.errors import QueryError, SettingsError
+from klsa_search.search import Index
+from klsa_search.service.answers import SynonymsAnswer, SynonymsSet
+from klsa_search.service.failures import documented
+from klsa_search.service.requests import SynonymsBody
+from klsa_search.service.serving import Desk, Served
+
+router = APIRouter()
+
+_FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
+
+
+@router.get(
+    "/indexes/{name}/synonyms",
+    summary="What stands for words in queries",
+    response_model=SynonymsAnswer,
+    responses=documented(404, 422, 500, 503),
+)
+async def synonyms(name: str, desk: Served) -> Response:
+    """The synonyms of an index, by word."""
+
+    def told(index: Index) -> SynonymsAnswer:
+        given = {word: list(others) for word, others in index.synonyms.items()}
+        return SynonymsAnswer(index=index.name, synonyms=given)
+
+    return await desk.ask(name, told)
+
+
+@router.put(
+    "/indexes/{name}/synonyms",
+    summary="Have words stand for others in queries",
+    response_model=SynonymsSet,
+    responses=documented(*_FAILURES),
+)
+async def put_synonyms(name: str, asked: Annotated[SynonymsBody, Body()], desk: Served) -> Response:
+    """Replace the synonyms of an index; they count when this is answered, whatever is built later.
+
+    They are given by word, or as rules, as Solr and Elasticsearch have them.
+    """
+    return await _set(name, asked.synonyms, desk)
+
+
+@router.delete(
+    "/indexes/{name}/synonyms",
+    summary="Remove all synonyms",
+    response_model=SynonymsSet,
+    responses=documented(*_FAILURES),
+)
+async def delete_synonyms(name: str, desk: Served) -> Response:
+    """Remove all synonyms of an index; where there are none, that is no failure."""
+    return await _set(name, {}, desk)
+
+
+async def _set(name: str, given: dict[str, list[str]] | list[str], desk: Desk) -> Response:
+    def work(index: Index) -> str:
+        try:
+            index.set_synonyms(given)
+        except SettingsError as error:  # a slip of who asks, not of who serves
+            raise QueryError(error.message, field=error.field) from None
+        return SynonymsSet(index=index.name, words=len(index.synonyms)).model_dump_json()
+
+    with desk.writes.place():
+        return Response(await desk.write(name, work), media_type="application/json")

@@ -1,0 +1,171 @@
+"""Synonyms: words that stand for others in the queries of an index, in one file beside CURRENT.
+
+    SYNONYMS                 {"tv": ["television"], "television": ["tv"], "phone": ["iphone"]}
+
+They belong to the index, not to a generation: builds, writes and going back leave them as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from klsa_search.errors import IndexDamaged, SettingsError, StoreError
+from klsa_search.store.current import current_generation
+from klsa_search.store.files import is_exhausted, read_regular, sync, write_fresh
+from klsa_search.store.generations import writing
+from klsa_search.store.names import NEW_SYNONYMS, SYNONYMS
+
+Synonyms = Mapping[str, tuple[str, ...]]
+"""What stands for each of some words, or for several in a row."""
+
+Given = Mapping[str, Iterable[str]] | Iterable[str]
+"""Synonyms by word, or as rules: `tv, television`, or one way, `phone => iphone, galaxy`."""
+
+MOST: Final = 10_000
+"""Words that have synonyms."""
+
+MOST_OF_ONE: Final = 100
+MOST_TOGETHER: Final = 100_000
+"""Synonyms of one word, and of all."""
+
+LONGEST: Final = 100
+"""Characters of a word, or of several."""
+
+_BYTES: Final = 2**28
+_COMMA: Final = re.compile(r"(?<!\\),")
+
+Stamp = tuple[int, int, int]
+
+
+def checked_synonyms(given: Given) -> dict[str, tuple[str, ...]]:
+    """Take synonyms in either form; SettingsError names what is none.
+
+    >>> checked_synonyms(["tv, television", "phone => iphone, galaxy"])["phone"]
+    ('iphone', 'galaxy')
+    """
+    found: dict[str, dict[str, None]] = {}
+    together = 0
+    for word, others in _pairs(given):
+        known = found.setdefault(word, {})
+        together -= len(known)
+        known.update(dict.fromkeys(other for other in others if other != word))
+        together += len(known)
+        if len(known) > MOST_OF_ONE:
+            raise _misfit(f"{word!r} has more than {MOST_OF_ONE} synonyms: give fewer")
+        if len(found) > MOST or together > MOST_TOGETHER:
+            raise _misfit(
+                f"more than {MOST:,} words have synonyms, or more than {MOST_TOGETHER:,} are given "
+                "in all: give fewer"
+            )
+    return {word: tuple(others) for word, others in found.items() if others}
+
+
+def synonyms_of_text(text: str) -> dict[str, tuple[str, ...]]:
+    """Read synonyms from a file's text; SettingsError.
+
+    A JSON object or array of what `checked_synonyms` takes; anything else is rules, one a line, as
+    Solr and Elasticsearch have them, where lines that begin with # are passed over.
+    """
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return checked_synonyms(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            raise _misfit(f"what begins as JSON is none ({error})") from None
+    lines = (line.strip() for line in text.splitlines())
+    return checked_synonyms([line for line in lines if line and line[0] != "#"])
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """What changes whenever the synonyms of an index do; None where there are none. Cost: 2 µs."""
+    try:
+        found = (path / SYNONYMS).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:
+    """Read the synonyms of the index at a path; IndexDamaged for a file that has been changed."""
+    try:
+        return synonyms_of_text(read_regular(path / SYNONYMS, _BYTES).decode())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, SettingsError) as error:
+        if is_exhausted(error):
+            raise
+        raise IndexDamaged(
+            f"{path / SYNONYMS} cannot be read ({error}): set the synonyms anew with "
+            f"klsa-index synonyms {path.name} FILE, or --clear them"
+        ) from error
+
+
+def write_synonyms(path: Path, synonyms: Synonyms) -> None:
+    """Replace the synonyms of the index at a path in one step, durably; none removes them.
+
+    IndexNotFound; IndexBusy; StoreError for something else in the place of their file.
+    """
+    current_generation(path)
+    with writing(path, "setting synonyms"):
+        replace_synonyms(path, synonyms)
+        sync(path)
+
+
+def replace_synonyms(path: Path, synonyms: Synonyms) -> None:
+    """Replace the synonyms of an index that is held already. See `write_synonyms`."""
+    if not synonyms:
+        (path / SYNONYMS).unlink(missing_ok=True)
+        return
+    fresh = path / NEW_SYNONYMS
+    with suppress(FileNotFoundError):
+        fresh.unlink()
+    write_fresh(fresh, json.dumps(synonyms, ensure_ascii=False, indent=1) + "\n")
+    try:
+        os.replace(fresh, path / SYNONYMS)
+    except IsADirectoryError:
+        raise StoreError(
+            f"{path / SYNONYMS} is a folder and not ours: move it away, then try again"
+        ) from None
+
+
+def _pairs(given: Given) -> Iterable[tuple[str, list[str]]]:
+    """Each word that is given, and what stands for it."""
+    if isinstance(given, Mapping):
+        for word, others in given.items():
+            if isinstance(others, str) or not isinstance(others, Iterable):
+                raise _misfit(f"what stands for {word!r} is no list of words")
+            yield _word(word), [_word(other) for other in others]
+        return
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise _misfit("give synonyms by word, or a list of rules")
+    for rule in given:
+        if not isinstance(rule, str):
+            raise _misfit(f"{rule!r} is no rule: write 'tv, television', or 'phone => iphone'")
+        left, arrow, right = rule.partition("=>")
+        words = [_word(each, rule) for each in _COMMA.split(left)]
+        others = [_word(each, rule) for each in _COMMA.split(right)] if arrow else words
+        if not arrow and len(words) == 1:
+            raise _misfit(f"the rule {rule!r} has one word alone: name what stands for it")
+        yield from ((word, others) for word in words)
+
+
+def _word(given: Any, rule: str | None = None) -> str:
+    """Take a word, or several; signs of rules inside are written with a backslash."""
+    if not isinstance(given, str):
+        raise _misfit(f"{given!r} is no word")
+    word = " ".join((given if rule is None else given.replace("\\,", ",")).split())
+    where = "" if rule is None else f" in the rule {rule[:LONGEST]!r}"
+    if not word:
+        raise _misfit(f"a word is blank{where}")
+    if len(word) > LONGEST:
+        raise _misfit(f"{word[:20]!r} and so on{where} has more than {LONGEST} characters")
+    return word
+
+
+def _misfit(fact: str) -> SettingsError:
+    return SettingsError(f"synonyms: {fact}", field="synonyms")

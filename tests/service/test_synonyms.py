@@ -1,0 +1,78 @@
+"""Synonyms over HTTP: set, told, searched by and removed, by whom may."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.service import create_app
+from klsa_search.service.access import Keys
+from klsa_search.service.keys import add_key
+from klsa_search.service.writing import Writes
+from klsa_search.store import read_synonyms
+
+from .conftest import failure_of
+
+RULES = ["aerofoil => wing", "aeroplane, aircraft"]
+TOLD = {"aerofoil": ["wing"], "aeroplane": ["aircraft"], "aircraft": ["aeroplane"]}
+PATH = "/indexes/first/synonyms"
+
+
+@pytest.fixture
+def client(home, catalog_of):
+    return TestClient(create_app(catalog_of(home), writes=Writes()), raise_server_exceptions=False)
+
+
+def search(client, **asked):
+    answer = client.get("/search", params={"q": "aerofoil", "index": "first", **asked})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_they_are_set_told_searched_by_and_removed(client, home):
+    assert client.get(PATH).json() == {"index": "first", "synonyms": {}}
+    before = search(client)
+    assert (before["hits"], before["understood"]["synonyms"]) == ([], {})
+    done = client.put(PATH, json={"synonyms": RULES})
+    assert (done.status_code, done.json()) == (200, {"index": "first", "words": 3})
+    assert client.get(PATH).json()["synonyms"] == TOLD
+    assert {w: list(o) for w, o in read_synonyms(home / "first").items()} == TOLD
+    found = search(client)
+    assert found["understood"]["synonyms"] == {"aerofoil": ["wing"]}
+    assert found["total"] > 0
+    assert search(client, synonyms="false")["total"] == 0
+    body = {"q": "aerofoil", "synonyms": False}
+    assert client.post("/indexes/first/search", json=body).json()["total"] == 0
+    assert client.put(PATH, json={"synonyms": TOLD}).json()["words"] == 3
+    assert client.delete(PATH).json() == {"index": "first", "words": 0}
+    assert search(client)["total"] == 0
+
+
+def test_what_is_refused(client, home, catalog_of):
+    for synonyms in (["alone"], {"": ["x"]}, {"x": ["y" * 101]}):
+        refused = failure_of(client.put(PATH, json={"synonyms": synonyms}), 422)
+        assert refused["field"] == "synonyms"
+    for body in ({}, {"synonyms": "a, b"}, {"synonyms": {"a": "b"}}, {"synonyms": [1]}, []):
+        assert client.put(PATH, json=body).status_code == 422
+    assert client.put("/indexes/none/synonyms", json={"synonyms": RULES}).status_code == 404
+    reading = TestClient(create_app(catalog_of(home)), raise_server_exceptions=False)
+    assert reading.put(PATH, json={"synonyms": RULES}).status_code == 403
+    assert reading.delete(PATH).status_code == 403
+    assert client.get(PATH).json()["synonyms"] == {}
+
+
+def test_a_key_needs_the_scope_and_the_index(home, catalog_of, tmp_path):
+    file = tmp_path / "keys.json"
+    first = add_key(file, "first", ["search", "write"], ["first"])
+    reader = add_key(file, "reader", ["search"])
+    app = create_app(catalog_of(home), writes=Writes(), keys=Keys(file, ["first", "second"]))
+    client = TestClient(app, raise_server_exceptions=False)
+
+    def bearing(key):
+        return {"Authorization": f"Bearer {key}"}
+
+    body = {"synonyms": RULES}
+    assert client.put(PATH, json=body).status_code == 401
+    assert client.put(PATH, json=body, headers=bearing(reader)).status_code == 403
+    assert client.put(PATH, json=body, headers=bearing(first)).status_code == 200
+    other = PATH.replace("first", "second")
+    assert client.put(other, json=body, headers=bearing(first)).status_code in (403, 404)
+    assert client.get(PATH, headers=bearing(reader)).json()["synonyms"] == TOLD
