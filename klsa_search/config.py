@@ -248,11 +248,24 @@ class SearchSettings(SettingsGroup):
         8.0, ge=1, le=100, description="p in (k_q / max)^p, the lexical part; 1 as published"
     )
 
+    title_boost: float = Field(
+        1.0,
+        ge=0.01,
+        le=100,
+        description="how much words of titles count in BM25, beside what they were indexed with; "
+        "unless both boosts are 1, every document is scored in full, as by exact",
+    )
+    text_boost: float = Field(1.0, ge=0.01, le=100, description="the same of words of texts")
     exact: bool = Field(
         False,
         description="score every document in full, also where D is kept cut: seconds at a million "
         "documents, where the first such query also takes 1.5 GB of memory and keeps it",
     )
+
+    @property
+    def boosts(self) -> bool:
+        """Whether words count otherwise than they were indexed."""
+        return self.title_boost != 1 or self.text_boost != 1
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:

@@ -125,6 +125,7 @@ def _ask_everything(index: Index) -> None:
             for ranker in RANKERS
             for exact in (False, True)
         ),
+        partial(index.search, "word1", title_boost=2),
         *(partial(similar, index, "1", kernel=kernel) for kernel in KERNELS),
         partial(index.suggest, "word1 word"),
         partial(related, index, "word1"),

@@ -100,7 +100,7 @@ class Ranking:
     ) -> list[Top]:
         mask = self._snapshot.allowed(mask)
         found: Sequence[Top | None]
-        if parameters.ranker == "bm25":
+        if parameters.ranker == "bm25" and not parameters.boosts:
             return self._snapshot.engine.top(asked, k, mask, totals=totals)
         if self._expands(parameters):
             found = self._expanded(asked, k, parameters, mask, totals=totals)
@@ -160,7 +160,8 @@ class Ranking:
 
     def _expands(self, parameters: SearchSettings) -> bool:
         """Whether this is the ranking that the engine of a cut D gives."""
-        asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not parameters.exact
+        full = parameters.exact or parameters.boosts
+        asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not full
         straight = multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
         return asked and straight
 

@@ -213,7 +213,7 @@ class Wished(Asked):
         )
 
 
-_LONG: Final = frozenset(("min_score", "spectral"))
+_LONG: Final = frozenset(("min_score", "spectral", "title_boost", "text_boost"))
 """What has more documents ranked, or ranked in another way, whatever its value."""
 
 _DENSE: Final = frozenset(("lsi", "lsi-cosine"))

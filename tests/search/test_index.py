@@ -34,7 +34,7 @@ def test_a_hit_carries_what_a_reader_needs(index):
     assert "supersonic" in hit.snippet
     assert hit.score > 0
     assert (results.total, len(results), results.ranker) == (2, 1, "bm25")
-    assert results.parameters == {}
+    assert results.parameters == {"title_boost": 1, "text_boost": 1}
 
 
 def test_saying_what_the_index_does_anyway_changes_nothing(index):
@@ -57,6 +57,8 @@ def test_the_answer_names_its_parameters(index):
         "coverage": 0.4,
         "latent": 0.2,
         "lexical_sharpness": 8.0,
+        "title_boost": 1.0,
+        "text_boost": 1.0,
         "exact": False,
         "dimensions": 1,
     }

@@ -9,6 +9,7 @@ import numpy as np
 
 from klsa_search.arrays import Positions
 from klsa_search.config import SearchSettings
+from klsa_search.search.boosting import lexical
 from klsa_search.search.explaining.cut import SplittingCut
 from klsa_search.search.explaining.explanation import (
     Coverage,
@@ -56,12 +57,13 @@ class Explaining:
         self._snapshot, self._documents = snapshot, documents
         self._ranker, self._dimensions = parameters.ranker, dimensions
         self._query = QueryTerms.of(numbers)
-        self._row = snapshot.lexical(self._query)
-        self._asked = Asked.of(snapshot, self._query.numbers, self._query.counts)
+        self._row = lexical(snapshot, self._query, parameters)
+        self._asked = Asked.boosted(snapshot, self._query, parameters)
         self._fed_by: Positions = np.zeros(0, np.int64)
         if parameters.ranker in FEEDBACK and self._row.any():
-            enlarged, self._fed_by = fed(snapshot, self._query, FEEDBACK[parameters.ranker])
-            self._asked = Asked.of(snapshot, enlarged.numbers, enlarged.counts)
+            feedback = FEEDBACK[parameters.ranker]
+            enlarged, self._fed_by = fed(snapshot, self._query, parameters, feedback)
+            self._asked = Asked.boosted(snapshot, enlarged, parameters)
         self._features = Features(snapshot)
         self._splitting: Splitting | None = None
         if parameters.ranker == "klsa" and parameters.alpha > 0 and self._row.any():

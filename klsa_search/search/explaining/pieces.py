@@ -9,8 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions
+from klsa_search.config import SearchSettings
 from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.kernel.postings import UNIT
+from klsa_search.search.boosting import held
+from klsa_search.search.query import QueryTerms
 from klsa_search.search.snapshot import Snapshot
 
 Numbers = npt.NDArray[np.int64]
@@ -46,6 +49,15 @@ class Asked(NamedTuple):
         steps = kernel.weighed(numbers, times)
         step = float(kernel.postings.step)
         return cls(numbers, times, times * kernel.worth[numbers], steps, step, holders)
+
+    @classmethod
+    def boosted(cls, snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -> Asked:
+        """The same with the boosts of a search: see `boosting`."""
+        plain = cls.of(snapshot, query.numbers, query.counts)
+        if not parameters.boosts:
+            return plain
+        holders = (held(snapshot, term, parameters) for term in query.numbers.tolist())
+        return plain._replace(holders=tuple(holders))
 
     def added(self, documents: Positions) -> Values:
         """Addends of k_q: (d, n). To the last bit those that scores are added up of."""

@@ -5,6 +5,7 @@ number of dimensions to use. A new one is a file and a row here.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from klsa_search.arrays import Scores
 from klsa_search.config import SearchSettings
@@ -26,13 +27,15 @@ RANKERS: dict[str, Ranker] = {
     "rocchio": rank_rocchio,
 }
 
+BOOSTS: Final = ("title_boost", "text_boost")
+
 USES: dict[str, tuple[str, ...]] = {
-    "bm25": (),
+    "bm25": BOOSTS,
     "klsa": (*(name for name in SearchSettings.model_fields if name != "ranker"), "dimensions"),
     "lsi": ("dimensions",),
     "lsi-cosine": ("dimensions",),
-    "rm3": (),
-    "rocchio": (),
+    "rm3": BOOSTS,
+    "rocchio": BOOSTS,
 }
 """The parameters each ranker uses: what its answers name."""
 

@@ -26,6 +26,7 @@ import numpy as np
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.expansion import top_z
+from klsa_search.search.boosting import lexical
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.snapshot import Snapshot
 
@@ -59,23 +60,27 @@ def rank_rm3(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
     """BM25 of the query mixed with a relevance model. Cost: the postings of up to 20 terms more."""
-    return _rank(snapshot, query, RM3)
+    return _rank(snapshot, query, parameters, RM3)
 
 
 def rank_rocchio(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
     """BM25 of the query moved towards its best documents. Cost: as for RM3."""
-    return _rank(snapshot, query, ROCCHIO)
+    return _rank(snapshot, query, parameters, ROCCHIO)
 
 
-def _rank(snapshot: Snapshot, query: QueryTerms, feedback: Feedback) -> Scores:
-    return snapshot.lexical(fed(snapshot, query, feedback)[0])
+def _rank(
+    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, feedback: Feedback
+) -> Scores:
+    return lexical(snapshot, fed(snapshot, query, parameters, feedback)[0], parameters)
 
 
-def fed(snapshot: Snapshot, query: QueryTerms, feedback: Feedback) -> tuple[QueryTerms, Positions]:
+def fed(
+    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, feedback: Feedback
+) -> tuple[QueryTerms, Positions]:
     """The query as its best documents enlarge it, and these; itself where there are none."""
-    best, scores = top_z(snapshot.lexical(query), DOCUMENTS)
+    best, scores = top_z(lexical(snapshot, query, parameters), DOCUMENTS)
     if not len(best):
         return query, best
     return enlarged(query, snapshot.content_counts_of(best), scores, feedback), best

@@ -1,0 +1,164 @@
+"""Words of titles and texts that count more or less: BM25F, by hand and by the laws."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+from klsa_search.errors import QueryError
+
+WORDS = ["wing", "drag", "flow", "the", "heat", "layer", "jet"]
+QUERIES = ("wing", "wing drag", "drag drag flow", "heat of the layer", "jet unheard")
+BOOSTS = ({"title_boost": 4}, {"title_boost": 0.1}, {"text_boost": 0.25}, {"text_boost": 7})
+ALMOST_ONE = 1 + 1e-12
+
+
+def documents():
+    made = random.Random(5)
+    return [
+        {
+            "id": str(number),
+            "title": " ".join(made.choices(WORDS, k=made.randrange(4))),
+            "text": " ".join(made.choices(WORDS, k=made.randrange(1, 30))),
+        }
+        for number in range(80)
+    ]
+
+
+@pytest.fixture(scope="module", params=["cut", "whole"])
+def index(request, tmp_path_factory):
+    """With documents that came later and others that went where that is possible."""
+    home = tmp_path_factory.mktemp("home")
+    given, later = documents()[:60], documents()[60:] if request.param == "cut" else []
+    opened = build(
+        given, name="some", home=home, expansion=request.param, dimensions=5, title_weight=3
+    )
+    if later:
+        opened.add(later)
+        opened.delete(["7", "65"])
+    yield opened
+    opened.close()
+
+
+def bm25f(index, query, title_boost=1.0, text_boost=1.0):
+    """Score by the definition; K_d is what makes the counts as indexed the saturations they are."""
+    scores = np.zeros(index.size)
+    analyzer, kernel = index.analyzer, index.snapshot.bm25
+    settings = index.settings
+    living = index.snapshot.counting()
+    counted = [
+        [Counter(analyzer.terms(part)) for part in (document.title, document.text)]
+        for document in index.documents(np.flatnonzero(living).tolist())
+    ]
+    for term, times in Counter(analyzer.terms(query)).items():
+        number = index.snapshot.vocabulary.numbers.get(term)
+        if number is None:
+            continue
+        saturations = dict(zip(*map(list, kernel.postings.of_term(number)), strict=True))
+        for position, (title, text) in zip(np.flatnonzero(living), counted, strict=True):
+            plain = settings.title_weight * title[term] + text[term]
+            if plain:
+                share = saturations[position] / 65536
+                K = plain * (1 - share) / share
+                boosted = title_boost * settings.title_weight * title[term]
+                boosted += text_boost * text[term]
+                weight = times * float(kernel.worth[number])
+                scores[position] += weight * (settings.k1 + 1) * boosted / (K + boosted)
+    return scores
+
+
+@pytest.mark.parametrize("boosts", [{}, *BOOSTS, {"title_boost": 2, "text_boost": 0.5}])
+@pytest.mark.parametrize("query", QUERIES)
+def test_scores_are_those_of_the_definition(index, query, boosts):
+    found = index.scores(query, ranker="bm25", **boosts)
+    np.testing.assert_allclose(found, bm25f(index, query, **boosts), rtol=1e-3, atol=5e-4)
+
+
+def test_a_worked_example(tmp_path):
+    given = [
+        {"id": "title", "title": "wing", "text": "flow flow flow"},
+        {"id": "text", "title": "flow", "text": "wing flow flow"},
+    ]
+    opened = build(given, name="two", home=tmp_path, k1=1.0, b=0.0, title_weight=1, burstiness=1)
+    worth = np.log(1 + 0.5 / 2.5)
+    for boost, saturation in ((1, 1 / 2), (3, 3 / 4), (0.25, 0.2)):
+        scores = opened.scores("wing", ranker="bm25", title_boost=boost)
+        np.testing.assert_allclose(scores, [2 * worth * saturation, worth], rtol=5e-4)
+    opened.close()
+
+
+@pytest.mark.parametrize("ranker", ["bm25", "rm3", "rocchio", "klsa"])
+@pytest.mark.parametrize("query", QUERIES)
+def test_boosts_of_1_change_no_bit(index, query, ranker):
+    exact = {"exact": True} if ranker == "klsa" else {}
+    plain = index.scores(query, ranker=ranker, **exact)
+    for boosts in ({"title_boost": ALMOST_ONE}, {"text_boost": ALMOST_ONE}):
+        assert np.array_equal(index.scores(query, ranker=ranker, **boosts), plain)
+
+
+@given(st.sampled_from(QUERIES), st.floats(0.01, 100), st.floats(0.01, 100))
+def test_more_weight_never_lowers_and_leaves_other_documents_alone(index, query, one, other):
+    less, more = sorted((one, other))
+    low, high = (index.scores(query, ranker="bm25", title_boost=each) for each in (less, more))
+    assert (low <= high).all()
+    terms = set(index.analyzer.terms(query))
+    living = np.flatnonzero(index.snapshot.counting())
+    for position, document in zip(living, index.documents(living.tolist()), strict=True):
+        if not terms & set(index.analyzer.terms(document.title)):
+            assert low[position] == high[position]
+
+
+@pytest.mark.parametrize("boosts", BOOSTS)
+@pytest.mark.parametrize("ranker", ["klsa", "bm25", "rm3"])
+def test_all_ways_of_asking_agree(index, ranker, boosts):
+    asked = {"ranker": ranker, **boosts}
+    mask = np.arange(index.size) % 3 > 0
+    many = index.rank_many(QUERIES, 10, threads=2, **asked)
+    for query, (positions, scores) in zip(QUERIES, many, strict=True):
+        every = index.scores(query, **asked)
+        assert positions.tolist() == np.argsort(-every, kind="stable")[: len(positions)].tolist()
+        assert np.array_equal(scores, every[positions])
+        within = index.rank(query, 10, mask=mask, **asked)
+        assert np.array_equal(within[1], every[within[0]])
+        assert mask[within[0]].all()
+        first, *others = (index.search(query, 2, offset=at, **asked) for at in (0, 2, 4))
+        found = [hit.score for page in (first, *others) for hit in page]
+        assert found == scores[:6].tolist()
+        assert first.total == index.search(query, ranker="bm25").total
+
+
+@pytest.mark.parametrize("boosts", BOOSTS)
+@pytest.mark.parametrize("ranker", ["klsa", "bm25", "rocchio"])
+def test_explanations_add_up(index, ranker, boosts):
+    for query in QUERIES:
+        for hit in index.search(query, 5, ranker=ranker, explain=True, **boosts):
+            told = hit.explanation
+            parts = (told.lexical, told.coverage, told.latent, told.expansion)
+            added = sum(part.value for part in parts if part is not None)
+            assert added == pytest.approx(hit.score, rel=1e-6, abs=1e-6)
+            assert sum(term.value for term in told.lexical.terms) == pytest.approx(
+                told.lexical.value, rel=1e-6
+            )
+            alone = index.explain(query, hit.id, ranker=ranker, **boosts)
+            assert alone.score == pytest.approx(hit.score, rel=1e-6)
+
+
+def test_alpha_0_is_bm25(index):
+    asked = {"title_boost": 5, "text_boost": 0.5}
+    klsa = index.scores("wing drag", alpha=0, **asked)
+    assert np.array_equal(klsa, index.scores("wing drag", ranker="bm25", **asked))
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 101, "much", None, True])
+def test_what_is_refused(index, wrong):
+    if wrong is None:
+        assert index.search("wing", title_boost=None).parameters["title_boost"] == 1
+        return
+    with pytest.raises(QueryError, match="title_boost"):
+        index.search("wing", title_boost=wrong)
