@@ -41,7 +41,8 @@ FLOORS = {
 }
 # Commands that start the service, and make its keys, are the bridges on the top floor.
 BRIDGES = {
-    (f"cli/{each}.py", "service") for each in ("keys", "serve", "service_options", "serving")
+    (f"cli/{each}.py", "service")
+    for each in ("keys", "serve", "service_options", "serving", "worker", "workers")
 }
 ENVIRONMENT = {"environ", "getenv"}
 

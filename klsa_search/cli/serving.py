@@ -19,6 +19,7 @@ from klsa_search.cli.beside import MODULE
 from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.listening import is_of_this_machine, listen
 from klsa_search.cli.refitting import MODULE as REFITTING
+from klsa_search.cli.workers import Workers
 from klsa_search.compiled.beside import compile_beside, missing
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse import Reversing
@@ -51,18 +52,15 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
 
     StoreError if there is none, KlsaError if the address cannot be had.
     """
-    raise_limit()
     journal = _journal(settings)
     tell = _teller(journal)
     tls = tls_of(settings.tls_certificate, settings.tls_key)
-    names = {settings.host, *settings.allowed_hosts, *names_of_this_machine()}
     _tell_opening(settings.home, tell)
     compile_beside(MODULE)
     with watch_compiling(partial(_tell_compiling, tell=tell)), Catalog(settings.home) as catalog:
         served = _served(catalog, tell)
         with listen(settings.host, settings.port) as listener:
             keys = _keys(settings, listener)
-            writes = None if settings.writable is False else Writes()
             address = _address(listener, "https" if tls else "http")
             _announce(served, address, _told_of_writes(settings, listener, keys), keys)
             if missing()[0]:
@@ -70,30 +68,59 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
                     "Compiling the query engine, once on this machine, in a process beside: until "
                     "that is done answers take longer (/health tells)"
                 )
-            refits = None
-            if writes is not None:
-                Reversing.ready()  # compiles beside what the first write would wait for
-                command = (sys.executable, "-m", REFITTING, "--home", str(settings.home), "--")
-                share = settings.refit_at
-                refits = Refits(catalog, command, share=share) if share else None
-            connections = Connections(most_connections)
-            admissions = [*_pools(settings), *([writes] if writes else [])]
-            app = create_app(
-                catalog,
-                admission=admissions[0],
-                heavy=admissions[1],
-                rates=Rates(settings.rate_limit) if settings.rate_limit else None,
-                writes=writes,
-                refits=refits,
-                keys=keys,
-                origins=settings.origins,
-                allowed_hosts=names,
-                journal=journal,
-                log_queries=settings.log_queries,
-                connections=connections,
-            )
-            server = Server(app, *admissions, connections=connections, tls=tls)
-            _run(server, catalog, admissions, refits, listener)
+            if settings.workers > 1:
+                catalog.close()
+                Workers(settings, listener, tell).run()
+            else:
+                _serve(settings, catalog, listener, journal)
+
+
+def serve_at(settings: ServiceSettings, listener: socket.socket, *, worker: int) -> None:
+    """Serve on a socket, as one of several processes, until SIGTERM; the first of them refits."""
+    journal = _journal(settings)
+    compile_beside(MODULE)
+    with Catalog(settings.home) as catalog:
+        _serve(settings, catalog, listener, journal, worker=worker)
+
+
+def _serve(
+    settings: ServiceSettings,
+    catalog: Catalog,
+    listener: socket.socket,
+    journal: Journal | None,
+    *,
+    worker: int | None = None,
+) -> None:
+    raise_limit()
+    keys = _keys(settings, listener)
+    writes = None if settings.writable is False else Writes()
+    refits = None
+    if writes is not None:
+        Reversing.ready()  # compiles beside what the first write would wait for
+        command = (sys.executable, "-m", REFITTING, "--home", str(settings.home), "--")
+        share = 0 if worker else settings.refit_at
+        refits = Refits(catalog, command, share=share) if share else None
+    admissions = [*_pools(settings), *([writes] if writes else [])]
+    at_work = sum(each.places for each in admissions)
+    connections = Connections(most_connections, at_work=at_work)
+    app = create_app(
+        catalog,
+        admission=admissions[0],
+        heavy=admissions[1],
+        rates=Rates(settings.rate_limit) if settings.rate_limit else None,
+        writes=writes,
+        refits=refits,
+        keys=keys,
+        origins=settings.origins,
+        allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
+        journal=journal,
+        log_queries=settings.log_queries,
+        connections=connections,
+        worker=worker,
+    )
+    tls = tls_of(settings.tls_certificate, settings.tls_key)
+    server = Server(app, *admissions, connections=connections, tls=tls, alone=worker is None)
+    _run(server, catalog, admissions, refits, listener)
 
 
 def _pools(settings: ServiceSettings) -> list[Admission]:

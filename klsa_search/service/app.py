@@ -35,8 +35,9 @@ from klsa_search.service.origins import Origins
 from klsa_search.service.rates import RateLimit, Rates
 from klsa_search.service.refitting import Refits
 from klsa_search.service.request_id import RequestId
-from klsa_search.service.routes import router
+from klsa_search.service.routes import router, search
 from klsa_search.service.serving import Desk
+from klsa_search.service.straight import Straight
 from klsa_search.service.target import AbsoluteTarget
 from klsa_search.service.timing import Timed
 from klsa_search.service.writing import Writes
@@ -61,6 +62,7 @@ def create_app(
     journal: Journal | None = None,
     log_queries: bool = False,
     connections: Connections | None = None,
+    worker: int | None = None,
 ) -> FastAPI:
     """Make the application that serves a catalog; closing the catalog is left to the caller.
 
@@ -72,6 +74,7 @@ def create_app(
     origins        of pages that may ask in a browser; by default those of the service alone
     journal        gets a line for each request, with the query if `log_queries`; by default none
     connections    of the server, to tell how many there are
+    worker         which of several processes this is; what all count is told together then
     keys           say who may ask what; by default whoever can ask may
     allowed_hosts  names by which the service may be asked for; by default any
     The page at /docs brings its own scripts and styles, so that it works without the internet.
@@ -92,8 +95,9 @@ def create_app(
         "heavy": heavy,
         **({"write": writes} if writes is not None else {}),
     }
-    count = None if connections is None else connections.__len__
-    metrics = Metrics(Sources(pools=pools, refits=refits, connections=count, rates=rates))
+    metrics = Metrics(
+        Sources(pools=pools, refits=refits, connections=connections, rates=rates, worker=worker)
+    )
     app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(Head)
@@ -122,6 +126,7 @@ def create_app(
         judging.router,
         anserini.router,
     )
+    app.router.routes.append(Straight("/search", search))
     for each in routers:
         app.include_router(each)
     routes = [route for each in routers for route in each.routes]

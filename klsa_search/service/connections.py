@@ -10,11 +10,13 @@ second, what it waits for; and where there are too many, who waits longest for h
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
+from heapq import nsmallest
 from typing import Any
 
 import h11
@@ -23,7 +25,9 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.server import ServerState
 
 from klsa_search.service.descriptors import FEWEST
+from klsa_search.service.door import ALWAYS
 from klsa_search.service.failures import failure_answer
+from klsa_search.service.together import Together
 
 IDLE = 60
 """Seconds that a connection is kept between two requests."""
@@ -31,6 +35,8 @@ IDLE = 60
 MAX_HEAD = 128 * 1024
 """Bytes of a request's head; the longest query takes 120,000, percent-encoded."""
 
+_SHARE = 32
+"""Of the connections there may be, one in so many goes besides where there is no room."""
 
 PIECE = 2**16
 """Bytes of a body that give its sender as much time again: a stream of documents may take long."""
@@ -68,20 +74,47 @@ class _Refusal:
     message: str
 
 
+_PLAIN = re.compile(
+    rb"GET (/[^ ?]*)(?:\?[^ ]*)? HTTP/1\.1\r\n"
+    rb"(?:(?!content-length|transfer-encoding|expect|upgrade|connection)[^\r\n]+\r\n)+\r\n",
+    re.IGNORECASE,
+)
+"""All of a request that asks for nothing but an answer; with whatever else, HTTP is for h11."""
+
 _LATE = _Refusal(408, "request_timeout", "the rest of the request did not come in time: send it")
 _FULL = _Refusal(503, "busy", "too many connections are open: close some, and try again")
+_BUSY = failure_answer(
+    "busy",
+    "the service is busy (as many requests as it takes are under way): try again in a moment",
+)
+_BUSY_HEAD = (
+    (b"content-type", b"application/json"),
+    (b"content-length", str(len(_BUSY)).encode()),
+    (b"retry-after", b"1"),
+)
+_BETWEEN = {h11.CLIENT: h11.IDLE, h11.SERVER: h11.IDLE}
 _LEAVING = _Refusal(503, "busy", "the service is being stopped: try again later")
 
 
 class Connections:
     """All connections of a server.
 
-    most    how many there may be, given how many there are; asked again once a second
-    bounds  what clients may use up
+    most     how many there may be, given how many there are; asked again once a second
+    bounds   what clients may use up
+    at_work  requests that may wait for their answers; what comes then is refused before it is read
     """
 
-    def __init__(self, most: Callable[[int], int], bounds: Bounds | None = None) -> None:
+    def __init__(
+        self,
+        most: Callable[[int], int],
+        bounds: Bounds | None = None,
+        *,
+        at_work: int | None = None,
+    ) -> None:
         self._most = most
+        self._at_work = at_work
+        self._waiting = 0  # for the service
+        self.refused = 0
         self._bounds = bounds or Bounds()
         self._open: set[Connection] = set()
         self._room = FEWEST
@@ -109,6 +142,15 @@ class Connections:
     def discard(self, connection: Connection) -> None:
         """Forget a connection that was lost."""
         self._open.discard(connection)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many requests wait for their answers that another would wait too long."""
+        return self._at_work is not None and self._waiting >= self._at_work
+
+    def count(self, before: Waiting, now: Waiting) -> None:
+        """Take note of what a connection waits for."""
+        self._waiting += (now is Waiting.SERVICE) - (before is Waiting.SERVICE)
 
     def look(self) -> None:
         """End what has dawdled for too long, and what has become too much."""
@@ -140,9 +182,19 @@ class Connections:
             self._room = self._most(len(self._open))
 
     def _make_room(self) -> None:
-        while len(self._open) > self._room:
-            longest = min(self._open, key=lambda each: (each.note(), each.since))
-            self._end(longest, _FULL)
+        excess = len(self._open) - self._room
+        if excess > 0:
+            # Some more than has to be: to look at all of them for each that comes takes too long.
+            going = excess + self._room // _SHARE
+            for each in nsmallest(going, self._open, key=self._rank):
+                self._end(each, _FULL)
+
+    def _rank(self, connection: Connection) -> tuple[bool, Waiting, float]:
+        """Who goes first; under load those last who wait between two requests, as the next comes
+        just when they go.
+        """
+        waits = connection.note()
+        return waits is Waiting.NOTHING and self.is_full, waits, connection.since
 
     def _end(self, connection: Connection, refusal: _Refusal) -> None:
         self._open.discard(connection)
@@ -164,21 +216,26 @@ class Connection(H11Protocol):
         self._others = others
         self._waits = Waiting.REQUEST
         self._unsent = 0
+        self._lost = False
         self._came = 0  # bytes since the time was counted anew
         self.since = self.loop.time()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take in a new connection."""
-        super().connection_made(transport)
+        super().connection_made(Together(transport, self.loop))  # type: ignore[arg-type]
         self._others.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
         self._others.discard(self)
+        self._others.count(self._waits, Waiting.NOTHING)
+        self._lost = True
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take in some bytes; what they complete is on its way to the application after it."""
+        if self._others.is_full and self._turned_away(data):
+            return
         super().data_received(data)
         self.note()
         self._came += len(data)
@@ -195,6 +252,8 @@ class Connection(H11Protocol):
         """Tell what the connection waits for, and remember since when."""
         waits, unsent = self._what(), self.unsent()
         if waits is not self._waits or unsent != self._unsent:
+            if not self._lost:
+                self._others.count(self._waits, waits)
             self._waits, self._unsent, self.since = waits, unsent, self.loop.time()
         return waits
 
@@ -222,6 +281,28 @@ class Connection(H11Protocol):
             reason = f"its head has more than {MAX_HEAD} bytes"
         message = f"the request is no HTTP/1.1 ({reason}): mend it"
         self._refuse(_Refusal(400, "bad_request", message))
+
+    def _turned_away(self, data: bytes) -> bool:
+        """Refuse a plain request between two others, and say whether it was that.
+
+        Costs a twentieth of an answer by way of h11 and the application, which is not enough where
+        five times as much is asked as can be answered.
+        """
+        if self.conn.states != _BETWEEN or self._begun():
+            return False
+        asked = _PLAIN.fullmatch(data)
+        if asked is None or asked[1].decode("ascii", "replace") in ALWAYS:
+            return False
+        self._unset_keepalive_if_required()
+        head = [*self.server_state.default_headers, *_BUSY_HEAD]
+        lines = b"".join(b"%b: %b\r\n" % each for each in head)
+        self.transport.write(b"HTTP/1.1 503 Service Unavailable\r\n%b\r\n%b" % (lines, _BUSY))
+        self._others.refused += 1
+        self.since = self.loop.time()
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+        return True
 
     def _what(self) -> Waiting:
         if self.unsent():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 from klsa_search.compiled.beside import missing
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog import Status
+from klsa_search.service.connections import Connections
 from klsa_search.service.rates import Rates
 from klsa_search.service.refitting import Refits
 
@@ -22,25 +23,40 @@ class Sources:
 
     pools        what runs requests, by name
     refits       what builds indexes anew by itself, if anything does
+    worker       which of several processes this is: its number is a label of what is its own
     rates        how often each client may ask, if that is limited
-    connections  how many there are, where there is a server
+    connections  of the server, where there is one
     """
 
     pools: Mapping[str, Admission]
     refits: Refits | None = None
-    connections: Callable[[], int] | None = None
+    connections: Connections | None = None
     rates: Rates | None = None
+    worker: int | None = None
 
 
 def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
     """Tell of these indexes, and of what all requests share."""
     yield from _of_indexes(statuses)
+    own = _of_process(statuses, sources)
+    if sources.worker is None:
+        yield from own
+        return
+    for metric in own:
+        for place, sample in enumerate(metric.samples):
+            labels = sample.labels | {"worker": str(sources.worker)}
+            metric.samples[place] = sample._replace(labels=labels)
+        yield metric
+
+
+def _of_process(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
+    """What only this process knows."""
     if sources.refits is not None:
         yield _of_refits(sources.refits, {status.name for status in statuses})
-    yield from _of_pools(sources.pools)
+    yield from _of_pools(sources)
     if sources.connections is not None:
         connections = GaugeMetricFamily("klsa_connections", "Connections that are open")
-        connections.add_metric((), sources.connections())
+        connections.add_metric((), len(sources.connections))
         yield connections
     if sources.rates is not None:
         limited = CounterMetricFamily(
@@ -89,16 +105,18 @@ def _of_refits(refits: Refits, seen: set[str]) -> Metric:
     return ended
 
 
-def _of_pools(pools: Mapping[str, Admission]) -> Iterator[Metric]:
+def _of_pools(sources: Sources) -> Iterator[Metric]:
     running = GaugeMetricFamily("klsa_running", "Requests at work", labels=("pool",))
     waiting = GaugeMetricFamily("klsa_waiting", "Requests that wait", labels=("pool",))
     refused = CounterMetricFamily(
         "klsa_refusals", "Requests that were refused or given up", labels=("pool", "reason")
     )
-    for name, pool in pools.items():
+    for name, pool in sources.pools.items():
         at_work, in_line = pool.load()
         running.add_metric((name,), at_work)
         waiting.add_metric((name,), in_line)
         for reason, count in pool.refused().items():
             refused.add_metric((name, reason), count)
+    if sources.connections is not None:
+        refused.add_metric(("door", "full"), sources.connections.refused)
     yield from (running, waiting, refused)

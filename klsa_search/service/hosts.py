@@ -11,7 +11,6 @@ import re
 import socket
 from collections.abc import Collection
 
-from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -19,6 +18,10 @@ from klsa_search.service.failures import failure_answer
 
 ANY = "*"
 """Stands for all names."""
+
+_MOST = 100
+_LONGEST = 300
+"""Hosts that are remembered, and the characters of one: most services have a few short ones."""
 
 _HOST = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(:\d*)?")
 
@@ -33,11 +36,12 @@ class AllowedHosts:
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
         self._app = app
         self._names = frozenset(_plain(name) for name in names)
+        self._known: set[str] = set()  # as they were sent, and allowed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        host = Headers(scope=scope).get("host") if scope["type"] == "http" else None
-        if host is None or self._allows(host):
+        host = _host(scope) if scope["type"] == "http" else None
+        if host is None or host in self._known or self._allows(host):
             await self._app(scope, receive, send)
             return
         message = (
@@ -50,7 +54,19 @@ class AllowedHosts:
 
     def _allows(self, host: str) -> bool:
         name = name_in(host)
-        return name is not None and (name in self._names or _is_nobodys(name))
+        allowed = name is not None and (name in self._names or _is_nobodys(name))
+        if allowed and len(self._known) < _MOST and len(host) <= _LONGEST:
+            self._known.add(host)
+        return allowed
+
+
+def _host(scope: Scope) -> str | None:
+    """The header; searched by hand, as it is with every request."""
+    for name, value in scope["headers"]:
+        if name == b"host":
+            header: str = value.decode("latin-1")
+            return header
+    return None
 
 
 def name_in(host: str) -> str | None:

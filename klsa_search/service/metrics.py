@@ -12,6 +12,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import Scope
 
 from klsa_search.service.catalog import Status
@@ -94,5 +95,9 @@ class Metrics:
     def told(self, statuses: Sequence[Status], accept: str) -> tuple[bytes, str]:
         """Tell all, of these indexes, in a format that is accepted: bytes and content type."""
         encode, kind = choose_encoder(accept)
-        metrics = [*self._registry.collect(), *gauges(statuses, self._sources)]
+        counted = self._registry
+        if self._sources.worker is not None:  # what all of them keep in files, together
+            counted = CollectorRegistry()
+            MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
+        metrics = [*counted.collect(), *gauges(statuses, self._sources)]
         return encode(_Told(metrics)), kind

@@ -253,21 +253,28 @@ async def live() -> Alive:
 @router.get(
     "/health/ready",
     summary="Whether it should be asked",
-    responses={503: {"model": Readiness, "description": "an index is damaged, or there is none"}},
+    responses={
+        503: {
+            "model": Readiness,
+            "description": "an index is damaged or missing, or it compiles",
+        }
+    },
 )
 async def ready(response: Response, desk: Served) -> Readiness:
-    """200 if every index of the home can be served and none proved damaged, else 503.
+    """200 if every index of the home can be served, none proved damaged and all is compiled, else
+    503.
 
     An index whose newest generation cannot be opened goes on with the one before, and is ready;
-    /health tells of it.
+    /health tells of it. While it compiles it answers, and takes longer.
     """
     statuses = desk.catalog.statuses()
     failing = sum(each.index is None or each.damaged for each in statuses)
-    ok = bool(statuses) and not failing
+    compiling, _ = missing()
+    ok = bool(statuses) and not failing and not compiling
     response.status_code = 200 if ok else 503
     return Readiness(
         ok=ok,
         served=sum(each.index is not None for each in statuses),
         failing=failing,
-        compiling=missing()[0],
+        compiling=compiling,
     )

@@ -25,7 +25,7 @@ _LAST = 4
 _BACKLOG = 2048
 """Connections that the system keeps for us to accept."""
 
-_BATCH = 16
+_BATCH = 64
 """Connections accepted at a time, so that room is made for them before the next."""
 
 _log = logging.getLogger(__name__)
@@ -35,6 +35,7 @@ class Server(uvicorn.Server):
     """Serves an application on sockets until SIGINT or SIGTERM; a second signal ends at once.
 
     At the first, requests that wait are refused, and those at work get so many seconds.
+    `alone` says whether no other process accepts on the same sockets.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Server(uvicorn.Server):
         *others: Admission,
         connections: Connections,
         tls: Tls | None = None,
+        alone: bool = True,
         leaving: float = LEAVING,
     ) -> None:
         self._admissions = (admission, *others)
@@ -60,7 +62,7 @@ class Server(uvicorn.Server):
                 log_level="error",
                 access_log=False,
                 proxy_headers=False,
-                backlog=_BATCH,
+                backlog=_BATCH if alone else 1,  # else one takes what is for all
                 timeout_keep_alive=IDLE,
                 timeout_graceful_shutdown=round(leaving) + _LAST,
                 h11_max_incomplete_event_size=MAX_HEAD,

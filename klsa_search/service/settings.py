@@ -125,6 +125,12 @@ class ServiceSettings(BaseSettings):
         False, description="Whether a request's line also has the query, which may be private"
     )
 
+    workers: int = Field(
+        1,
+        ge=1,
+        le=256,
+        description="Processes that answer at one address; the limits below are those of each",
+    )
     threads: Annotated[int | None, Told(default="as many as processors, 2 at least")] = Field(
         None, ge=1, le=1024, description="Requests that run at the same time"
     )

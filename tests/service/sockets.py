@@ -48,7 +48,9 @@ def serving(
     """Serve a catalog until the block ends."""
     desk = Admission(**admission)
     slow = Admission(running=heavy[0], waiting=heavy[1])
-    connections = Connections(most if callable(most) else lambda _: most, bounds)
+    connections = Connections(
+        most if callable(most) else lambda _: most, bounds, at_work=desk.places + slow.places
+    )
     app = create_app(
         catalog, admission=desk, heavy=slow, allowed_hosts=hosts, connections=connections
     )

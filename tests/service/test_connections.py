@@ -1,6 +1,7 @@
 """Clients that dawdle, over real sockets."""
 
 import errno
+import http.client
 
 import pytest
 
@@ -266,3 +267,62 @@ def test_a_long_body_has_its_time_anew_with_each_piece(served):
         client.send(PIECE * " ")
         wait_until(lambda: connection.since > 0)
         assert connection.note() is Waiting.REQUEST
+
+
+def test_above_what_it_takes_requests_are_refused_before_they_are_read(catalog_of, tiny_home):
+    with serving(catalog_of(tiny_home), running=1, waiting=0, heavy=(1, 0)) as served:
+        connections = served.server._connections
+        with served.client() as client, served.client() as other:
+            assert client.get("/search?q=wing")[0] == 200
+            connections._at_work = 0  # as many as it takes are under way
+            for _ in range(2):
+                client.ask("/search?q=wing")
+                status, head, content = client.answer()
+                assert (status, content["error"]["code"]) == (503, "busy")
+                assert head["retry-after"] == "1"
+                assert client.get("/health")[0] == 200
+            other.ask("/search?q=wing")  # its first one
+            assert other.answer()[0] == 503
+            assert connections.refused == 3
+            assert 'klsa_refusals_total{pool="door",reason="full"} 3.0' in metrics(client)
+            connections._at_work = 2
+            for each in (client, other):
+                assert each.get("/search?q=wing")[0] == 200
+
+
+def metrics(client):
+    client.ask("/metrics")
+    assert b" 200 " in client.file.readline()
+    head = http.client.parse_headers(client.file)
+    return client.file.read(int(head["content-length"])).decode()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "GET /health HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /search?q=a HTTP/1.0\r\n\r\n",
+        "GET /search?q=a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n",
+        "GET /search?q=a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        "POST /search HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /search?q=a HTTP/1.1\r\nHost: a\r\n\r\nGET /search?q=a HTTP/1.1\r\nHost: a\r\n\r\n",
+    ],
+)
+def test_what_is_no_plain_request_is_read_in_full(catalog_of, tiny_home, asked):
+    with serving(catalog_of(tiny_home)) as served, served.client() as client:
+        served.server._connections._at_work = 0
+        client.send(asked)
+        assert client.answer() is not None
+        assert served.server._connections.refused == 0
+
+
+def test_what_is_at_work_is_counted(catalog_of, tiny_home):
+    with serving(catalog_of(tiny_home)) as served:
+        connections = served.server._connections
+        for path in ("/search?q=wing", "/health", "/nothing"):
+            with served.client() as client:
+                client.get(path)
+                assert connections._waiting == 0
+        with served.client() as client:
+            client.send("POST /search HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n")
+        assert connections._waiting == 0

@@ -55,7 +55,13 @@ def test_nothing_to_serve_is_not_ready(client_of, tmp_path):
 
 def test_compiling_is_told(ready, monkeypatch):
     monkeypatch.setattr(routes, "missing", lambda: (["search"], None))
-    assert ready()[1]["compiling"] == ["search"]
+    status, told = ready()
+    assert (status, told["ok"], told["compiling"]) == (503, False, ["search"])
+
+
+def test_what_will_never_be_compiled_keeps_nobody_waiting(ready, monkeypatch):
+    monkeypatch.setattr(routes, "missing", lambda: ([], "no folder can keep it"))
+    assert ready()[0] == 200
 
 
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready"])

@@ -1,0 +1,35 @@
+"""One of several processes that answer at one address: see `klsa_search.cli.workers`.
+
+    python -m klsa_search.cli.worker NUMBER DESCRIPTOR
+
+Settings are a line of JSON on the standard input, with whose end it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+from klsa_search.cli.serving import serve_at
+from klsa_search.processors import end_with_starter
+from klsa_search.service.settings import ServiceSettings
+
+
+def main() -> None:
+    """Serve."""
+    number, descriptor = map(int, sys.argv[1:])
+    line = b""
+    while not line.endswith(b"\n"):  # by single bytes: what follows is for `end_with_starter`
+        byte = os.read(0, 1)
+        if not byte:
+            return
+        line += byte
+    end_with_starter()
+    settings = ServiceSettings.model_validate_json(line)
+    with socket.socket(fileno=descriptor) as listener:
+        serve_at(settings, listener, worker=number)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Several processes that answer at one address: they share its socket and the mapped indexes.
+
+uvicorn's own supervisor makes its servers itself and ends a process that is silent for five
+seconds; ours are made of a catalog, and one at work in compiled code is no dead one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Final
+
+from klsa_search.service.settings import ServiceSettings
+
+MODULE: Final = "klsa_search.cli.worker"
+
+_LOOK: Final = 0.2
+"""Seconds between two looks at the processes."""
+
+_REST: Final = 2.0
+"""Seconds at least from the start of a process to that of the one in its place."""
+
+
+class Workers:
+    """Keeps so many processes at work on a socket, until it is told to leave.
+
+    Each gets the settings on its standard input, which stays open as long as this process lives:
+    it ends with it. What is counted for /metrics goes to files of a folder that all share.
+    """
+
+    def __init__(
+        self, settings: ServiceSettings, listener: socket.socket, tell: Callable[[str], None]
+    ) -> None:
+        self._settings = settings
+        self._listener = listener
+        self._tell = tell
+        self._leaving = False
+        self._begun = [0.0] * settings.workers
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def run(self) -> None:
+        """Start them, and again whichever ends, until SIGINT or SIGTERM; then wait for all."""
+        for kind in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(kind, self._leave)
+        with tempfile.TemporaryDirectory(prefix="klsa-metrics-") as folder:
+            self._processes = [self._start(number, folder) for number in range(len(self._begun))]
+            while not self._leaving:
+                for number, process in enumerate(self._processes):
+                    ended = process.poll() is not None and not self._leaving
+                    if ended and time.monotonic() - self._begun[number] > _REST:
+                        self._tell(_how(number, process.returncode))
+                        self._processes[number] = self._start(number, folder)
+                time.sleep(_LOOK)
+            for process in self._processes:
+                process.terminate()
+            for process in self._processes:
+                process.wait()
+
+    def _start(self, number: int, folder: str) -> subprocess.Popen[bytes]:
+        self._begun[number] = time.monotonic()
+        descriptor = self._listener.fileno()
+        process = subprocess.Popen(
+            [sys.executable, "-m", MODULE, str(number), str(descriptor)],
+            stdin=subprocess.PIPE,
+            pass_fds=[descriptor],
+            env=os.environ | {"PROMETHEUS_MULTIPROC_DIR": folder},
+            start_new_session=True,  # Ctrl-C is for this process, which tells them
+        )
+        assert process.stdin is not None
+        process.stdin.write(self._settings.model_dump_json().encode() + b"\n")
+        process.stdin.flush()
+        return process
+
+    def _leave(self, *_: object) -> None:
+        self._leaving = True
+
+
+def _how(number: int, code: int) -> str:
+    ended = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
+    return f"warning: worker {number} {ended}; another takes its place"
