@@ -1,5 +1,6 @@
 # make run    serve a sample index at http://127.0.0.1:8000
 # make test   lint, types and tests
+# make test-connect  the tests of what other tools need, which make test skips; three minutes more to install
 # make test-all  the tests on each Python from 3.11 to 3.13 that is found
 # make eval   MAP of BM25, LSI, the published method and the default
 # make help   this list
@@ -12,7 +13,7 @@ export KLSA_HOME ?= index
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13
 
-.PHONY: help run test tests test-all eval clean
+.PHONY: help run test tests test-connect test-all eval clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +31,10 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-eval: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[eval]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-connect: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test-connect]'
+	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
@@ -49,6 +54,11 @@ test: $(VENV)/.installed-test
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2
 
+# In an environment of its own: what must work without other tools is tested without them.
+test-connect:
+	@$(MAKE) --no-print-directory $(VENV)-connect/.installed-connect VENV=$(VENV)-connect
+	$(VENV)-connect/bin/python -m pytest -n 2 tests/connect tests/collection
+
 # An environment for each version; a shim of pyenv is there and may yet start nothing.
 test-all:
 	@for version in $(VERSIONS); do \
@@ -65,4 +75,4 @@ eval: $(VENV)/.installed-eval
 	$(BIN)/klsa-eval map $(TARGETS)
 
 clean:
-	rm -rf $(VENV) .venv-3.* build *.egg-info
+	rm -rf $(VENV) $(VENV)-connect .venv-3.* build *.egg-info

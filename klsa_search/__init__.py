@@ -52,7 +52,7 @@ Written(generation='000002', last=5, put=1, deleted=1)
 
 Public are the names of this package and of its packages `collection`, `estimators`, `indexing` and
 `mining`, the errors of `errors`, and of `analysis` the `Analyzer` with `Token`, `languages` and
-`stemmers`. Everything else may change with any version.
+`stemmers`; of `connect` what docs/connect.md shows. Everything else may change with any version.
 """
 
 from typing import TYPE_CHECKING

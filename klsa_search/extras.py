@@ -8,7 +8,9 @@ from typing import Final, Literal, NamedTuple
 
 from klsa_search.errors import MissingExtra
 
-ExtraName = Literal["estimators", "eval", "figures"]
+ExtraName = Literal[
+    "estimators", "eval", "figures", "haystack", "irds", "langchain", "mcp", "pyterrier"
+]
 
 
 class _Extra(NamedTuple):
@@ -25,6 +27,12 @@ _EXTRAS: Final[Mapping[ExtraName, _Extra]] = {
         {"ir_measures": "ir-measures", "pytrec_eval": "pytrec-eval-terrier"},
     ),
     "figures": _Extra("figures", {"matplotlib": "matplotlib"}),
+    "haystack": _Extra("document stores of Haystack", {"haystack": "haystack-ai"}),
+    "irds": _Extra("data sets by name", {"ir_datasets": "ir-datasets"}),
+    "langchain": _Extra("retrievers of LangChain", {"langchain_core": "langchain-core"}),
+    # Version 2 brought mcp_types; version 1 knows nothing of what is used here.
+    "mcp": _Extra("assistants over MCP", {"mcp": "mcp", "mcp_types": "version 2 of mcp"}),
+    "pyterrier": _Extra("pipelines of PyTerrier", {"pyterrier": "pyterrier"}),
 }
 
 

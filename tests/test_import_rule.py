@@ -36,6 +36,7 @@ FLOORS = {
     "indexing": 10,
     "mining": 10,
     "evaluation": 11,
+    "connect": 11,
     "service": 12,
     "cli": 12,
 }

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -15,8 +16,23 @@ import klsa_search
 
 PACKAGE = Path(klsa_search.__file__).parent
 PROJECT = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
-EXTRAS = ("ir_measures", "matplotlib", "pytrec_eval", "sklearn")
-"""Modules that only extras bring."""
+EXTRAS = {
+    "ir_measures": "evaluation/measures.py",
+    "matplotlib": "evaluation/",
+    "pytrec_eval": "evaluation/",
+    "sklearn": "estimators/",
+}
+"""Modules that only extras bring, and where they are imported."""
+CONNECTORS = {
+    "haystack": "connect/haystack",
+    "ir_datasets": "collection/irds.py",
+    "langchain_core": "connect/langchain.py",
+    "mcp": "connect/mcp.py",
+    "mcp_types": "connect/mcp.py",
+    "pandas": "connect/pyterrier.py",
+    "pyterrier": "connect/pyterrier.py",
+}
+"""Likewise of the extras that the tests do not bring."""
 PARTS = {"llvmlite": "numba", "pydantic_core": "pydantic", "starlette": "fastapi"}
 """Modules that come with another, whose version chooses theirs."""
 
@@ -42,15 +58,18 @@ def imported():
                     yield path.relative_to(PACKAGE).as_posix(), first
 
 
+INSTALLED = cache(packages_distributions)
+
+
 def distributions(module):
-    found = packages_distributions().get(PARTS.get(module, module), [])
+    found = INSTALLED().get(PARTS.get(module, module), [])
     return {name.lower().replace("_", "-") for name in found}
 
 
 def test_what_is_imported_is_declared():
     core = names(PROJECT["dependencies"])
     for path, module in imported():
-        if module not in EXTRAS:
+        if module not in EXTRAS | CONNECTORS:
             assert distributions(module) & core, f"{path} imports {module}"
 
 
@@ -63,10 +82,15 @@ def test_what_is_declared_is_imported():
 
 
 def test_extras_are_imported_where_they_are_asked_for():
-    rooms = {"ir_measures": "evaluation/measures.py", "matplotlib": "evaluation/", "sklearn": "est"}
+    rooms = EXTRAS | CONNECTORS
     for path, module in imported():
-        if module in EXTRAS:
+        if module in rooms:
             assert path.startswith(rooms[module]), f"{path} imports {module}"
+
+
+def test_each_connector_has_its_extra():
+    for path in (PACKAGE / "connect").glob("[a-z]*.py"):
+        assert PROJECT["optional-dependencies"][path.stem.partition("_")[0]]
 
 
 def test_the_wheel_holds_the_package_alone():
@@ -77,7 +101,7 @@ def test_the_wheel_holds_the_package_alone():
 WITHOUT_EXTRAS = f"""
 import json, re, signal, subprocess, sys, threading
 from urllib.request import urlopen
-for name in {EXTRAS!r}:
+for name in {[*EXTRAS, *CONNECTORS]!r}:
     sys.modules[name] = None  # as if it were not installed
 """
 BUILD_AND_SEARCH = """
@@ -148,6 +172,7 @@ def test_build_search_and_serve_need_no_extra(folder):
         ("evaluate", ["klsa-eval", "compare", "nowhere"], "eval"),
         ("evaluate", ["klsa-eval", "figure", "nowhere", "--out", "a.png"], "figures"),
         ("index", ["klsa-index", "tune", "nowhere"], "eval"),
+        ("mcp", ["klsa-mcp"], "mcp"),
     ],
 )
 def test_a_command_without_its_extra_says_so_at_once(folder, module, arguments, extra):

@@ -9,7 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from klsa_search.collection import beside, folder, jsonl, python_docs, smart, table, trec
+from klsa_search.collection import (
+    beside,
+    folder,
+    frame,
+    irds,
+    jsonl,
+    python_docs,
+    smart,
+    table,
+    trec,
+)
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.known import COLLECTIONS, PYTHON_DOCS, find, smart_rules
 from klsa_search.collection.model import Document, Unread
@@ -47,8 +57,10 @@ def open_collection(
 ) -> OpenedCollection:
     """Recognise a source; nothing but the beginnings of files is read before it is asked for.
 
-    source    a file or folder; one of `COLLECTIONS`; or documents (or mappings with `id`,
-              `title`, `text`) as Python objects, which can be read again only if they can
+    source    a file or folder; one of `COLLECTIONS`; documents (or mappings with `id`, `title`,
+              `text`) as Python objects, which can be read again only if they can; a data frame of
+              pandas or polars with columns of these names; a data set of ir_datasets, or whatever
+              else has its `docs_iter`, or "irds:NAME" for that of a name (the extra `irds`)
     format    one of `FORMATS`, where the content does not tell
     on_error  stop at the first bad record, or skip it and count it in `problems`; queries and
               judgements are always strict
@@ -74,6 +86,13 @@ def open_collection(
         raise CollectionError(
             f"there is no format {format!r}; there are: {', '.join(FORMATS)}", field="format"
         )
+    if isinstance(source, str) and source.startswith(irds.PREFIX):
+        return irds.collection(irds.load(source.removeprefix(irds.PREFIX)), on_error)
+    if hasattr(source, "docs_iter"):
+        return irds.collection(source, on_error)
+    if frame.is_frame(source):
+        read = partial(_rows, source)
+        return OpenedCollection("documents", "records", on_error, read)
     if not isinstance(source, str | os.PathLike):
         if not isinstance(source, Iterable):
             raise CollectionError(
@@ -207,6 +226,10 @@ def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) ->
                 yield document
         else:
             intake.refuse(f"document {number}: a {type(record).__name__}, not a mapping")
+
+
+def _rows(source: Any, intake: Intake) -> Iterator[Document]:
+    return _records(frame.rows(source), intake)
 
 
 def _folders(data: PathLike | Iterable[PathLike] | None) -> list[Path]:

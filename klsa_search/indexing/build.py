@@ -64,7 +64,8 @@ def build(
 
     source    a file or folder in any format of `klsa_search.collection`, the name of a collection,
               "python-docs", an opened `Collection`, which then carries its own format and
-              on_error, or an iterable of Documents or mappings with id, title, text
+              on_error, an iterable of Documents or mappings with id, title, text, a data frame of
+              pandas or polars with such columns, or a data set of ir_datasets ("irds:NAME")
     name      of the index below `home`; one already there is replaced when the new one is whole,
               and stays on the disk until the next one is (`klsa_search.store.rollback`)
     home      folder of the indexes; neither within a source folder nor around it

@@ -46,7 +46,7 @@ def home(tmp_path_factory):
     return home
 
 
-@pytest.mark.parametrize("module", ["index", "search", "serve", "evaluate"])
+@pytest.mark.parametrize("module", ["index", "search", "serve", "evaluate", "mcp"])
 def test_help_loads_nothing_to_work_with(module):
     everything = TO_COMPUTE | TO_SERVE | TO_FETCH | TO_JUDGE | TO_BUILD | {"rich"}
     settings = {"ssl"} if module == "serve" else set()  # pydantic-settings loads asyncio

@@ -1,0 +1,222 @@
+"""An index as a document store of Haystack, and its retriever (`klsa-search[haystack]`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from klsa_search.collection import Document as Kept
+from klsa_search.connect.haystack_filters import filter_of
+from klsa_search.extras import require
+from klsa_search.indexing import build
+from klsa_search.search import Index, open_index
+from klsa_search.search.filters.masks import Allowed, mask_of
+from klsa_search.store import is_index
+
+try:
+    from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack.document_stores.errors import DuplicateDocumentError
+    from haystack.document_stores.types import DuplicatePolicy
+except ModuleNotFoundError:
+    require("haystack")
+    raise
+
+_REST: Final = "_haystack"
+"""Metadata that holds what is no content and no plain meta: an embedding, a blob, ..."""
+_OURS: Final = frozenset({"id", "_id", "title", "text", "contents", "metadata", _REST})
+"""Names of meta that mean something else where documents are exported."""
+
+
+class KlsaDocumentStore:
+    """The documents of the index at HOME/NAME.
+
+    path      of the index; where there is none, the first documents that are written build it
+    fields    declared meta, as "year:number", so that it is a column whatever comes; other meta is
+              one as long as all its values are of one type
+    settings  of the build: `{"language": "german"}`, ...
+    The build learns from the documents of that first call. Later ones are found as well, and learnt
+    from once `klsa_search.indexing.refit(path)` or `klsa-index refit` builds it anew. A title in
+    meta is the title of the document, and searched. Safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        fields: Sequence[str] = (),
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = path
+        self.fields = list(fields)
+        self.settings = dict(settings or {})
+        self._opened: Index | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What makes it again, for pipelines as YAML."""
+        told: dict[str, Any] = default_to_dict(
+            self, path=self.path, fields=self.fields, settings=self.settings
+        )
+        return told
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> KlsaDocumentStore:
+        """Make it again."""
+        made: KlsaDocumentStore = default_from_dict(cls, data)
+        return made
+
+    def index(self) -> Index | None:
+        """The index as it is now, None where nothing was written yet; nothing changes it."""
+        if self._opened is None and is_index(Path(self.path)):
+            self._opened = open_index(self.path)
+        if self._opened is None:
+            return None
+        self._opened.refresh()
+        return self._opened.pinned()
+
+    def count_documents(self) -> int:
+        """Count them."""
+        index = self.index()
+        return 0 if index is None else len(index)
+
+    def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
+        """Documents that pass, all by default, in the order they were written. FilterError."""
+        index = self.index()
+        if index is None:
+            return []
+        allowed = passing(index, filters) & index.snapshot.counting()
+        return [_given(document) for document in index.documents(np.flatnonzero(allowed).tolist())]
+
+    def write_documents(
+        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
+    ) -> int:
+        """Write them; returns how many were written. They are on the disk, and found, on return.
+
+        policy  what becomes of one whose id is there: OVERWRITE, SKIP, or FAIL, the default, a
+                DuplicateDocumentError before anything is written
+        """
+        if not isinstance(documents, list) or not all(
+            isinstance(document, Document) for document in documents
+        ):
+            raise ValueError("documents: a list of Haystack's Document is needed")
+        index = self.index()
+        there = set() if index is None else set(index.ids())
+        written: dict[str, Kept] = {}
+        for document in documents:
+            if policy != DuplicatePolicy.OVERWRITE and document.id in there | written.keys():
+                if policy != DuplicatePolicy.SKIP:
+                    raise DuplicateDocumentError(
+                        f"document {document.id!r} is there already: write it with another policy"
+                    )
+                continue
+            written[document.id] = _kept(document)
+        if self._opened is not None:
+            self._opened.add(written.values())
+        elif written:
+            at = Path(self.path).absolute()
+            settings = {"fields": tuple(self.fields), **self.settings}
+            self._opened = build(written.values(), name=at.name, home=at.parent, **settings)
+        return len(written)
+
+    def delete_documents(self, document_ids: list[str]) -> None:
+        """Delete those that are there."""
+        if self.index() is not None and self._opened is not None:
+            self._opened.delete(document_ids)
+
+
+@component
+class KlsaRetriever:
+    """The documents of a store that fit a query best, best first, with their scores.
+
+    top_k       how many
+    filters     of Haystack; those given to `run` are used instead
+    parameters  of `Index.rank`: `{"ranker": "bm25"}`, ...
+    """
+
+    def __init__(
+        self,
+        document_store: KlsaDocumentStore,
+        top_k: int = 10,
+        filters: dict[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.document_store = document_store
+        self.top_k = top_k
+        self.filters = filters
+        self.parameters = dict(parameters or {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """What makes it again, for pipelines as YAML."""
+        told: dict[str, Any] = default_to_dict(
+            self,
+            document_store=self.document_store.to_dict(),
+            top_k=self.top_k,
+            filters=self.filters,
+            parameters=self.parameters,
+        )
+        return told
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> KlsaRetriever:
+        """Make it again."""
+        given = data["init_parameters"]
+        store = KlsaDocumentStore.from_dict(given["document_store"])
+        data = {**data, "init_parameters": {**given, "document_store": store}}
+        made: KlsaRetriever = default_from_dict(cls, data)
+        return made
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """Search. FilterError; QueryError for a parameter outside its limits."""
+        index = self.document_store.index()
+        if index is None:
+            return {"documents": []}
+        mask = passing(index, self.filters if filters is None else filters)
+        k = self.top_k if top_k is None else top_k
+        positions, scores = index.rank(query, k, mask=mask, **self.parameters)
+        found = index.documents(positions.tolist())
+        return {
+            "documents": [
+                replace(_given(document), score=float(score))
+                for document, score in zip(found, scores, strict=True)
+            ]
+        }
+
+
+def passing(index: Index, filters: dict[str, Any] | None) -> Allowed:
+    """Documents that a filter of Haystack lets through: (size,) bool. FilterError."""
+    if not filters:
+        return np.ones(index.size, np.bool_)
+    return mask_of(filter_of(filters, index.fields, _OURS), index.fields, index.size)
+
+
+def _kept(document: Document) -> Kept:
+    told = document.to_dict(flatten=False)
+    meta, id_, content = (told.pop(name) for name in ("meta", "id", "content"))
+    title = meta.get("title")
+    if isinstance(title, str) and title:
+        del meta["title"]
+    else:
+        title = ""
+    rest = {name: value for name, value in told.items() if value is not None}
+    if content is None:
+        rest["content"] = None
+    if hidden := {name: value for name, value in meta.items() if name in _OURS}:
+        rest["meta"] = hidden
+    plain = {name: value for name, value in meta.items() if name not in _OURS}
+    metadata = {**plain, _REST: rest} if rest else plain
+    return Kept(id=id_, title=title, text=content or "", metadata=metadata)
+
+
+def _given(document: Kept) -> Document:
+    meta = dict(document.metadata)
+    rest = dict(meta.pop(_REST, {}))
+    meta |= rest.pop("meta", {})
+    if document.title:
+        meta["title"] = document.title
+    told = {"id": document.id, "content": document.text, "meta": meta, **rest}
+    return Document.from_dict(told)

@@ -1,0 +1,80 @@
+"""An index as a retriever of LangChain (`klsa-search[langchain]`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from klsa_search.extras import require
+from klsa_search.search import Index
+
+try:
+    from langchain_core.callbacks import (
+        AsyncCallbackManagerForRetrieverRun,
+        CallbackManagerForRetrieverRun,
+    )
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import run_in_executor
+    from pydantic import ConfigDict, Field
+except ModuleNotFoundError:
+    require("langchain")
+    raise
+
+
+class KlsaRetriever(BaseRetriever):
+    """The documents of an index that fit a query best, best first.
+
+    index       an open `Index`; what is written to it meanwhile is found
+    k           how many; `invoke(query, k=3)` asks for another number
+    filter      what their metadata must be, as text or JSON; of one call, likewise
+    parameters  what else `Index.search` takes: `{"ranker": "bm25"}`, ...
+    A document has its text as content, its id, and title and score beside its metadata. `ainvoke`
+    has it done in a thread. QueryError for what cannot be read.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    index: Index
+    k: int = 10
+    filter: str | Mapping[str, Any] | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - as of the index
+    ) -> list[Document]:
+        now = self.index.pinned()
+        hits = now.search(
+            query,
+            self.k if k is None else k,
+            filter=self.filter if filter is None else filter,
+            **self.parameters,
+        ).hits
+        texts = now.documents(now.positions(hit.id for hit in hits))
+        return [
+            Document(
+                id=hit.id,
+                page_content=document.text,
+                metadata={**hit.metadata, "title": hit.title, "score": hit.score},
+            )
+            for hit, document in zip(hits, texts, strict=True)
+        ]
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - as of the index
+    ) -> list[Document]:
+        given = {"run_manager": run_manager.get_sync(), "k": k, "filter": filter}
+        found: list[Document] = await run_in_executor(
+            None, self._get_relevant_documents, query, **given
+        )
+        return found

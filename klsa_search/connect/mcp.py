@@ -1,0 +1,157 @@
+"""Indexes as tools of an assistant, over the Model Context Protocol (`klsa-search[mcp]`).
+
+`search` and `fetch` keep the convention of deep research: each answers one text, which is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import wraps
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from klsa_search import mining
+from klsa_search.errors import IndexNotFound, KlsaError, QueryError
+from klsa_search.extras import require
+from klsa_search.search import Index, list_indexes, open_index
+from klsa_search.store import index_path
+from klsa_search.version import __version__
+
+try:
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp_types import ToolAnnotations
+except ModuleNotFoundError:
+    require("mcp")
+    raise
+
+_READS: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+
+
+def server(home: str | Path, name: str | None = None) -> MCPServer[Any]:
+    """Make a server of the index of that name, or of all indexes of a home; `run` runs it.
+
+    A document is called INDEX/ID, in every tool. What others write, build and delete meanwhile is
+    taken up with each call. IndexNotFound where there is nothing to serve.
+    """
+    tools = _Tools(Path(home), name)
+    made: MCPServer[Any] = MCPServer("klsa-search", version=__version__, log_level="WARNING")
+    for tool in (tools.search, tools.fetch, tools.explain, tools.related):
+        made.add_tool(
+            _as_text(tool),
+            description=f"{cleandoc(tool.__doc__ or '')}\n\nIndexes: {', '.join(tools.names())}.",
+            annotations=_READS,
+            structured_output=False,
+        )
+    return made
+
+
+class _Tools:
+    """The tools over the indexes of a home, each opened when it is first asked for."""
+
+    def __init__(self, home: Path, name: str | None) -> None:
+        self._home, self._name = home, name
+        self._opened: dict[str, Index] = {}
+        self._opening = threading.Lock()
+        if name is not None:
+            self._index(name)
+        elif not self.names():
+            raise IndexNotFound(
+                f"there is no index in {home}: build one with klsa-index build, or name another "
+                "folder with --home",
+                field="home",
+            )
+
+    def names(self) -> list[str]:
+        return list_indexes(self._home) if self._name is None else [self._name]
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        index: str | None = None,
+        filter: str | None = None,  # noqa: A002 - as everywhere
+    ) -> Mapping[str, Any]:
+        """Find the documents that fit a query best, by its words and by what they mean there.
+
+        The best come first, each with its id (for fetch and explain), title, url and a passage.
+        `index` names what is searched where there are several. `filter` is a condition on metadata,
+        as in: year >= 2020 AND kind != draft
+        """
+        asked = self._index(index)
+        hits = asked.search(query, k, filter=filter).hits
+        return {
+            "results": [
+                _facts(asked.name, hit.id, hit.title, hit.metadata) | {"text": hit.snippet}
+                for hit in hits
+            ]
+        }
+
+    def fetch(self, id: str) -> Mapping[str, Any]:  # noqa: A002 - of the convention
+        """Read one document in full, by its id as search gives it."""
+        index, inner = self._place(id)
+        document = index.document(inner)
+        facts = _facts(index.name, inner, document.title, document.metadata)
+        return facts | {"text": document.text, "metadata": document.metadata}
+
+    def explain(self, query: str, id: str) -> Mapping[str, Any]:  # noqa: A002 - likewise
+        """Explain why a document scores as it does for a query: parts that add up to the score.
+
+        lexical: words of the query that it holds; coverage: what it and documents near it hold of
+        them; latent: nearness in meaning; expansion: documents that hold the words and are like it.
+        """
+        index, inner = self._place(id)
+        return asdict(index.explain(query, inner))
+
+    def related(self, term: str, k: int = 10, index: str | None = None) -> Mapping[str, Any]:
+        """Find words that go together with a word, or mean nearly the same, in these documents."""
+        found = mining.related(self._index(index), term, k)
+        return {"related": [asdict(one) for one in found]}
+
+    def _index(self, name: str | None) -> Index:
+        """The index of a name, or the only one, as it is now."""
+        known = self.names()
+        if name is None and len(known) == 1:
+            (name,) = known
+        if name is None or (self._name is not None and name != self._name):
+            raise QueryError(f"index = {name!r}: name one of {', '.join(known)}", field="index")
+        with self._opening:
+            if name not in self._opened:
+                self._opened[name] = open_index(index_path(self._home, name))
+        self._opened[name].refresh()
+        return self._opened[name]
+
+    def _place(self, called: str) -> tuple[Index, str]:
+        """Find the index of a document, and its id there."""
+        name, parted, inner = called.partition("/")
+        if not parted:
+            raise QueryError(
+                f"id = {called!r}: a document is called INDEX/ID, as search gives it", field="id"
+            )
+        return self._index(name), inner
+
+
+def _facts(name: str, id_: str, title: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What every answer says of a document; its url is its own, else one that names it."""
+    called, url = f"{name}/{id_}", metadata.get("url")
+    if not isinstance(url, str) or not url.strip():
+        url = f"klsa://{quote(called)}"
+    return {"id": called, "title": title or id_, "url": url}
+
+
+def _as_text(tool: Callable[..., Mapping[str, Any]]) -> Callable[..., str]:
+    """Have a tool answer JSON; what it refuses is told to the assistant, which can ask anew."""
+
+    @wraps(tool)
+    def answer(**given: Any) -> str:
+        try:
+            return json.dumps(tool(**given), ensure_ascii=False)
+        except KlsaError as error:
+            raise ToolError(error.message) from error
+
+    return answer

@@ -1,0 +1,203 @@
+"""Indexes in PyTerrier pipelines and experiments (`klsa-search[pyterrier]`); no Java is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from klsa_search.errors import CollectionError
+from klsa_search.extras import require
+from klsa_search.indexing import build
+from klsa_search.search import Index, open_index
+from klsa_search.search.batch import ids_by_position
+from klsa_search.store import is_index
+
+try:
+    import pandas as pd
+    import pyterrier as pt
+except ModuleNotFoundError:
+    require("pyterrier")
+    raise
+
+_AS_WORDS: Final = {"operators": False, "spelling": "off"}
+"""All of a query of a test collection is words, as `klsa-eval` has it."""
+
+
+class KlsaRetriever(pt.Transformer):
+    """Q → R: the documents of an index that fit each query best.
+
+    index        an open `Index`; each frame is answered by what it holds at that moment
+    num_results  of each query, at most
+    threads      that work on a frame
+    parameters   of `Index.rank`: `ranker`, `alpha`, `z`, ...; queries are words, and not put right,
+                 unless `operators` or `spelling` say so
+    QueryError for a parameter outside its limits.
+    """
+
+    def __init__(
+        self, index: Index, *, num_results: int = 1000, threads: int = 1, **parameters: Any
+    ) -> None:
+        super().__init__()
+        self.index = index
+        self.num_results = num_results
+        self.threads = threads
+        self.parameters = {**_AS_WORDS, **parameters}
+        self._ranker = self.parameters.get("ranker", index.settings.ranker)
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Add docno, score and rank, from 0; what else stands beside a query stays."""
+        pt.validate.query_frame(inp, extra_columns=["query"], context=self)
+        now = self.index.pinned()
+        answers = now.rank_many(
+            inp["query"], self.num_results, threads=self.threads, **self.parameters
+        )
+        counts = [len(positions) for positions, _ in answers]
+        found = inp.iloc[np.repeat(np.arange(len(inp)), counts)].reset_index(drop=True)
+        # The first of each is for a frame without a query.
+        positions = np.concatenate([np.empty(0, np.int64), *(each for each, _ in answers)])
+        scores = np.concatenate([np.empty(0), *(each for _, each in answers)])
+        ranks = np.concatenate([np.empty(0, np.int64), *map(np.arange, counts)])
+        return found.assign(docno=ids_by_position(now)[positions], score=scores, rank=ranks)
+
+    def fuse_rank_cutoff(self, k: int) -> KlsaRetriever:
+        """Look for no more than a following cut-off lets through: `retriever % k`."""
+        if k >= self.num_results:
+            return self
+        return KlsaRetriever(self.index, num_results=k, threads=self.threads, **self.parameters)
+
+    def schematic(self, *, input_columns: Sequence[str] | None = None) -> Mapping[str, Any]:
+        """Label in pictures of pipelines; without it, help is looked up on the network."""
+        return {"label": self._ranker, "help_url": None}
+
+    def __repr__(self) -> str:
+        """Index and ranker: its name in experiments."""
+        return f"{self.index.name} {self._ranker}"
+
+
+class KlsaTexts(pt.Transformer):
+    """D → D: adds the fields of documents, as a reranker needs them.
+
+    index   an open `Index`
+    fields  "title", "text", or names of metadata
+    DocumentNotFound.
+    """
+
+    def __init__(self, index: Index, fields: Sequence[str] = ("text",)) -> None:
+        super().__init__()
+        self.index = index
+        self.fields = [fields] if isinstance(fields, str) else list(fields)
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Add one column a field; None where a document has no such metadata."""
+        pt.validate.columns(inp, includes=["docno"])
+        now = self.index.pinned()
+        documents = now.documents(now.positions(inp["docno"]))
+        columns = {
+            field: [
+                getattr(document, field)
+                if field in ("title", "text")
+                else document.metadata.get(field)
+                for document in documents
+            ]
+            for field in self.fields
+        }
+        return inp.assign(
+            **{name: pd.Series(held, inp.index, object) for name, held in columns.items()}
+        )
+
+    def schematic(self, *, input_columns: Sequence[str] | None = None) -> Mapping[str, Any]:
+        """Label in pictures of pipelines. See `KlsaRetriever.schematic`."""
+        return {"label": "texts", "help_url": None}
+
+
+class KlsaIndexer(pt.Indexer):
+    """Builds an index at HOME/NAME of the documents of a corpus, in place of any former one.
+
+    text_attrs  names whose texts are joined into that of a document; `title`, where there is one
+                and it is none of them, is its title, and what else there is its metadata
+    settings    of the index, as `klsa_search.build` takes them: `k1`, `language`, `memory`, ...
+    """
+
+    def __init__(
+        self, path: str | Path, *, text_attrs: Sequence[str] = ("text",), **settings: Any
+    ) -> None:
+        super().__init__()
+        self.path = Path(path).absolute()
+        self.text_attrs = [text_attrs] if isinstance(text_attrs, str) else list(text_attrs)
+        self.settings = settings
+
+    def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> KlsaIndex:  # noqa: A002
+        """Build it of mappings with `docno`. For what fails, see `klsa_search.build`."""
+        home, name = self.path.parent, self.path.name
+        build(self._records(iter), name=name, home=home, replace=True, **self.settings).close()
+        return KlsaIndex(self.path)
+
+    def index_inputs(self) -> list[list[str]]:
+        """Columns that a corpus must have."""
+        return [["docno", *self.text_attrs]]
+
+    def _records(self, corpus: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        for number, held in enumerate(corpus, start=1):
+            rest = dict(held)
+            try:
+                id_, texts = rest.pop("docno"), [rest.pop(name) for name in self.text_attrs]
+            except KeyError as missing:
+                raise CollectionError(
+                    f"document {number} has no {missing}: name what its text is with text_attrs"
+                ) from None
+            yield {**rest, "_id": id_, "text": "\n".join(text for text in texts if text)}
+
+
+class KlsaIndex(pt.Artifact, pt.Indexer):
+    """An index on disk, as an artifact: at HOME/NAME, opened when it is first asked.
+
+    `pt.Artifact.load(path)` gives one for the folder of any index, wherever it was built.
+    """
+
+    ARTIFACT_TYPE = "sparse_index"
+    ARTIFACT_FORMAT = "klsa"
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(Path(path).absolute())
+        self._opened: Index | None = None
+
+    def opened(self) -> Index:
+        """Open it; IndexNotFound where nothing was built yet."""
+        if self._opened is None:
+            self._opened = open_index(self.path)
+        return self._opened
+
+    def built(self) -> bool:
+        """Whether there is an index."""
+        return bool(is_index(self.path))
+
+    def retriever(
+        self, *, num_results: int = 1000, threads: int = 1, **parameters: Any
+    ) -> KlsaRetriever:
+        """Rank its documents: see `KlsaRetriever`."""
+        index = self.opened()
+        return KlsaRetriever(index, num_results=num_results, threads=threads, **parameters)
+
+    def text_loader(self, fields: Sequence[str] = ("text",)) -> KlsaTexts:
+        """Add fields of its documents: see `KlsaTexts`."""
+        return KlsaTexts(self.opened(), fields)
+
+    def indexer(self, **settings: Any) -> KlsaIndexer:
+        """Build it: see `KlsaIndexer`."""
+        return KlsaIndexer(self.path, **settings)
+
+    def index(self, iter: Iterable[Mapping[str, Any]], **settings: Any) -> KlsaIndex:  # noqa: A002
+        """Build it of a corpus, and open that."""
+        self.indexer(**settings).index(iter)
+        self._opened = None
+        return self
+
+
+def artifact_metadata(path: str, listing: Sequence[str]) -> dict[str, str] | None:
+    """Tell PyTerrier that a folder is such an artifact; nothing of its own lies in it."""
+    if not is_index(Path(path)):
+        return None
+    return {"type": KlsaIndex.ARTIFACT_TYPE, "format": KlsaIndex.ARTIFACT_FORMAT}

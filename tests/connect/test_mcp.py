@@ -1,0 +1,170 @@
+"""Indexes as tools of an assistant."""
+
+import json
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import klsa_search as klsa
+from klsa_search.errors import IndexNotFound
+from klsa_search.mining import related
+from tests.waiting import wait_until
+
+pytest.importorskip("mcp_types", reason="needs version 2 of mcp: pip install 'klsa-search[mcp]'")
+
+import anyio
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from klsa_search.connect.mcp import server
+
+COMMAND = "from klsa_search.cli.mcp import main; main()"
+
+
+def called(where, tool, **given):
+    """What a tool answers: whether it refuses, and its one text."""
+
+    async def ask():
+        async with Client(where) as client:
+            return await client.call_tool(tool, given)
+
+    answer = anyio.run(ask)
+    (content,) = answer.content
+    assert content.type == "text"
+    assert answer.structured_content is None
+    return answer.is_error, content.text
+
+
+def asked(where, tool, **given):
+    refused, text = called(where, tool, **given)
+    assert not refused, text
+    return json.loads(text)
+
+
+def test_search_and_fetch_keep_the_convention_of_deep_research(home):
+    served = server(home)
+    found = asked(served, "search", query="coolant stains")
+    assert set(found) == {"results"}
+    assert found["results"][0] == {
+        "id": "reports/leak",
+        "title": "leak",  # it has none of its own
+        "url": "klsa://reports/leak",
+        "text": "Coolant leaks from old hoses; look for stains below the pump.",
+    }
+    assert all(each["url"] for each in found["results"])
+    assert asked(served, "fetch", id="reports/heat") == {
+        "id": "reports/heat",
+        "title": "Overheating",
+        "url": "https://example.org/heat",
+        "text": "An engine that overheats has lost coolant, or its pump has failed.",
+        "metadata": {"year": 2021, "url": "https://example.org/heat"},
+    }
+
+
+def test_search_takes_a_number_and_a_filter(home):
+    served = server(home)
+    found = asked(served, "search", query="coolant", k=1, filter="year < 2020")
+    assert [each["id"] for each in found["results"]] == ["reports/pump"]
+    assert asked(served, "search", query="submarines") == {"results": []}
+
+
+def test_explain_and_related_say_what_the_index_says(home, index):
+    explained = asked(server(home), "explain", query="coolant", id="reports/leak")
+    assert explained["score"] == index.explain("coolant", "leak").score
+    assert explained["lexical"]["terms"][0]["term"] == "coolant"
+    near = asked(server(home), "related", term="tyre", k=2)["related"]
+    assert [each["word"] for each in near] == [each.word for each in related(index, "tyre", 2)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "said"),
+    [
+        ("search", {"query": "x", "filter": "yaer > 1"}, "there is no field 'yaer'"),
+        ("search", {"query": "x", "k": 0}, "k = 0"),
+        ("search", {"query": "x", "index": "no"}, "no"),
+        ("fetch", {"id": "leak"}, "a document is called INDEX/ID"),
+        ("fetch", {"id": "reports/no"}, "there is no document 'no'"),
+        ("related", {"term": "submarine"}, "no document holds it"),
+    ],
+)
+def test_what_is_refused_is_told_to_the_assistant(home, tool, given, said):
+    refused, text = called(server(home), tool, **given)
+    assert refused
+    assert said in text
+
+
+def test_several_indexes_are_told_apart(home):
+    klsa.build([{"id": "a/b", "text": "wet roads"}], name="roads", home=home).close()
+    both, one = server(home), server(home, "roads")
+    refused, text = called(both, "search", query="roads")
+    assert refused
+    assert "name one of reports, roads" in text
+    found = asked(both, "search", query="roads", index="roads")["results"]
+    assert [each["id"] for each in found] == ["roads/a/b"]
+    assert asked(both, "fetch", id="roads/a/b")["text"] == "wet roads"
+    assert asked(one, "search", query="roads")["results"] == found
+    assert called(one, "fetch", id="reports/leak")[0]
+
+
+def test_what_is_written_meanwhile_is_found(home, index):
+    served = server(home)
+    assert asked(served, "search", query="horn")["results"] == []
+    index.add([{"id": "horn", "text": "A horn that will not sound."}])
+    assert asked(served, "search", query="horn")["results"][0]["id"] == "reports/horn"
+
+
+def test_a_client_is_told_what_there_is_and_that_nothing_changes(home):
+    async def listed():
+        async with Client(server(home)) as client:
+            return (await client.list_tools()).tools
+
+    tools = anyio.run(listed)
+    assert [tool.name for tool in tools] == ["search", "fetch", "explain", "related"]
+    assert all("Indexes: reports." in tool.description for tool in tools)
+    assert all(tool.annotations.read_only_hint for tool in tools)
+    assert tools[0].input_schema["required"] == ["query"]
+
+
+def test_nothing_to_serve_is_refused(tmp_path, home):
+    with pytest.raises(IndexNotFound, match="klsa-index build"):
+        server(tmp_path / "empty")
+    with pytest.raises(IndexNotFound):
+        server(home, "no")
+
+
+def test_the_command_answers_on_standard_input(home):
+    program = StdioServerParameters(
+        command=sys.executable, args=["-c", COMMAND, "--home", str(home)]
+    )
+    assert asked(program, "search", query="stains")["results"][0]["id"] == "reports/leak"
+
+
+def test_the_command_answers_over_http(home):
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "--home", str(home), "--http", str(port)]
+    )
+
+    def listens():
+        with socket.socket() as trying:
+            return trying.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        wait_until(listens)
+        address = f"http://127.0.0.1:{port}/mcp"
+        assert asked(address, "search", query="stains")["results"][0]["id"] == "reports/leak"
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def test_the_command_says_what_is_missing(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "--home", str(tmp_path)], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "there is no index" in done.stderr

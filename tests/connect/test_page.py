@@ -1,0 +1,44 @@
+"""What docs/connect.md shows is what comes out, where the packages are found."""
+
+import doctest
+import re
+import warnings
+from importlib.util import find_spec
+
+import pytest
+
+from tests.conftest import ROOT
+
+FIRST, *SECTIONS = re.split(r"(?m)^## ", (ROOT / "docs" / "connect.md").read_text("utf-8"))
+NEEDED = {
+    "MCP": "mcp_types",
+    "PyTerrier": "pyterrier",
+    "LangChain": "langchain_core",
+    "Haystack": "haystack",
+    "Frames": "pandas",
+    "ir_datasets": "ir_datasets",
+    "LlamaIndex": "llama_index",
+    "BEIR": "beir",
+    "MTEB": "mteb",
+}
+
+
+def titled(section):
+    return section.partition("\n")[0]
+
+
+def test_every_section_is_run_where_it_can_be():
+    assert [titled(section) for section in SECTIONS] == list(NEEDED)
+
+
+@pytest.mark.parametrize("section", [pytest.param(each, id=titled(each)) for each in SECTIONS])
+def test_its_examples_give_what_it_says(section, tmp_path, monkeypatch):
+    if find_spec(NEEDED[titled(section)]) is None:
+        pytest.skip(f"{NEEDED[titled(section)]} is not installed: make test-connect")
+    monkeypatch.chdir(tmp_path)
+    examples = doctest.DocTestParser().get_doctest(FIRST + section, {}, titled(section), None, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        told = []
+        result = doctest.DocTestRunner().run(examples, out=told.append)
+    assert (result.failed, result.attempted) == (0, len(examples.examples)), "".join(told)
