@@ -52,7 +52,7 @@ test: $(VENV)/.installed-test
 	@$(MAKE) --no-print-directory tests
 
 tests: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # In an environment of its own: what must work without other tools is tested without them.
 test-connect:

@@ -23,7 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search import Index, open_index
-from klsa_search.mining import classify, classify_texts, cluster, duplicates, related, similar
+from klsa_search.mining import (
+    classify,
+    classify_texts,
+    cluster,
+    duplicates,
+    related,
+    similar,
+    strongest_terms,
+)
 
 EXAMPLES = 20
 TEXTS = 10
@@ -49,6 +57,7 @@ class Asked:
 QUESTIONS: dict[str, Callable[[Index, Asked], object]] = {
     "similar, latent": lambda index, asked: similar(index, asked.id),
     "similar, document": lambda index, asked: similar(index, asked.id, kernel="document"),
+    "strongest_terms": lambda index, asked: strongest_terms(index, asked.id),
     "related": lambda index, asked: related(index, asked.word),
     "related, k = 1000": lambda index, asked: related(index, asked.word, 1000),
     f"classify, {EXAMPLES} examples, 100 answers": lambda index, asked: classify(

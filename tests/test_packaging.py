@@ -98,6 +98,15 @@ def test_the_wheel_holds_the_package_alone():
     assert settings["setuptools"]["packages"]["find"]["include"] == ["klsa_search*"]
 
 
+def test_the_wheel_holds_the_files_of_the_page():
+    settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]
+    patterns = settings["setuptools"]["package-data"]["klsa_search.service"]
+    service = PACKAGE / "service"
+    packed = {path for pattern in patterns for path in service.glob(pattern) if path.is_file()}
+    assert packed == {path for path in (service / "page").rglob("*") if path.is_file()}
+    assert packed
+
+
 WITHOUT_EXTRAS = f"""
 import json, re, signal, subprocess, sys, threading
 from urllib.request import urlopen

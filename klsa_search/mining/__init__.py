@@ -4,6 +4,7 @@ from klsa_search.mining.classification import Classified, classify, classify_tex
 from klsa_search.mining.clusters import Cluster, Clustering, cluster
 from klsa_search.mining.duplicates import Duplicate, DuplicateGroup, duplicates
 from klsa_search.mining.similar import KERNELS, similar
+from klsa_search.mining.strongest import StrongTerm, strongest_terms
 from klsa_search.mining.thesaurus import RelatedTerm, related
 
 __all__ = [
@@ -14,10 +15,12 @@ __all__ = [
     "Duplicate",
     "DuplicateGroup",
     "RelatedTerm",
+    "StrongTerm",
     "classify",
     "classify_texts",
     "cluster",
     "duplicates",
     "related",
     "similar",
+    "strongest_terms",
 ]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from klsa_search.search import Index
 from klsa_search.service.catalog import Status
-from klsa_search.store.manifest import Counts, SpectrumEntry
+from klsa_search.store.manifest import ColumnEntry, Counts, SpectrumEntry
 
 
 class Answer(BaseModel):
@@ -56,6 +56,26 @@ class RelatedAnswer(Answer):
     generation: str
     time_ms: float
     related: list[RelatedTermAnswer]
+
+
+class StrongTermAnswer(Answer):
+    """One term of a document."""
+
+    word: str = Field(description="as the document writes it")
+    term: str = Field(description="as it is indexed")
+    weight: float = Field(description="what it adds to the BM25 score where it is asked for")
+    count: int = Field(description="how often the document holds it")
+    documents: int = Field(description="that hold it")
+
+
+class StrongTermsAnswer(Answer):
+    """The terms of a document that weigh most."""
+
+    id: str
+    index: str
+    generation: str
+    time_ms: float
+    terms: list[StrongTermAnswer]
 
 
 class AliasAnswer(Answer):
@@ -243,6 +263,9 @@ class IndexDetails(IndexSummary):
     fingerprint: str | None = Field(description="the same for the same documents and settings")
     settings: dict[str, Any] | None
     counts: Counts | None
+    fields: dict[str, ColumnEntry] | None = Field(
+        description="metadata fields that can be filtered, sorted and counted by, as built"
+    )
     spectra: dict[str, SpectrumEntry] | None
 
     @classmethod
@@ -256,6 +279,7 @@ class IndexDetails(IndexSummary):
             fingerprint=manifest.fingerprint if manifest else None,
             settings=manifest.settings if manifest else None,
             counts=manifest.counts if manifest else None,
+            fields=manifest.fields.columns if manifest else None,
             spectra=manifest.spectra if manifest else None,
         )
 

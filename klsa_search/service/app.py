@@ -40,6 +40,7 @@ from klsa_search.service.serving import Desk
 from klsa_search.service.straight import Straight
 from klsa_search.service.target import AbsoluteTarget
 from klsa_search.service.timing import Timed
+from klsa_search.service.welcome import Page
 from klsa_search.service.writing import Writes
 
 NAME = "klsa-search"
@@ -77,7 +78,8 @@ def create_app(
     worker         which of several processes this is; what all count is told together then
     keys           say who may ask what; by default whoever can ask may
     allowed_hosts  names by which the service may be asked for; by default any
-    The page at /docs brings its own scripts and styles, so that it works without the internet.
+    The pages at / and /docs bring their own scripts and styles, so that they work without the
+    internet.
     """
     app = FastAPIOffline(
         title=NAME,
@@ -107,6 +109,7 @@ def create_app(
     app.state.gated = keys is not None
     if keys is not None:
         app.add_middleware(Gate, keys=keys)
+    app.add_middleware(Page)
     if origins:
         app.add_middleware(Origins, origins=origins)
     if allowed_hosts is not None and ANY not in allowed_hosts:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from klsa_search.mining import classify, classify_texts, related, similar
+from klsa_search.mining import classify, classify_texts, related, similar, strongest_terms
 from klsa_search.search import Index
 from klsa_search.service.answers import (
     ClassifiedAnswer,
@@ -16,10 +16,17 @@ from klsa_search.service.answers import (
     RelatedAnswer,
     RelatedTermAnswer,
     SimilarAnswer,
+    StrongTermAnswer,
+    StrongTermsAnswer,
 )
 from klsa_search.service.failures import documented
 from klsa_search.service.querying import asked_of, described
-from klsa_search.service.requests import ClassifyBody, RelatedRequest, SimilarRequest
+from klsa_search.service.requests import (
+    ClassifyBody,
+    RelatedRequest,
+    SimilarRequest,
+    StrongTermsRequest,
+)
 from klsa_search.service.serving import Served
 
 router = APIRouter()
@@ -51,6 +58,36 @@ async def similar_documents(
             kernel=asked.kernel,
             time_ms=_elapsed(begin),
             hits=[HitAnswer.model_validate(hit) for hit in hits],
+        )
+
+    return await desk.ask(name, question, heavy=True)
+
+
+@router.get(
+    "/indexes/{name}/documents/{id:whole}/terms",
+    summary="Strongest terms",
+    response_model=StrongTermsAnswer,
+    responses=documented(404, 422, 500, 503),
+    openapi_extra=described(StrongTermsRequest),
+)
+async def terms_of_document(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    request: Request,
+    desk: Served,
+) -> Response:
+    """The terms of a document that weigh most in BM25, best first: what it is about."""
+    asked = asked_of(request, StrongTermsRequest)
+
+    def question(index: Index) -> StrongTermsAnswer:
+        begin = time.perf_counter()
+        terms = strongest_terms(index, id, asked.k)
+        return StrongTermsAnswer(
+            id=id,
+            index=index.name,
+            generation=index.generation,
+            time_ms=_elapsed(begin),
+            terms=[StrongTermAnswer.model_validate(one) for one in terms],
         )
 
     return await desk.ask(name, question, heavy=True)

@@ -34,6 +34,7 @@ MAX_SEARCHES = 100
 MAX_SNIPPET = 1_000  # characters
 MAX_EXPLAINED = 100  # hits, each of which takes some 10 ms
 MAX_RELATED = 100  # to show how a term is written, five documents are read
+MAX_STRONG = 1_000  # terms of a document
 MAX_SUGGESTIONS = 20  # the same for each
 MAX_QUERY = 10_000
 MAX_DIMENSIONS = 100_000
@@ -303,6 +304,12 @@ class RelatedRequest(Asked):
     """The parameters of GET /indexes/{name}/terms/{term}/related."""
 
     k: int = Field(10, ge=1, le=MAX_RELATED, description="terms wanted")
+
+
+class StrongTermsRequest(Asked):
+    """The parameters of GET /indexes/{name}/documents/{id}/terms."""
+
+    k: int = Field(10, ge=1, le=MAX_STRONG, description="terms wanted")
 
 
 class SuggestRequest(Asked):

@@ -15,6 +15,7 @@ ASKED = {
     "/search/batch", "/indexes/{name}/search", "/documents/{id:whole}",
     "/suggest", "/indexes/{name}/suggest",
     "/indexes/{name}/documents/{id:whole}/similar", "/indexes/{name}/terms/{term:whole}/related",
+    "/indexes/{name}/documents/{id:whole}/terms",
     "/indexes/{name}/classify",
     "/metrics", "/indexes/{name}/explain/{id:whole}",
 }  # fmt: skip
@@ -82,6 +83,7 @@ with Catalog(home) as catalog:
         for kernel in KERNELS:
             for k in (1, 40, 1000):
                 ask(f"/indexes/{name}/documents/1/similar?kernel={kernel}&k={k}")
+        ask(f"/indexes/{name}/documents/1/terms")
         ask(f"/indexes/{name}/terms/word1 word2/related?k=100")
         labels = {str(n): str(n % 3) for n in range(20)}
         for more in ({}, {"ids": ["30", "31"]}, {"texts": ["word1 word2", "", "unknown"]}):

@@ -43,7 +43,16 @@ class Served:
 
 @contextmanager
 def serving(
-    catalog, *, most=1000, bounds=None, leaving=LONG, hosts=None, heavy=(1, 8), **admission
+    catalog,
+    *,
+    most=1000,
+    bounds=None,
+    leaving=LONG,
+    hosts=None,
+    heavy=(1, 8),
+    keys=None,
+    writes=None,
+    **admission,
 ):
     """Serve a catalog until the block ends."""
     desk = Admission(**admission)
@@ -52,7 +61,13 @@ def serving(
         most if callable(most) else lambda _: most, bounds, at_work=desk.places + slow.places
     )
     app = create_app(
-        catalog, admission=desk, heavy=slow, allowed_hosts=hosts, connections=connections
+        catalog,
+        admission=desk,
+        heavy=slow,
+        allowed_hosts=hosts,
+        connections=connections,
+        keys=keys,
+        writes=writes,
     )
     server = Server(app, desk, slow, connections=connections, leaving=leaving)
     with socket.create_server(("127.0.0.1", 0)) as listener:

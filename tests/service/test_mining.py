@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.mining import KERNELS, classify, related, similar
+from klsa_search.mining import KERNELS, classify, related, similar, strongest_terms
 from klsa_search.search import open_index
 from klsa_search.service.requests import SimilarRequest
 
@@ -54,6 +54,16 @@ def test_related_terms(client, index, term):
     assert [one["word"] for one in answer["related"]] == [
         one.word for one in related(index, term, 3)
     ]
+
+
+def test_strongest_terms(client, index):
+    answer = client.get("/indexes/tiny/documents/1/terms?k=3").json()
+    assert (answer["id"], answer["index"]) == ("1", "tiny")
+    assert [(one["word"], one["weight"]) for one in answer["terms"]] == [
+        (one.word, pytest.approx(one.weight)) for one in strongest_terms(index, "1", 3)
+    ]
+    assert failure_of(client.get("/indexes/tiny/documents/nope/terms"), 404)["code"]
+    failure_of(client.get("/indexes/tiny/documents/1/terms?k=0"), 422)
 
 
 def test_classify_the_rest_ids_or_texts(client, index):

@@ -42,6 +42,7 @@ ROUTES = {
     ("/indexes", "get"): {"200", "500", "503"},
     ("/indexes/{name}", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes/{name}/documents/{id}/similar", "get"): {"200", "404", "422", "500", "503"},
+    ("/indexes/{name}/documents/{id}/terms", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes/{name}/terms/{term}/related", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes/{name}/classify", "post"): {"200", "400", "404", "413", "422", "500", "503"},
     ("/indexes/{name}/documents", "post"): WRITING,

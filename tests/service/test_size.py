@@ -16,6 +16,7 @@ from klsa_search.service.requests import (
     MAX_QUERY,
     MAX_RELATED,
     MAX_SCORES,
+    MAX_STRONG,
     MAX_TEXTS,
 )
 from klsa_search.service.routes import router
@@ -89,6 +90,9 @@ QUESTIONS = {
         ("/documents/0?index=heavy", None),
         ("/documents/0?index=large", None),
         ("/documents/1?index=large", None),
+    ],
+    ("GET", "/indexes/{name}/documents/{id:whole}/terms"): [
+        (f"/indexes/{name}/documents/0/terms?k={MAX_STRONG}", None) for name in ("heavy", "wide")
     ],
     ("GET", "/indexes/{name}/documents/{id:whole}/similar"): [
         (f"/indexes/{name}/documents/0/similar?k={MAX_HITS}&kernel={kernel}", None)

@@ -1,0 +1,120 @@
+// What is asked of the service: JSON in, JSON out, errors as it tells them.
+
+const KEPT = "klsa-key";
+
+/** A failure: `message` is a sentence for people, `code` a word for programs, `field` a parameter. */
+export class ServiceError extends Error {
+  constructor(status, { code, message, field }) {
+    super(message);
+    Object.assign(this, { name: "ServiceError", status, code, field });
+  }
+}
+
+let asking = null; // one question for a key at a time, whoever finds that it is needed
+let askForKey = null;
+
+/** Say how a key is asked for: a function of a sentence that promises a key. */
+export function onKeyNeeded(ask) {
+  askForKey = ask;
+}
+
+/** Ask the service.
+ *
+ * path    relative to the page, as "search" or `indexes/${segment(name)}`
+ * query   parameters; those that are null, undefined or "" are left out
+ * body    sent as JSON, by POST unless `method` says otherwise
+ * signal  of an AbortController
+ * Promises what was answered; ServiceError, or AbortError.
+ */
+export async function ask(path, { query = {}, body, method, signal, headers = {} } = {}) {
+  const given = Object.entries(query).filter(([, value]) => (value ?? "") !== "");
+  const parameters = new URLSearchParams(given);
+  const address = given.length ? `${path}?${parameters}` : path;
+  for (;;) {
+    const key = sessionStorage.getItem(KEPT);
+    const answer = await sent(address, {
+      method: method ?? (body === undefined ? "GET" : "POST"),
+      body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
+      headers: {
+        Accept: "application/json",
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+        ...(key ? { Authorization: `Bearer ${key}` } : {}),
+        ...headers,
+      },
+      signal,
+    });
+    if (answer.status !== 401 || askForKey === null) return told(answer);
+    const { error } = await answer.json();
+    if (sessionStorage.getItem(KEPT) === key) {
+      asking ??= askForKey(error.message).finally(() => (asking = null));
+      sessionStorage.setItem(KEPT, await asking);
+    }
+    signal?.throwIfAborted();
+  }
+}
+
+async function sent(address, options) {
+  try {
+    return await fetch(address, { ...options, cache: "no-store" });
+  } catch (failure) {
+    if (failure.name === "AbortError") throw failure;
+    throw new ServiceError(0, {
+      code: "unreachable",
+      message: "The service does not answer: see whether it runs, then try again.",
+      field: null,
+    });
+  }
+}
+
+async function told(answer) {
+  const kind = answer.headers.get("content-type") ?? "";
+  const content = kind.includes("json") ? await answer.json() : null;
+  if (answer.ok && content !== null) return content;
+  throw new ServiceError(
+    answer.status,
+    content?.error ?? {
+      code: "unreadable",
+      message: `What answers here is no klsa-search (status ${answer.status}).`,
+      field: null,
+    },
+  );
+}
+
+/** One part of a path: an id or a name, whatever it holds. */
+export function segment(text) {
+  return encodeURIComponent(text);
+}
+
+/** Work of which only the latest counts: each new one aborts the one before.
+ *
+ *     const latest = new Latest();
+ *     const answer = await latest.run((signal) => ask("search", { signal }));
+ *     if (answer === STALE) return;
+ */
+export class Latest {
+  #sequence = 0;
+  #controller = null;
+
+  /** Promise what `work` gives, or STALE where something newer was begun meanwhile. */
+  async run(work) {
+    this.cancel();
+    const mine = this.#sequence;
+    this.#controller = new AbortController();
+    try {
+      const result = await work(this.#controller.signal);
+      return mine === this.#sequence ? result : STALE;
+    } catch (failure) {
+      if (mine !== this.#sequence || failure.name === "AbortError") return STALE;
+      throw failure;
+    }
+  }
+
+  /** Forget what is under way. */
+  cancel() {
+    this.#sequence += 1;
+    this.#controller?.abort();
+  }
+}
+
+/** What `Latest.run` promises in the place of an answer that came too late. */
+export const STALE = Symbol("stale");

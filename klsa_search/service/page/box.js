@@ -1,0 +1,123 @@
+// The search box: what is typed goes to the state, and may become one of the suggestions.
+
+import { ask, Latest, segment, STALE } from "./api.js";
+import { el, fill, many } from "./dom.js";
+
+const MOST = 7; // suggestions
+const REST = 50; // ms without a letter after which they are asked for, behind the search itself
+const KINDS = { word: "word", phrase: "phrase", title: "title", correction: "did you mean" };
+
+/** Make the box work. `isLive` says whether the view follows what is typed. */
+export function installBox({ state, indexChosen, isLive }) {
+  const input = document.getElementById("q");
+  const list = document.getElementById("suggestions");
+  const latest = new Latest();
+  let offered = [];
+  let active = -1;
+
+  function take(text, typing) {
+    const patch = { q: text, page: null, spelling: null };
+    if (isLive()) state.change(patch, { typing });
+    else if (!typing) state.change({ ...patch, view: null, id: null });
+  }
+
+  function close() {
+    latest.cancel();
+    offered = [];
+    active = -1;
+    list.hidden = true;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+  }
+
+  function choose(number) {
+    input.value = offered[number].query;
+    close();
+    take(input.value, false);
+  }
+
+  function mark(number) {
+    active = number;
+    [...list.children].forEach((row, at) => row.setAttribute("aria-selected", at === active));
+    if (active < 0) input.removeAttribute("aria-activedescendant");
+    else input.setAttribute("aria-activedescendant", `suggestion-${active}`);
+  }
+
+  async function offer() {
+    const index = indexChosen();
+    if (!input.value.trim() || !index) return close();
+    const query = { q: input.value, k: MOST };
+    const path = `indexes/${segment(index)}/suggest`;
+    // Without suggestions the box still searches: what failed is told by the search itself.
+    const answer = await latest
+      .run(async (signal) => {
+        await new Promise((resolve) => setTimeout(resolve, REST));
+        signal.throwIfAborted();
+        return ask(path, { query, signal });
+      })
+      .catch(() => ({ suggestions: [] }));
+    if (answer === STALE || document.activeElement !== input) return;
+    offered = answer.suggestions.filter((each) => each.query !== input.value.trim()).slice(0, MOST);
+    fill(list, offered.map(row));
+    mark(-1);
+    list.hidden = offered.length === 0;
+    input.setAttribute("aria-expanded", String(!list.hidden));
+  }
+
+  function row({ kind, text, query, documents }, number) {
+    const shown = kind === "title" ? text : query;
+    return el(
+      "li",
+      {
+        id: `suggestion-${number}`,
+        role: "option",
+        "aria-selected": "false",
+        data: { kind },
+        on: {
+          // Not click: the box would lose the focus first, and the list be gone.
+          pointerdown: (event) => (event.preventDefault(), choose(number)),
+          pointermove: () => mark(number),
+        },
+      },
+      el("span.said", shown),
+      el("span.kind", KINDS[kind] ?? kind,
+        documents === null || kind === "title" ? null : ` · ${many(documents, "document")}`),
+    );
+  }
+
+  input.addEventListener("input", () => {
+    take(input.value, true);
+    offer();
+  });
+  input.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && !list.hidden) {
+      event.preventDefault();
+      const places = offered.length + 1; // the last one is the box itself
+      mark(((active + 1 + step + places) % places) - 1);
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      if (active >= 0) choose(active);
+      else close(), take(input.value, false);
+    } else if (event.key === "Escape" && !list.hidden) {
+      event.preventDefault();
+      close();
+    }
+  });
+  input.addEventListener("blur", close);
+  // The little cross that browsers show empties the box without a key.
+  input.addEventListener("search", () => take(input.value, false));
+  document.getElementById("box").addEventListener("submit", (event) => event.preventDefault());
+  addEventListener("keydown", (event) => {
+    const typing = event.target.closest?.("input, textarea, select, dialog, [contenteditable]");
+    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      input.focus();
+      input.select();
+    }
+  });
+  state.subscribe((changed) => {
+    if (changed.has("q") && state.get("q") !== input.value) input.value = state.get("q");
+  });
+  input.value = state.get("q");
+}

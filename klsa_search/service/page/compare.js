@@ -1,0 +1,90 @@
+// Side by side: BM25 and Kernel LSA, with lines that join the same document.
+
+import { el, fill, svg } from "./dom.js";
+
+const SHOWN = 10; // of each list
+export const LOOKED_AT = 100; // hits of each list that are known, to say where from and where to
+
+/** Draw two rankings of one query: lists of {id, title, snippet, rank}, `link` leads to a document. */
+export function drawComparison(root, before, after, link) {
+  const placesBefore = new Map(before.map((hit) => [hit.id, hit.rank]));
+  const placesAfter = new Map(after.map((hit) => [hit.id, hit.rank]));
+  const lines = svg("svg.lines", { "aria-hidden": "true" });
+  const left = column("BM25", "by words alone", before, placesAfter, fate, link);
+  const right = column("Kernel LSA", "by words and meaning", after, placesBefore, origin, link);
+  const moved = summary(after, placesBefore);
+  const pair = el("div.pair", left, el("div.between", lines), right);
+  fill(root, el("p.quiet", moved), pair);
+  const draw = () => drawLines(lines, left, right);
+  const observer = new ResizeObserver(draw);
+  observer.observe(pair);
+  draw();
+  for (const kind of ["pointerover", "focusin"]) {
+    pair.addEventListener(kind, (event) => light(pair, event.target.closest("li")?.dataset.id));
+  }
+  for (const kind of ["pointerleave", "focusout"]) pair.addEventListener(kind, () => light(pair));
+  return () => observer.disconnect();
+}
+
+/** What became of a hit of BM25: kind, sign, words. */
+function fate(rank, there) {
+  if (there === undefined) return ["lost", "lost", `not among the first ${LOOKED_AT} of Kernel LSA`];
+  if (there > SHOWN) return ["lost", `to ${there}`, `lost from the first ${SHOWN}: now at ${there}`];
+  return step(rank - there, `by Kernel LSA to ${there}`);
+}
+
+/** Where a hit of Kernel LSA was before. */
+function origin(rank, there) {
+  if (there === undefined) return ["new", "new", `new: not among the first ${LOOKED_AT} of BM25`];
+  if (there > SHOWN) return ["new", `from ${there}`, `new among the first ${SHOWN}: BM25 has it at ${there}`];
+  return step(there - rank, `from ${there} of BM25`);
+}
+
+function step(up, where) {
+  if (up === 0) return ["same", "=", "at the same place in both"];
+  return up > 0 ? ["up", `↑ ${up}`, `up ${up} ${where}`] : ["down", `↓ ${-up}`, `down ${-up} ${where}`];
+}
+
+function column(name, hint, hits, there, told, link) {
+  return el("section.column", { "aria-label": name },
+    el("h2", name, el("small.quiet", hint)),
+    hits.length ? null : el("p.hint", "Finds nothing."),
+    el("ol", hits.slice(0, SHOWN).map((hit) => {
+      const [kind, sign, words] = told(hit.rank, there.get(hit.id));
+      return el("li", { data: { id: hit.id, kind } },
+        el("span.rank", { "aria-hidden": "true" }, String(hit.rank)),
+        link(hit.id, hit.title || hit.snippet || hit.id),
+        el("span.sign", { title: words }, el("span", { "aria-hidden": "true" }, sign),
+          el("span.unseen", words)));
+    })));
+}
+
+function summary(after, placesBefore) {
+  const shown = after.slice(0, SHOWN);
+  const known = shown.filter((hit) => (placesBefore.get(hit.id) ?? SHOWN + 1) <= SHOWN);
+  const moved = known.filter((hit) => placesBefore.get(hit.id) !== hit.rank);
+  return `Of the first ${shown.length} of Kernel LSA, ${shown.length - known.length} are new, `
+    + `${moved.length} moved and ${known.length - moved.length} stayed.`;
+}
+
+function drawLines(lines, left, right) {
+  const box = lines.getBoundingClientRect();
+  const middles = (side) => new Map([...side.querySelectorAll("li")].map((row) => {
+    const place = row.getBoundingClientRect();
+    return [row.dataset.id, place.top + place.height / 2 - box.top];
+  }));
+  const [from, to] = [middles(left), middles(right)];
+  const bend = box.width / 2;
+  fill(lines, [...from].flatMap(([id, y]) => {
+    if (!to.has(id)) return [];
+    const end = to.get(id);
+    const path = `M0 ${y} C${bend} ${y} ${bend} ${end} ${box.width} ${end}`;
+    return [svg("path", { d: path, data: { id } })];
+  }));
+}
+
+function light(pair, id) {
+  for (const each of pair.querySelectorAll("[data-id]")) {
+    each.classList.toggle("lit", id !== undefined && each.dataset.id === id);
+  }
+}

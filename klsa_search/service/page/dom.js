@@ -1,0 +1,81 @@
+// Elements from data. Text only ever becomes text: nothing here parses HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Make an element: el("p.hint", {id: "x", on: {click}}, "text", child, [more]).
+ *
+ * Attributes that are null, undefined or false are left out, true is an empty one; `on` has
+ * listeners, `data` a dataset, `css` custom properties and styles, set one by one as the
+ * Content-Security-Policy of the page asks.
+ */
+export function el(what, ...rest) {
+  return made((tag) => document.createElement(tag), what, rest);
+}
+
+/** The same for SVG. */
+export function svg(what, ...rest) {
+  return made((tag) => document.createElementNS(SVG, tag), what, rest);
+}
+
+function made(create, what, rest) {
+  const [tag, ...classes] = what.split(".");
+  const node = create(tag);
+  if (classes.length) node.setAttribute("class", classes.join(" "));
+  const isNode = (each) => each instanceof Node || Array.isArray(each);
+  if (rest.length && rest[0] !== null && typeof rest[0] === "object" && !isNode(rest[0])) {
+    set(node, rest.shift());
+  }
+  add(node, rest);
+  return node;
+}
+
+function set(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "on") {
+      for (const [kind, listener] of Object.entries(value)) node.addEventListener(kind, listener);
+    } else if (name === "data") {
+      Object.assign(node.dataset, value);
+    } else if (name === "css") {
+      for (const [property, to] of Object.entries(value)) node.style.setProperty(property, to);
+    } else if (value !== null && value !== undefined && value !== false) {
+      node.setAttribute(name, value === true ? "" : value);
+    }
+  }
+}
+
+/** Append children, which may be nodes, text, lists of these, or nothing. */
+export function add(node, children) {
+  for (const child of [children].flat(Infinity)) {
+    if (child !== null && child !== undefined && child !== false) node.append(child);
+  }
+}
+
+/** Put children in the place of what a node has. */
+export function fill(node, ...children) {
+  const holder = document.createDocumentFragment();
+  add(holder, children);
+  node.replaceChildren(holder);
+}
+
+/** Text with marks: [start, end) pairs in code points, as the service counts them. */
+export function marked(text, marks) {
+  const points = Array.from(text);
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of marks) {
+    parts.push(points.slice(at, start).join(""), el("mark", points.slice(start, end).join("")));
+    at = end;
+  }
+  parts.push(points.slice(at).join(""));
+  return parts;
+}
+
+/** 1234567 as the reader writes it. */
+export function count(number) {
+  return number.toLocaleString("en");
+}
+
+/** "1 document", "2 documents". */
+export function many(number, one, more = `${one}s`) {
+  return `${count(number)} ${number === 1 ? one : more}`;
+}

@@ -1,0 +1,90 @@
+// One hit, as it is drawn.
+
+import { count, el, marked, svg } from "./dom.js";
+
+const FITS = [
+  [0.7, "strong match", 4],
+  [0.5, "good match", 3],
+  [0.3, "weak match", 2],
+  [0, "unlikely match", 1],
+];
+
+const THUMB = "M7 9v8H4V9h3Zm2 8V9l3-6c1.2 0 2 .8 2 2v3h3.2c1 0 1.7.9 1.5 1.9l-1 5.4c-.2 1-1 1.7-2 1.7H9Z";
+
+/** In words how good a match is, and a small meter of it. */
+export function quality(value) {
+  const [, words, bars] = FITS.find(([least]) => value >= least);
+  const said = `${words} (${Math.round(100 * value)} of 100)`;
+  return el("span.quality", { title: said, data: { bars } },
+    el("span.meter", { "aria-hidden": "true" }, [1, 2, 3, 4].map((each) =>
+      el("span", { data: { on: each <= bars ? "yes" : "no" } }))), words);
+}
+
+/** Metadata in one line: short values alone. */
+function facts(metadata) {
+  return Object.entries(metadata).flatMap(([name, value]) => {
+    const text = Array.isArray(value) ? value.join(", ") : value;
+    const short = ["string", "number", "boolean"].includes(typeof text) && String(text).length <= 40;
+    return short && String(text) ? [el("span.fact", el("span.quiet", name), " ", String(text))] : [];
+  }).slice(0, 4);
+}
+
+/** Whether no word of the query stands in a hit: in its title, and in the passage with most. */
+function holdsNothing(hit) {
+  return !Object.values(hit.highlight ?? {}).some(({ marks }) => marks.length);
+}
+
+/** Draw a hit.
+ *
+ * {link, toggle, judge}: what leads to a document, what toggles the explanation, what judges;
+ * returns the node with the places in it that are kept free for what comes later.
+ */
+export function drawHit(hit, { link, toggle, judge, liked, disliked, isOpen, isAsked }) {
+  const { title, snippet } = hit.highlight ?? {};
+  const named = hit.title || hit.id;
+  const id = `hit-${hit.rank}`;
+  const fit = el("span.quality-place");
+  const bar = el("span.bar-place");
+  const through = isAsked && holdsNothing(hit)
+    ? el("p.through", "Holds no word of the query; found by what it is about")
+    : null;
+  const panel = el("div.why", { id: `why-${hit.rank}`, hidden: !isOpen });
+  const button = el("button.plain", {
+    type: "button", "aria-expanded": String(isOpen), "aria-controls": panel.id,
+    on: { click: () => toggle(hit, button, panel) },
+  }, "Why this?", el("span.unseen", ` ${named}`));
+  const node = el("li.hit", { data: { id: hit.id }, "aria-labelledby": id },
+    el("h2", { id }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : named)),
+    el("p.snippet", snippet ? marked(snippet.text, snippet.marks) : hit.snippet),
+    through,
+    el("div.below",
+      facts(hit.metadata ?? {}), fit, bar,
+      el("span.actions", button,
+        link(hit.id, "More like this", { class: "button plain", label: `More like ${named}` }),
+        thumb("liked", liked, `More hits like ${named}`, () => judge(hit, "liked")),
+        thumb("disliked", disliked, `Fewer hits like ${named}`, () => judge(hit, "disliked")))),
+    panel);
+  return { node, fit, bar, through, panel, hit };
+}
+
+function thumb(kind, pressed, label, click) {
+  const icon = svg("svg", { viewBox: "0 0 22 20", "aria-hidden": "true" }, svg("path", { d: THUMB }));
+  return el(`button.plain.thumb.${kind}`, { type: "button", "aria-pressed": String(pressed),
+    "aria-label": label, title: label, on: { click } }, icon);
+}
+
+/** The links to other pages of an answer. */
+export function pager(page, pages, go) {
+  if (pages < 2) return null;
+  const near = [1, page - 1, page, page + 1, pages];
+  const shown = [...new Set(near)].filter((each) => each >= 1 && each <= pages);
+  const link = (to, text, label) => go(to, text, { label, current: to === page });
+  const between = shown.flatMap((each, at) => [
+    at && each - shown[at - 1] > 1 ? el("span.quiet", { "aria-hidden": "true" }, "…") : null,
+    link(each, count(each), `Page ${each}`),
+  ]);
+  return el("nav.pager", { "aria-label": "Pages" },
+    page > 1 ? link(page - 1, "← Previous", "Previous page") : null,
+    between,
+    page < pages ? link(page + 1, "Next →", "Next page") : null);
+}

@@ -1,0 +1,177 @@
+// The frame: boot, the choice of the index, the choice of the view.
+
+import { ask, onKeyNeeded, segment } from "./api.js";
+import { installBox } from "./box.js";
+import { el, fill } from "./dom.js";
+import { state } from "./state.js";
+
+/* The views, one row each. `label` puts it into the navigation; the module has
+ *   show(root, context)  fill the main element; a promise, or nothing
+ *   leave()              end what is under way; optional
+ *   update(changed)      the address changed, these parameters; without it, show is called again
+ * context: {state, index, details(), say(text), title(text)}, see `contextOf`.
+ * `box` says that the search box changes what the view shows; elsewhere Enter leads to the search.
+ */
+const VIEWS = {
+  search: { label: "Search", box: true, load: () => import("./views/search.js") },
+  document: { load: () => import("./views/document.js") },
+};
+
+const root = document.getElementById("main");
+const status = document.getElementById("status");
+const chooser = document.getElementById("index");
+let shown = null; // {name, index, module}
+let indexes = [];
+const known = new Map(); // details by name of index, promised
+
+/** What a view is handed. */
+function contextOf(index) {
+  return {
+    state,
+    index,
+    details: () => detailsOf(index),
+    say: (text) => (status.textContent = text),
+    title: (text) => (document.title = text ? `${text} · klsa-search` : "klsa-search"),
+  };
+}
+
+/** What the service tells of an index, asked once. */
+function detailsOf(name) {
+  if (!known.has(name)) {
+    const asked = ask(`indexes/${segment(name)}`);
+    asked.catch(() => known.delete(name));
+    known.set(name, asked);
+  }
+  return known.get(name);
+}
+
+/** The index that is asked: that of the address, else the first that can be. */
+function indexChosen() {
+  return state.get("index") || (indexes.find((each) => each.ok) ?? indexes[0])?.name || "";
+}
+
+function drawNavigation() {
+  const rows = Object.entries(VIEWS).filter(([, view]) => view.label);
+  const nav = document.getElementById("views");
+  nav.hidden = rows.length < 2;
+  const kept = { id: null, page: null };
+  fill(
+    nav,
+    rows.map(([name, view]) =>
+      el(
+        "a",
+        {
+          href: state.link({ ...kept, view: name === "search" ? null : name }),
+          "aria-current": state.view === name ? "page" : null,
+          on: { click: (event) => followed(event, { ...kept, view: name === "search" ? null : name }) },
+        },
+        view.label,
+      ),
+    ),
+  );
+}
+
+/** Have a link of the page change the state instead of loading it anew. */
+function followed(event, patch) {
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  state.change(patch);
+}
+
+function drawChooser() {
+  const index = indexChosen();
+  const names = indexes.map((each) => each.name);
+  if (index && !names.includes(index)) names.push(index); // an alias, or one that is gone
+  fill(chooser, names.map((name) => el("option", { value: name }, name)));
+  chooser.value = index;
+  chooser.parentElement.hidden = names.length === 0;
+}
+
+async function draw(changed = new Set()) {
+  const name = state.view in VIEWS ? state.view : "search";
+  const index = indexChosen();
+  drawNavigation();
+  drawChooser();
+  if (!index) {
+    showNothing();
+    return;
+  }
+  if (shown?.name === name && shown.index === index && shown.module?.update) {
+    await shown.module.update(changed);
+    return;
+  }
+  shown?.module?.leave?.();
+  const mine = { name, index, module: null };
+  shown = mine;
+  const module = await VIEWS[name].load();
+  if (shown !== mine) return;
+  mine.module = module;
+  root.dataset.view = name;
+  root.replaceChildren();
+  await module.show(root, contextOf(index));
+}
+
+function showNothing() {
+  fill(
+    root,
+    el(
+      "section.notice",
+      el("h1", "There is no index to search"),
+      el("p", "Make one, and load this page again:"),
+      el("pre", "klsa-index build FILE-OR-FOLDER --name NAME"),
+    ),
+  );
+}
+
+function showFailure(failure) {
+  shown = null;
+  const again = el("button.primary", { type: "button", on: { click: boot } }, "Try again");
+  fill(root, el("section.notice", { role: "alert" }, el("h1", "That did not work"),
+    el("p", failure.message), again));
+}
+
+function keyAsked(why) {
+  const dialog = document.getElementById("key");
+  const value = document.getElementById("key-value");
+  document.getElementById("key-why").textContent = why;
+  value.value = "";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", function closed() {
+      const key = value.value.trim();
+      if (!key || /[^\x21-\x7e]/.test(key)) return void dialog.showModal(); // no header can carry it
+      dialog.removeEventListener("close", closed);
+      resolve(key);
+    });
+  });
+}
+
+async function boot() {
+  try {
+    // What is likely to be needed comes meanwhile; what fails of it is told where it is asked for.
+    if (state.get("index")) detailsOf(state.get("index")).catch(() => {});
+    indexes = (await ask("indexes")).indexes;
+    await draw();
+  } catch (failure) {
+    showFailure(failure);
+  }
+}
+
+onKeyNeeded(keyAsked);
+installBox({ state, indexChosen, isLive: () => VIEWS[state.view]?.box ?? false });
+chooser.addEventListener("change", () => {
+  const kept = { q: state.get("q"), view: state.get("view") };
+  const left = Object.fromEntries(state.entries().map(([name]) => [name, null]));
+  state.change({ ...left, ...kept, index: chooser.value });
+});
+document.getElementById("brand").addEventListener("click", (event) => {
+  const left = Object.fromEntries(state.entries().map(([name]) => [name, null]));
+  followed(event, { ...left, index: state.get("index") });
+  document.getElementById("q").focus();
+});
+addEventListener("unhandledrejection", (event) => {
+  event.preventDefault();
+  showFailure(event.reason);
+});
+state.subscribe((changed) => draw(changed).catch(showFailure));
+boot();

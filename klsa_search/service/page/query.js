@@ -1,0 +1,94 @@
+// From the state of the page to what the service is asked.
+
+export const HITS = 10; // on a page
+const LAST = 10_000; // hit that the service tells of
+
+/** Prefixes of parameters of the address that filter by a field: chosen values, and bounds. */
+export const CHOSEN = "is.";
+export const FROM = "from.";
+export const TO = "to.";
+
+/** What ranks: "klsa", "bm25" or "compare" for both beside each other. */
+export function rankerOf(state) {
+  const given = state.get("ranker");
+  return ["bm25", "compare"].includes(given) ? given : "klsa";
+}
+
+/** The settings of the ranking that the reader may move, and how. */
+export const SLIDERS = [
+  { name: "alpha", label: "Meaning", least: 0, most: 1, step: 0.05,
+    hint: "alpha: how much counts what documents are about, beside the words they hold" },
+  { name: "z", label: "Seeds", least: 1, most: 100, step: 1,
+    hint: "z: how many of the first BM25 hits others are compared with" },
+  { name: "sharpness", label: "Sharpness", least: 1, most: 20, step: 0.5,
+    hint: "how much the first of these count more than the last" },
+];
+
+/** The page that is looked at, from 1. */
+export function pageOf(state) {
+  return Math.max(1, Math.min(Math.floor(Number(state.get("page"))) || 1, LAST / HITS));
+}
+
+/** How many pages there are to go to. */
+export function pagesOf(total) {
+  return Math.min(Math.ceil(total / HITS), LAST / HITS);
+}
+
+/** The names of all parameters that filter. */
+export function filtering(state) {
+  const names = state.entries().map(([name]) => name);
+  return [...new Set(names)].filter(
+    (name) => name === "filter" || [CHOSEN, FROM, TO].some((each) => name.startsWith(each)),
+  );
+}
+
+/** Whether there is anything to ask for. */
+export function isAsked(state) {
+  return Boolean(state.get("q").trim() || state.get("sort") || filtering(state).length
+    || state.all("liked").length);
+}
+
+/** The filter in words of the service, or null; without what is chosen of the field `but`. */
+export function filterOf(state, fields, but = null) {
+  const conditions = [];
+  for (const [name, field] of Object.entries(fields)) {
+    if (name === but) continue;
+    const write = (value) => (field.type === "number" ? String(Number(value)) : quoted(value));
+    const values = state.all(CHOSEN + name);
+    if (values.length) conditions.push(`${quoted(name)} IN [${values.map(write).join(", ")}]`);
+    for (const [prefix, sign] of [[FROM, ">="], [TO, "<="]]) {
+      const bound = state.get(prefix + name);
+      if (bound) conditions.push(`${quoted(name)} ${sign} ${write(bound)}`);
+    }
+  }
+  if (state.get("filter")) conditions.push(`(${state.get("filter")})`);
+  return conditions.length ? conditions.join(" AND ") : null;
+}
+
+function quoted(text) {
+  return `"${text.replace(/[\\"]/g, "\\$&")}"`;
+}
+
+/** How to rank: what of the settings is not as the index was built. */
+export function rankingOf(state, ranker = rankerOf(state)) {
+  if (ranker === "bm25") return { ranker };
+  const moved = SLIDERS.filter(({ name }) => state.get(name) !== "");
+  return {
+    ranker: "klsa",
+    ...Object.fromEntries(moved.map(({ name }) => [name, Number(state.get(name))])),
+  };
+}
+
+/** The body of a search: what is asked and how it is ranked. */
+export function searchOf(state, fields, ranker = rankerOf(state)) {
+  const filter = filterOf(state, fields);
+  return {
+    q: state.get("q"),
+    ...rankingOf(state, ranker),
+    ...(filter === null ? {} : { filter }),
+    ...(state.get("sort") ? { sort: [state.get("sort")] } : {}),
+    ...(state.get("spelling") ? { spelling: state.get("spelling") } : {}),
+    ...(state.all("liked").length ? { liked: state.all("liked") } : {}),
+    ...(state.all("disliked").length ? { disliked: state.all("disliked") } : {}),
+  };
+}

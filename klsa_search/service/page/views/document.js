@@ -1,0 +1,152 @@
+// One document: its text, its strongest terms, its nearest documents, why it was found.
+
+import { ask, Latest, segment, STALE } from "../api.js";
+import { el, fill, many } from "../dom.js";
+import { rankerOf, rankingOf } from "../query.js";
+import { whyPanel, wordsIn } from "../why.js";
+
+const KERNELS = [["latent", "Same subject"], ["document", "Shared words"]];
+const NEAR = 8;
+const TERMS = 14;
+
+const latest = new Latest();
+const nearest = new Latest();
+let context = null;
+let root = null;
+let kernel = KERNELS[0][0];
+
+/** Draw a document. */
+export async function show(given, handed) {
+  root = given;
+  context = handed;
+  return update();
+}
+
+/** End what is under way. */
+export function leave() {
+  latest.cancel();
+  nearest.cancel();
+}
+
+/** The address changed: another document, or another ranking. */
+export async function update(changed = new Set(["id"])) {
+  if (!changed.has("id")) return;
+  const { state, index, say, title } = context;
+  const id = state.get("id");
+  const of = `indexes/${segment(index)}/documents/${segment(id)}`;
+  let told;
+  try {
+    told = await latest.run((signal) => Promise.all([
+      ask(`documents/${segment(id)}`, { query: { index }, signal }),
+      ask(`${of}/terms`, { query: { k: TERMS }, signal }),
+    ]));
+  } catch (failure) {
+    return showFailure(failure);
+  }
+  if (told === STALE) return;
+  const [document, { terms }] = told;
+  const named = document.title || document.id;
+  title(named);
+  say(named);
+  const near = el("div");
+  const why = el("section.card", { hidden: true });
+  fill(root, el("article.document",
+    el("div.whole",
+      el("p", back()),
+      el("h1", named),
+      el("dl.facts", fact("id", document.id), Object.entries(document.metadata).map(([name, value]) =>
+        fact(name, value))),
+      el("div.text", document.text)),
+    el("aside.beside", { "aria-label": "About this document" },
+      el("section.card", el("h2", "Nearest documents"), kernels(of, near), near),
+      el("section.card", el("h2", "Strongest terms"), termList(terms)),
+      why)));
+  scrollTo({ top: 0 });
+  await Promise.all([drawNearest(of, near), drawWhy(document, why)]);
+}
+
+function follow(patch) {
+  return { href: context.state.link(patch), on: { click: (event) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    context.state.change(patch);
+  } } };
+}
+
+function back() {
+  const q = context.state.get("q");
+  return el("a.back", follow({ view: null, id: null }), q ? `← Results for “${q}”` : "← Search");
+}
+
+function fact(name, value) {
+  const plain = typeof value === "object" && value !== null && !Array.isArray(value)
+    ? JSON.stringify(value) : [value].flat().map((each) => String(each)).join(", ");
+  if (plain === "") return null;
+  const isLink = /^https?:\/\/\S+$/.test(plain);
+  return el("div", el("dt", name), el("dd", isLink
+    ? el("a", { href: plain, rel: "noreferrer noopener", target: "_blank" }, plain) : plain));
+}
+
+function termList(terms) {
+  if (!terms.length) return el("p.hint", "It has no terms that are searched for.");
+  const most = terms[0].weight;
+  return el("ol.weighed", terms.map((term) => el("li",
+    el("a.word", { ...follow({ view: null, id: null, q: term.word, page: null }),
+      title: `${many(term.documents, "document")} hold it` }, term.word),
+    el("span.weight", { "aria-hidden": "true", css: { "--share": String(term.weight / most) } }),
+    el("span.number", term.weight.toFixed(1)))));
+}
+
+function kernels(of, near) {
+  return el("div.segments", { role: "group", "aria-label": "Nearest by" }, KERNELS.map(([name, label]) =>
+    el("button", { type: "button", "aria-pressed": String(name === kernel), data: { kernel: name },
+      on: { click: (event) => {
+        kernel = name;
+        for (const each of event.target.parentElement.children) {
+          each.setAttribute("aria-pressed", String(each.dataset.kernel === name));
+        }
+        drawNearest(of, near);
+      } } }, label)));
+}
+
+async function drawNearest(of, near) {
+  try {
+    const asked = { query: { k: NEAR, kernel } };
+    const found = await nearest.run((signal) => ask(`${of}/similar`, { ...asked, signal }));
+    if (found === STALE) return;
+    fill(near, found.hits.length
+      ? el("ol.near", found.hits.map((hit) => el("li",
+        el("a", follow({ id: hit.id }), hit.title || hit.id),
+        el("span.number", { title: "likeness; 1 for a copy" }, hit.score.toFixed(2)),
+        el("p.quiet", hit.snippet))))
+      : el("p.hint", "No document is like it in this way."));
+  } catch (failure) {
+    fill(near, el("p", { role: "alert" }, failure.message));
+  }
+}
+
+async function drawWhy(document, place) {
+  const { state, index } = context;
+  const q = state.get("q");
+  if (!q.trim()) return;
+  const path = `indexes/${segment(index)}/explain/${segment(document.id)}`;
+  const ranking = rankingOf(state, rankerOf(state) === "bm25" ? "bm25" : "klsa");
+  let explanation;
+  try {
+    ({ explanation } = await ask(path, { query: { q, ...ranking } }));
+  } catch {
+    return; // the document stands without it
+  }
+  if (context.state.get("id") !== document.id) return;
+  const seeds = explanation.expansion?.seeds ?? [];
+  const write = wordsIn(q, document.title, document.text, ...seeds.map((each) => each.title));
+  fill(place, el("h2", "Why for “", q, "”"),
+    whyPanel(explanation, write, (id, content) => el("a", follow({ id }), content)));
+  place.hidden = false;
+}
+
+function showFailure(failure) {
+  context.title("");
+  fill(root, el("section.notice", { role: "alert" }, el("h1", "There is nothing to show"),
+    el("p", failure.message), el("p", back())));
+}

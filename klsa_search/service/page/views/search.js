@@ -1,0 +1,397 @@
+// The search: ranked hits for what is in the box, why they are there, and what moves them.
+
+import { ask, Latest, segment, STALE } from "../api.js";
+import { drawComparison, LOOKED_AT } from "../compare.js";
+import { add, count, el, fill, many } from "../dom.js";
+import { alternatives, counted, drawFacets, without } from "../facets.js";
+import { drawHit, pager, quality } from "../hits.js";
+import { filtering, HITS, isAsked, pageOf, pagesOf, rankerOf, rankingOf, searchOf } from "../query.js";
+import { rankingPanel } from "../ranking.js";
+import { throughLine, whyPanel, wordsIn, bar } from "../why.js";
+
+const REST = 300; // ms without a change after which explanations are asked for
+const SLOW = 300; // ms after which what is shown is marked as old
+const EXAMPLES = ["s", "t", "m", "a", "c", "r", "p", "h"]; // beginnings of titles to offer
+
+const PLAIN = /^[\p{L}\p{M}'’,]+( [\p{L}\p{M}'’,]+){2,9}$/u; // a title that somebody would type
+
+const latest = new Latest();
+const explaining = new Latest();
+const opened = new Set(); // ids of hits whose explanation is open
+const titles = new Map(); // of documents that were seen, by id
+
+let context = null;
+let parts = null; // elements: aside, facets, summary, understood, results, ranking
+let details = null;
+let followRanking = null;
+let stopComparing = null;
+let explained = null; // explanations of the hits shown, by id, with their words
+let timer = null;
+
+/** Draw the frame of the view, then its answer. */
+export async function show(root, given) {
+  context = given;
+  opened.clear();
+  const { state } = context;
+  details = await context.details();
+  const wide = matchMedia("(min-width: 60rem)");
+  parts = {
+    ranking: el("section", { "aria-label": "Ranking" }),
+    facets: el("section.facets", { "aria-label": "Filters" }),
+    summary: el("div.summary"),
+    understood: el("div.understood"),
+    results: el("section.results", { id: "results", "aria-label": "Results" }),
+  };
+  const panel = el("details.panel", { open: wide.matches },
+    el("summary", "Ranking and filters"), parts.ranking, parts.facets);
+  wide.onchange = () => (panel.open = wide.matches);
+  parts.frame = el("div.search", el("aside", { "aria-label": "Ranking and filters" }, panel),
+    el("div.answer", parts.summary, parts.understood, parts.results));
+  fill(root, el("h1.unseen", "Search"), parts.frame);
+  followRanking = rankingPanel(parts.ranking, state, details.settings);
+  return update(new Set());
+}
+
+/** End what is under way. */
+export function leave() {
+  latest.cancel();
+  explaining.cancel();
+  clearTimeout(timer);
+  stopComparing?.();
+  stopComparing = null;
+}
+
+/** The address changed: ask again. */
+export async function update(changed) {
+  const { state, title } = context;
+  leave();
+  followRanking();
+  title(state.get("q"));
+  if (changed.has("q") || changed.has("page")) opened.clear();
+  if (!isAsked(state)) return showStart();
+  parts.frame.classList.remove("start");
+  const slow = setTimeout(() => parts.results.setAttribute("aria-busy", "true"), SLOW);
+  try {
+    const answers = await latest.run((signal) =>
+      rankerOf(state) === "compare" ? askedBoth(signal) : asked(signal));
+    if (answers === STALE) return undefined;
+    if (rankerOf(state) === "compare") showBoth(answers);
+    else showHits(answers, changed);
+  } catch (failure) {
+    showFailure(failure);
+  } finally {
+    clearTimeout(slow);
+    parts.results.removeAttribute("aria-busy");
+  }
+  return undefined;
+}
+
+function post(path, body, signal) {
+  return ask(`indexes/${segment(context.index)}/${path}`, { body, signal });
+}
+
+async function asked(signal) {
+  const { state } = context;
+  const fields = details.fields ?? {};
+  const offset = (pageOf(state) - 1) * HITS;
+  const body = { ...searchOf(state, fields), k: HITS, offset, highlight: true,
+    ...counted(fields) };
+  const others = alternatives(state, fields);
+  const searches = others.map(({ search }) => ({ ...search, index: context.index }));
+  const [answer, more] = await Promise.all([
+    post("search", body, signal),
+    others.length ? ask("search/batch", { body: { searches }, signal }) : { answers: [] },
+  ]);
+  const facets = { ...answer.facets };
+  others.forEach(({ name }, at) => (facets[name] = more.answers[at].facets[name]));
+  return { ...answer, facets };
+}
+
+function askedBoth(signal) {
+  const { state } = context;
+  const fields = details.fields ?? {};
+  return Promise.all(["bm25", "klsa"].map((ranker) => post("search", {
+    ...searchOf(state, fields, ranker), k: LOOKED_AT, fields: ["title", "snippet"], snippet_length: 80,
+    ...(ranker === "klsa" ? counted(fields) : {}),
+  }, signal)));
+}
+
+/** A link to a document, as an element. */
+function link(id, content, { class: name = null, label = null } = {}) {
+  const patch = { view: "document", id };
+  return el("a", { href: context.state.link(patch), class: name, "aria-label": label,
+    on: { click: (event) => followed(event, patch) } }, content);
+}
+
+function followed(event, patch) {
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  context.state.change(patch);
+}
+
+function showHits(answer, changed) {
+  const { state, say } = context;
+  const before = placesOf(parts.results);
+  titles.clear();
+  for (const hit of answer.hits) titles.set(hit.id, hit.title || hit.id);
+  explained = new Map();
+  const drawn = answer.hits.map((hit) => drawHit(hit, {
+    link, toggle, judge,
+    liked: state.all("liked").includes(hit.id),
+    disliked: state.all("disliked").includes(hit.id),
+    isOpen: opened.has(hit.id),
+    isAsked: answer.understood.words.length > 0,
+  }));
+  drawSummary(answer);
+  drawUnderstood(answer);
+  drawFacets(parts.facets, answer.facets, state, details.fields ?? {});
+  const page = pageOf(state);
+  fill(parts.results,
+    answer.hits.length ? el("ol.hits", { start: answer.offset + 1 }, drawn.map((each) => each.node))
+      : nothing(answer),
+    pager(page, pagesOf(answer.total), pageLink));
+  if (!changed.has("q") && !changed.has("page")) moveFrom(before, parts.results);
+  if (changed.has("page")) scrollTo({ top: 0 });
+  say(answer.hits.length ? `${many(answer.total, "document")} found` : "Nothing found");
+  if (state.get("q").trim() && drawn.length) {
+    timer = setTimeout(() => lookCloser(drawn, answer), opened.size ? 0 : REST);
+  }
+}
+
+function pageLink(to, text, { label, current }) {
+  const patch = { page: to === 1 ? null : to };
+  return el("a", { href: context.state.link(patch), "aria-label": label,
+    "aria-current": current ? "page" : null,
+    on: { click: (event) => followed(event, patch) } }, text);
+}
+
+/** Where each hit stands on the screen, by id. */
+function placesOf(root) {
+  return new Map([...root.querySelectorAll(".hit")].map((node) =>
+    [node.dataset.id, node.getBoundingClientRect().top]));
+}
+
+/** Let hits that were re-ranked go from where they were to where they are. */
+function moveFrom(before, root) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  for (const node of root.querySelectorAll(".hit")) {
+    const far = before.has(node.dataset.id)
+      ? before.get(node.dataset.id) - node.getBoundingClientRect().top : 0;
+    if (far) {
+      node.animate([{ transform: `translateY(${far}px)` }, { transform: "none" }],
+        { duration: 220, easing: "ease-out" });
+    }
+  }
+}
+
+/** Tell of hits that stand for a while how good they are and why they are there. Apart from the
+ * search, which has to keep up with who types: it takes ten times as long. */
+async function lookCloser(drawn, answer) {
+  const { state } = context;
+  const search = searchOf(state, details.fields ?? {});
+  const body = { ...search, k: HITS, offset: answer.offset,
+    // What was liked moves scores in a way that has no parts.
+    explain: !search.liked && !search.disliked,
+    quality: true, fields: ["title", "snippet"], snippet_length: 1000 };
+  let told;
+  try {
+    told = await explaining.run((signal) => post("search", body, signal));
+  } catch {
+    return; // the hits stand without it; who asks why is told what failed, in `toggle`
+  }
+  if (told === STALE) return;
+  drawVerdict(told.fits, answer.total);
+  const qualities = new Map(told.hits.map((hit) => [hit.id, hit.quality]));
+  for (const hit of told.hits.filter((each) => each.explanation)) {
+    const seeds = hit.explanation.expansion?.seeds ?? [];
+    const write = wordsIn(state.get("q"), hit.title, hit.snippet, ...seeds.map((each) => each.title));
+    explained.set(hit.id, { explanation: hit.explanation, write });
+  }
+  for (const { hit, fit, bar: place, through, panel } of drawn) {
+    if (qualities.has(hit.id)) fill(fit, quality(qualities.get(hit.id)));
+    const known = explained.get(hit.id);
+    if (!known) continue;
+    fill(place, bar(known.explanation));
+    if (through) fill(through, throughLine(known.explanation, known.write));
+    if (!panel.hidden) fill(panel, whyPanel(known.explanation, known.write, link));
+  }
+}
+
+/** Open or close the explanation of a hit. */
+async function toggle(hit, button, panel) {
+  panel.hidden = !panel.hidden;
+  button.setAttribute("aria-expanded", String(!panel.hidden));
+  if (panel.hidden) return void opened.delete(hit.id);
+  opened.add(hit.id);
+  try {
+    const { explanation, write } = explained.get(hit.id) ?? (await explainedAlone(hit));
+    const moved = context.state.all("liked").length + context.state.all("disliked").length;
+    fill(panel, moved ? el("p.quiet", "Of its score before what you liked and disliked:") : null,
+      whyPanel(explanation, write, link));
+  } catch (failure) {
+    fill(panel, el("p", { role: "alert" }, failure.message));
+  }
+}
+
+async function explainedAlone(hit) {
+  const { state, index } = context;
+  const path = `indexes/${segment(index)}/explain/${segment(hit.id)}`;
+  const { explanation } = await ask(path, { query: { q: state.get("q"), ...rankingOf(state) } });
+  const seeds = explanation.expansion?.seeds ?? [];
+  return { explanation,
+    write: wordsIn(state.get("q"), hit.title, hit.snippet, ...seeds.map((each) => each.title)) };
+}
+
+/** Move the ranking towards a hit, or away from it; or no more. */
+function judge(hit, kind) {
+  const { state, say } = context;
+  const other = kind === "liked" ? "disliked" : "liked";
+  const had = state.all(kind).includes(hit.id);
+  const left = (name) => state.all(name).filter((id) => id !== hit.id);
+  state.change({ [kind]: had ? left(kind) : [...left(kind), hit.id], [other]: left(other), page: null });
+  say(had ? "No longer counted" : kind === "liked" ? "Ranked towards it" : "Ranked away from it");
+}
+
+function drawVerdict(fits, total) {
+  const place = parts.summary.querySelector(".verdict");
+  place.classList.add(fits ? "good" : "poor");
+  place.textContent = fits ? "Something here fits" : "Nothing here fits well";
+  if (!fits) context.say(`${many(total, "document")} found; none fits well`);
+}
+
+function drawSummary({ total, time_ms: time }) {
+  const { state } = context;
+  const fields = Object.entries(details.fields ?? {});
+  const sorted = state.get("sort");
+  const sort = el("select", { id: "sort", on: {
+    change: (event) => state.change({ sort: event.target.value, page: null }) } },
+  el("option", { value: "" }, "Best match"),
+  fields.filter(([, field]) => !field.lists).flatMap(([name, field]) => {
+    const [up, down] = { date: ["oldest first", "newest first"],
+      number: ["least first", "largest first"] }[field.type] ?? ["A to Z", "Z to A"];
+    return [[`${name}:asc`, up], [`${name}:desc`, down]].map(([value, words]) =>
+      el("option", { value }, `${name}, ${words}`));
+  }));
+  sort.value = sorted;
+  fill(parts.summary,
+    el("p", el("strong", many(total, "document")), el("span.quiet", ` in ${time.toFixed(1)} ms`),
+      el("span.verdict")),
+    fields.length ? el("label.sort", el("span.quiet", "Sort by "), sort) : null);
+}
+
+function drawUnderstood({ understood, query }) {
+  const { state } = context;
+  const change = (patch, text) => el("a", { href: state.link(patch),
+    on: { click: (event) => followed(event, patch) } }, text);
+  const list = (words) => words.flatMap((word, at) => [at ? ", " : null, el("em", word)]);
+  const lines = [];
+  const corrections = Object.entries(understood.corrections);
+  if (corrections.length && !state.get("spelling")) {
+    lines.push(["No document holds ", list(corrections.map(([typed]) => typed)), ": showing ",
+      list(corrections.map(([, meant]) => meant)), ". ",
+      change({ spelling: "off", page: null }, "Search as typed")]);
+  }
+  if (!lines.length && understood.did_you_mean && understood.did_you_mean !== query) {
+    const meant = understood.did_you_mean;
+    lines.push(["Did you mean ", change({ q: meant, spelling: null, page: null }, el("em", meant)), "?"]);
+  }
+  const unknown = understood.unknown.filter((word) => !(word in understood.corrections));
+  if (unknown.length) lines.push(["No document holds ", list(unknown), "."]);
+  const read = [
+    ["phrase", understood.phrases], ["must hold", understood.required],
+    ["without", understood.excluded], ["in a field", understood.fields],
+  ].filter(([, words]) => words.length);
+  for (const [beginning, terms] of Object.entries(understood.prefixes)) {
+    read.push([`${beginning}* stands for`, terms.slice(0, 6)]);
+  }
+  for (const [typed, written] of Object.entries(understood.joined)) read.push([typed, [written]]);
+  if (read.length) {
+    lines.push(["Read as: ", read.flatMap(([label, words], at) =>
+      [at ? " · " : null, label, " ", list(words)])]);
+  }
+  const judged = [["liked", "Ranked towards "], ["disliked", "Ranked away from "]];
+  for (const [kind, words] of judged) {
+    const ids = state.all(kind);
+    if (!ids.length) continue;
+    lines.push([words, ids.flatMap((id, at) => [at ? ", " : null,
+      el("em", titles.get(id) ?? id)]), ". ", change({ [kind]: null, page: null }, "Forget this")]);
+  }
+  fill(parts.understood, lines.map((line) => el("p", line)));
+}
+
+function nothing({ understood }) {
+  const { state } = context;
+  const filters = filtering(state);
+  const ways = [];
+  if (filters.length) {
+    ways.push(el("button.primary", { type: "button",
+      on: { click: () => state.change({ ...without(filters), page: null }) } }, "Search without filters"));
+  }
+  if (understood.required.length || understood.phrases.length || understood.excluded.length) {
+    const plain = [...understood.words].join(" ");
+    if (plain) {
+      ways.push(el("button", { type: "button", on: {
+        click: () => state.change({ q: plain, page: null }) } }, `Search for ${plain} without operators`));
+    }
+  }
+  return el("div.notice", el("h2", "Nothing found"),
+    el("p", filters.length ? "No document that passes the filters holds a word of this."
+      : "No document holds a word of this, in any form."),
+    ways.length ? el("div.buttons", ways) : el("p.quiet",
+      "Try other words: documents are also found by what is near those words in meaning."));
+}
+
+function showBoth([before, after]) {
+  drawSummary(after);
+  drawUnderstood(after);
+  drawFacets(parts.facets, after.facets ?? {}, context.state, details.fields ?? {});
+  const place = el("div.comparison");
+  fill(parts.results, place);
+  stopComparing = drawComparison(place, before.hits, after.hits, link);
+  context.say(place.querySelector("p").textContent);
+}
+
+function showFailure(failure) {
+  const { state, say } = context;
+  const filters = filtering(state);
+  fill(parts.summary);
+  fill(parts.understood);
+  fill(parts.results, el("div.notice", { role: "alert" }, el("h2", "That could not be searched"),
+    el("p", failure.message ?? String(failure)),
+    el("div.buttons",
+      el("button.primary", { type: "button", on: { click: () => update(new Set()) } }, "Try again"),
+      filters.length ? el("button", { type: "button", on: {
+        click: () => state.change({ ...without([...filters, "sort"]), page: null }) } },
+      "Search without filters") : null)));
+  say("");
+}
+
+/** What there is to see before anything is asked. */
+async function showStart() {
+  const { state, index, say } = context;
+  say("");
+  fill(parts.summary);
+  fill(parts.understood);
+  fill(parts.facets);
+  parts.frame.classList.add("start");
+  const examples = el("div.examples");
+  const operators = [['"two words"', "side by side"], ["+word", "must be there"],
+    ["-word", "must not"], ["word*", "any ending"], ["title:word", "in the title"]];
+  fill(parts.results, el("div.welcome",
+    el("p.lead", `Search ${count(details.documents ?? 0)} documents in ${index}`),
+    el("p.quiet", "By their words, and by what they are about: what is found need not hold a word you typed."),
+    examples,
+    el("dl.operators", operators.map(([form, meaning]) =>
+      el("div", el("dt", el("code", form)), el("dd.quiet", meaning))))));
+  const found = await latest.run((signal) => Promise.all(EXAMPLES.map((q) =>
+    ask(`indexes/${segment(index)}/suggest`, { query: { q, k: 20 }, signal }))))
+    .catch(() => STALE); // examples are a courtesy
+  if (found === STALE) return;
+  const offered = found.map(({ suggestions }) =>
+    suggestions.filter((each) => each.kind === "title" && PLAIN.test(each.text))[0]?.query)
+    .filter(Boolean);
+  if (!offered.length) return;
+  const chips = [...new Set(offered)].slice(0, 4).map((q) => el("a.chip", { href: state.link({ q }),
+    on: { click: (event) => followed(event, { q }) } }, q.length > 60 ? `${q.slice(0, 58)}…` : q));
+  add(examples, [el("p.quiet", "For example"), chips]);
+}

@@ -1,0 +1,151 @@
+// Why a hit is where it is: the parts of its score, and who brought it.
+
+import { add, el } from "./dom.js";
+
+/** The parts of a score, in the order in which they are told. */
+const PARTS = [
+  { name: "lexical", label: "Words", hint: "it holds words of the query" },
+  { name: "coverage", label: "Coverage", hint: "it and documents near it hold the query together" },
+  { name: "latent", label: "Subject", hint: "it lies near the query on the main themes" },
+  { name: "expansion", label: "Likeness", hint: "it is like the documents that hold the words" },
+];
+
+const MOST = 5; // of terms and documents that are named
+
+/** What is told of a score, the largest parts of it in view. */
+export function partsOf(explanation) {
+  return PARTS.flatMap((part) => {
+    const held = explanation[part.name];
+    return held ? [{ ...part, value: held.value }] : [];
+  });
+}
+
+/** A bar of the parts; what is below 0 has no place in it. */
+export function bar(explanation) {
+  const parts = partsOf(explanation).filter((part) => part.value > 0);
+  const all = parts.reduce((sum, part) => sum + part.value, 0) || 1;
+  const said = parts.map((part) => `${part.label} ${percent(part.value / all)}`).join(", ");
+  return el(
+    "span.bar",
+    { role: "img", "aria-label": `Score: ${said || "nothing"}`, title: said },
+    parts.map((part) =>
+      el("span", { data: { part: part.name }, css: { "flex-grow": String(part.value / all) } })),
+  );
+}
+
+function percent(share) {
+  return `${Math.round(100 * share)} %`;
+}
+
+/** From terms as they are indexed to words as these texts write them. */
+export function wordsIn(...texts) {
+  const words = new Set(texts.join(" ").toLowerCase().split(/[^\p{L}\p{N}]+/u));
+  const sorted = [...words].filter(Boolean).sort((a, b) => a.length - b.length);
+  const one = (stem) =>
+    sorted.find((word) => word.startsWith(stem)) ??
+    // A stem may end in another letter than the word: compani, company.
+    (stem.length > 3 ? sorted.find((word) => word.startsWith(stem.slice(0, -1))) : undefined) ??
+    stem;
+  return (term) => term.split(" ").map(one).join(" ");
+}
+
+/** The terms and documents that brought a hit, strongest first. */
+function through(explanation) {
+  const terms = new Map();
+  const documents = new Set();
+  for (const seed of explanation.expansion?.seeds ?? []) {
+    if (seed.value <= 0) continue;
+    if (seed.id !== explanation.id) documents.add(seed.id);
+    for (const { term, share } of seed.shared) {
+      terms.set(term, (terms.get(term) ?? 0) + seed.value * share);
+    }
+  }
+  for (const term of explanation.coverage?.terms ?? []) {
+    if (term.near > 0) for (const { id } of term.lenders) documents.add(id);
+  }
+  documents.delete(explanation.id);
+  // A word that stands in a pair, too, is told once.
+  const named = [...terms].sort((a, b) => b[1] - a[1]).map(([term]) => term);
+  const single = named.filter((term) => !term.includes(" "));
+  return { terms: single.length ? single : named, documents: [...documents] };
+}
+
+/** One line for a hit without a word of the query: "through airfoil and 2 similar documents". */
+export function throughLine(explanation, write) {
+  const { terms, documents } = through(explanation);
+  const words = [...new Set(terms.map(write))].slice(0, 3);
+  const near = documents.length
+    ? `${documents.length} similar document${documents.length === 1 ? "" : "s"}`
+    : null;
+  if (!words.length && !near) return ["Holds no word of the query; lies near it in subject"];
+  const listed = words.flatMap((word, at) => [at ? ", " : null, el("em", word)]);
+  return ["Holds no word of the query; found through ", listed,
+    words.length && near ? " and " : null, near];
+}
+
+/** All of it: the bar with its numbers, what matched, who lent, who brought it.
+ *
+ * write  from terms to words
+ * link   from the id of a document to an element that leads to it
+ */
+export function whyPanel(explanation, write, link) {
+  const parts = partsOf(explanation);
+  const panel = el("div.why-body",
+    bar(explanation),
+    el("dl.parts", parts.map((part) =>
+      el("div", { data: { part: part.name } },
+        el("dt", el("span.dot", { "aria-hidden": "true" }), part.label),
+        el("dd.number", part.value.toFixed(3)),
+        el("dd.quiet", part.hint)))));
+  add(panel, [matched(explanation, write), lent(explanation, write, link),
+    brought(explanation, write, link), footnote(explanation)]);
+  return panel;
+}
+
+function section(title, ...rest) {
+  return el("section", el("h3", title), ...rest);
+}
+
+function matched({ lexical, coverage, latent }, write) {
+  const found = (lexical?.terms ?? []).filter((term) => term.bm25 > 0 || term.value > 0);
+  const terms = found.length ? found : (latent?.terms ?? []);
+  if (!terms.length) {
+    const asked = (coverage?.terms ?? []).map((each) => write(each.term));
+    return section("What matched", el("p", "It holds none of the words asked for",
+      asked.length ? [" (", asked.slice(0, MOST).join(", "), ")"] : null, "."));
+  }
+  const most = Math.max(...terms.map((term) => term.bm25 ?? term.value), 1e-9);
+  return section("What matched", el("ul.weighed", terms.slice(0, 2 * MOST).map((term) =>
+    el("li", el("span.word", write(term.term), term.added ? el("span.quiet", " (added)") : null),
+      el("span.weight", { "aria-hidden": "true",
+        css: { "--share": String(Math.max(0, (term.bm25 ?? term.value) / most)) } }),
+      el("span.number", (term.bm25 ?? term.value).toFixed(2))))));
+}
+
+function lent({ coverage, expansion }, write, link) {
+  const titles = new Map((expansion?.seeds ?? []).map((seed) => [seed.id, seed.title]));
+  const terms = (coverage?.terms ?? []).filter((term) => term.lenders.length && term.near > 0);
+  if (!terms.length) return null;
+  return section("What documents near it lend", el("ul", terms.slice(0, MOST).map((term) =>
+    el("li", el("em", write(term.term)), " from ",
+      term.lenders.slice(0, 3).flatMap((each, at) => [at ? ", " : null,
+        link(each.id, titles.get(each.id) || each.id)])))));
+}
+
+function brought({ expansion, id }, write, link) {
+  const seeds = (expansion?.seeds ?? []).filter((seed) => seed.id !== id && seed.value > 0);
+  if (!seeds.length) return null;
+  return section("Which documents brought it", el("ul", seeds.slice(0, MOST).map((seed) =>
+    el("li", link(seed.id, seed.title || seed.id),
+      seed.shared.length
+        ? [el("span.quiet", " shares "),
+          seed.shared.slice(0, 4).flatMap((each, at) => [at ? ", " : null, el("em", write(each.term))])]
+        : null))));
+}
+
+function footnote({ score, bm25, alpha, estimated, ranker }) {
+  const said = [`Score ${score.toFixed(4)} by ${ranker}`, `BM25 alone ${bm25.toFixed(2)}`];
+  if (alpha !== null) said.push(`alpha ${alpha.toFixed(2)} for this query`);
+  if (estimated.length) said.push(`${estimated.join(" and ")} estimated`);
+  return el("p.quiet", said.join(" · "));
+}

@@ -1,0 +1,118 @@
+"""A browser, the real service, and a page that may do nothing wrong unnoticed."""
+
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from klsa_search.indexing import build
+from klsa_search.mining import similar
+from klsa_search.search import open_index
+from klsa_search.service import Catalog
+from tests.service.sockets import serving
+
+from .notes import notes
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+LONG = 60_000  # ms
+
+api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+api.expect.set_options(timeout=LONG)
+
+
+def pytest_collection_modifyitems(items):
+    """One worker runs them all, so that there is one browser."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with api.sync_playwright() as playwright:
+        found = next(filter(None, map(shutil.which, BROWSERS)), None)
+        own = playwright.chromium.executable_path
+        if found is None and not Path(own).exists():
+            pytest.skip("there is no Chromium: apt install chromium (playwright install chromium)")
+        sandbox = os.geteuid() != 0  # which Chromium has none for root
+        opened = playwright.chromium.launch(executable_path=found, chromium_sandbox=sandbox)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def notes_home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("notes")
+    build(notes(), name="notes", home=home).close()
+    return home
+
+
+@pytest.fixture(scope="session")
+def address(notes_home):
+    """Of the service, once each kind of question was answered: what compiles is compiled."""
+    index = open_index(notes_home / "notes")
+    for ranker in ("klsa", "bm25"):
+        wishes = {"facets": ["kind"], "sort": ["year"], "filter": "year > 1980"}
+        index.search("car harb", ranker=ranker, highlight=True, quality=True, **wishes)
+        index.search("car", ranker=ranker, explain=True)
+    index.search("car", liked=["rose"], disliked=["lawn"])
+    index.suggest("har")
+    for kernel in ("latent", "document"):
+        similar(index, "rose", kernel=kernel)
+    index.close()
+    with Catalog(notes_home) as catalog, serving(catalog) as served:
+        yield f"http://127.0.0.1:{served.address[1]}"
+
+
+@pytest.fixture(scope="session")
+def artifacts(tmp_path_factory):
+    """Folder of the screenshots: KLSA_ARTIFACTS, or one of the run."""
+    folder = os.environ.get("KLSA_ARTIFACTS")
+    place = Path(folder) if folder else tmp_path_factory.mktemp("artifacts")
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+@contextmanager
+def watched(browser, address, *, expected=(), **options):
+    """A page of its own that asks no other host, and whose console stays silent.
+
+    expected  what a line of the console may hold: failures that the test itself brings about
+    """
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+    context.set_default_timeout(LONG)
+    elsewhere, wrong = [], []
+    ours = urlsplit(address).netloc
+
+    def routed(route):
+        if urlsplit(route.request.url).netloc == ours:
+            route.continue_()
+        else:
+            elsewhere.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", routed)
+    page = context.new_page()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on(
+        "console",
+        lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None,
+    )
+    try:
+        yield page
+    finally:
+        hacked = page.evaluate("'hacked' in window")
+        context.close()
+    assert not elsewhere
+    assert not hacked
+    assert not [each for each in wrong if not any(part in each for part in expected)]
+
+
+@pytest.fixture
+def page(browser, address):
+    with watched(browser, address) as opened:
+        opened.goto(address)
+        yield opened

@@ -1,0 +1,54 @@
+"""Every state in light, dark and on a phone: without serious findings of axe, and as a picture."""
+
+import pytest
+
+from .conftest import api, watched
+
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+expect = api.expect
+
+STATES = {
+    "start": ("", ".welcome"),
+    "results": ("?q=car", ".hit .bar"),
+    "why": ("?q=car", ".hit .bar"),
+    "facets": ("?q=harbour&is.kind=log&from.year=1995", ".hit .bar"),
+    "feedback": ("?q=oven&liked=rolls&disliked=cake", ".understood p"),
+    "corrected": ("?q=engnie+brakse", ".understood p"),
+    "nothing": ("?q=bread&is.kind=log", ".results .notice"),
+    "compare": ("?q=car+oven&ranker=compare", ".column li"),
+    "document": ("?q=car&view=document&id=sale", "ol.near li"),
+    "suggestions": ("?q=", ".welcome"),
+}
+SCREENS = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
+}
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_state_is_accessible_and_pictured(browser, address, artifacts, screen):
+    options = {"reduced_motion": "reduce", **SCREENS[screen]}
+    with watched(browser, address, **options) as page:
+        for state, (query, awaited) in STATES.items():
+            page.goto(f"{address}/{query}")
+            page.locator(awaited).first.wait_for()
+            if state == "why":
+                page.locator(".hit", has_text="From the garage").get_by_role(
+                    "button", name="Why this?"
+                ).click()
+                page.locator(".why-body").wait_for()
+            if state == "facets" and screen == "phone":
+                page.get_by_text("Ranking and filters").click()
+            if state == "suggestions":
+                page.locator("#q").press_sequentially("har")
+                page.get_by_role("option").first.wait_for()
+            page.wait_for_timeout(100)
+            page.screenshot(path=artifacts / f"{state}-{screen}.png")
+            found = axe.Axe().run(page).response["violations"]
+            serious = [
+                (each["id"], [node["html"] for node in each["nodes"]][:3])
+                for each in found
+                if each["impact"] in ("serious", "critical")
+            ]
+            assert not serious, state

@@ -1,0 +1,100 @@
+"""What is at the door: a page to browsers, JSON to programs."""
+
+import re
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.service import Catalog, create_app
+from klsa_search.service.access import Keys
+from klsa_search.service.keys import add_key
+from klsa_search.service.rates import Rates
+from klsa_search.service.welcome import PREFIX, page_files, prefers_html
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
+HTML = {"Accept": BROWSER}
+FILES = page_files()
+KILOBYTES = 250
+
+
+@pytest.mark.parametrize(
+    ("accept", "html"),
+    [
+        (BROWSER, True),
+        ("text/html", True),
+        ("TEXT/HTML; q=0.5, application/json;q=0.4", True),
+        ("application/json;q=0.5, text/html;q=0.5", False),
+        ("*/*", False),
+        ("", False),
+        ("application/json", False),
+        ("text/html;q=0", False),
+        ("text/html;q=nonsense", True),
+        ("text/*", False),
+    ],
+)
+def test_who_gets_the_page(client, accept, html):
+    assert prefers_html(accept) == html
+    answer = client.get("/", headers={"Accept": accept})
+    assert answer.headers["content-type"].startswith("text/html" if html else "application/json")
+    assert answer.headers["vary"] == "Accept"
+
+
+def test_its_headers_let_nothing_in_from_elsewhere(client):
+    for path in ("/", *(PREFIX + name for name in FILES)):
+        answer = client.get(path, headers=HTML)
+        assert answer.status_code == 200
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'self';")
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cache-control"] == "no-cache"
+        kept = client.get(path, headers={**HTML, "If-None-Match": answer.headers["etag"]})
+        assert (kept.status_code, kept.content) == (304, b"")
+        assert kept.headers["etag"] == answer.headers["etag"]
+        head = client.head(path, headers=HTML)
+        assert (head.content, head.headers["etag"]) == (b"", answer.headers["etag"])
+        assert head.headers["content-length"] == answer.headers["content-length"]
+
+
+@pytest.mark.parametrize("path", ["nope.js", "", "../welcome.py", "%2e%2e/welcome.py", "views/"])
+def test_nothing_else_is_handed_out(client, path):
+    assert client.get(PREFIX + path).status_code == 404
+
+
+def test_the_page_is_light_and_whole():
+    assert sum(len(one.content) for one in FILES.values()) <= KILOBYTES * 1000
+    texts = {name: one.content.decode() for name, one in FILES.items()}
+    for name, text in texts.items():
+        hosts = set(re.findall(r"https?://[\w.-]+", text)) - {"http://www.w3.org"}
+        assert not hosts, name
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", text)
+    for link in re.findall(r'(?:src|href)="page/([^"#]+)', texts["index.html"]):
+        assert link in texts
+    assert not re.search(r"<script(?![^>]*src)|<style|\son\w+=|style=", texts["index.html"])
+    for name, text in texts.items():
+        if name.endswith(".js"):
+            folder = name.rpartition("/")[0]
+            for link in re.findall(r'(?:from |import\()"(\.[^"]+)"', text):
+                place = f"{folder}/{link}" if folder else link
+                place = re.sub(r"[^/]+/\.\./|\./", "", place)
+                assert place in texts, (name, link)
+
+
+def test_the_page_needs_no_key_and_no_token(tiny_home, tmp_path):
+    file = tmp_path / "keys.json"
+    add_key(file, "web", ["search"])
+    with Catalog(tiny_home) as catalog:
+        client = TestClient(create_app(catalog, keys=Keys(file, set()), rates=Rates(1)))
+        for name in FILES:
+            assert client.get(PREFIX + name).status_code == 200
+        assert client.get("/", headers=HTML).status_code == 200
+        assert client.get("/indexes").status_code == 401
+
+
+def test_it_is_counted_as_one_route(client):
+    for name in FILES:
+        client.get(PREFIX + name)
+    told = client.get("/metrics").text
+    counted = f'klsa_requests_total{{method="GET",route="{PREFIX}{{file}}",status="200"}}'
+    assert f"{counted} {float(len(FILES))}" in told
