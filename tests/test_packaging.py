@@ -18,7 +18,7 @@ PACKAGE = Path(klsa_search.__file__).parent
 PROJECT = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
 EXTRAS = {
     "ir_measures": "evaluation/measures.py",
-    "matplotlib": "evaluation/",
+    "matplotlib": "drawing.py",
     "pytrec_eval": "evaluation/",
     "sklearn": "estimators/",
 }

@@ -79,7 +79,7 @@ def map_(
     "--out",
     type=FigurePath(),
     required=True,
-    help="The figure, .png or .svg.",
+    help="The figure, .png, .svg or .pdf.",
 )
 @data_option
 @json_file_option

@@ -31,6 +31,7 @@ from klsa_search.cli.options import (
 )
 from klsa_search.cli.output import progress_bar, write_facts, write_json
 from klsa_search.cli.plan import plan
+from klsa_search.cli.plot import plot
 from klsa_search.cli.repair import repair
 from klsa_search.cli.safety import backup, export, restore
 from klsa_search.cli.synonyms import synonyms
@@ -61,6 +62,7 @@ for command in (
     info,
     list_,
     plan,
+    plot,
     refit,
     related,
     remove,

@@ -96,7 +96,7 @@ class FigurePath(click.Path):
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> Any:
         """Turn what was typed into a Path."""
-        from klsa_search.evaluation.drawing import FORMATS
+        from klsa_search.drawing import FORMATS
 
         path = cast(Path, super().convert(value, parameter, context))
         if path.suffix[1:].lower() not in FORMATS:

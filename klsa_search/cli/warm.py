@@ -111,6 +111,7 @@ def _ask_everything(index: Index) -> None:
         classify,
         classify_texts,
         cluster,
+        document_map,
         duplicates,
         related,
         similar,
@@ -133,6 +134,7 @@ def _ask_everything(index: Index) -> None:
         partial(classify_texts, index, labels, ["word1"]),
         partial(duplicates, index),
         partial(cluster, index, 2),
+        partial(document_map, index),
     ]
     for question in questions:
         with suppress(QueryError):  # not every layout has everything

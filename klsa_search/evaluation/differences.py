@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from klsa_search.drawing import GREY, PALE, drawn
 from klsa_search.evaluation.comparison import TIE, Comparison
-from klsa_search.evaluation.drawing import GREY, PALE, drawn
 
 _WIN = "#1b6ca8"
 _LOSS = "#b23a2e"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from klsa_search.evaluation.drawing import GREY, PALE, drawn
+from klsa_search.drawing import GREY, PALE, drawn
 from klsa_search.evaluation.grid import Grid
 
 _COLOURS = ("#0b2e59", "#1b6ca8", "#1f8a70", "#a8681c", "#b23a2e")

@@ -2,7 +2,9 @@
 
 from klsa_search.mining.classification import Classified, classify, classify_texts
 from klsa_search.mining.clusters import Cluster, Clustering, cluster
+from klsa_search.mining.drift import DriftPoint, drift
 from klsa_search.mining.duplicates import Duplicate, DuplicateGroup, duplicates
+from klsa_search.mining.map import DocumentMap, MapCluster, document_map
 from klsa_search.mining.similar import KERNELS, similar
 from klsa_search.mining.strongest import StrongTerm, strongest_terms
 from klsa_search.mining.thesaurus import RelatedTerm, related
@@ -12,13 +14,18 @@ __all__ = [
     "Classified",
     "Cluster",
     "Clustering",
+    "DocumentMap",
+    "DriftPoint",
     "Duplicate",
     "DuplicateGroup",
+    "MapCluster",
     "RelatedTerm",
     "StrongTerm",
     "classify",
     "classify_texts",
     "cluster",
+    "document_map",
+    "drift",
     "duplicates",
     "related",
     "similar",

@@ -96,10 +96,10 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
         )
     points = np.asarray(coordinates[placed], np.float64)
     k = min(k, len(np.unique(points, axis=0)))
-    centres, labels = _k_means(points, k, index.settings.seed)
+    centres, labels = divided(points, k, index.settings.seed)
     whole_labels = np.full(len(coordinates), k, np.int64)
     whole_labels[placed] = labels
-    strongest = _strongest_terms(index, whole_labels, k, words)
+    strongest = terms_of_clusters(index, whole_labels, k, words)
     # All at once: many a document shows words of several clusters.
     written = iter(words_of(index, [term for terms in strongest for term in terms]))
     named = [tuple(islice(written, len(terms))) for terms in strongest]
@@ -122,8 +122,8 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
     return Clustering(clusters=tuple(clusters), unplaced=tuple(index.ids(unplaced)))
 
 
-def _k_means(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
-    """Centres (k, m) and the number of each point's: the tightest of some starts."""
+def divided(points: Matrix, k: int, seed: int) -> tuple[Matrix, _Labels]:
+    """Divide points into k: centres (k, m) and the number of each point's, the tightest found."""
     generator = np.random.default_rng(seed)
     best: tuple[float, Matrix, _Labels] | None = None
     # BLAS adds in another order on another number of threads.
@@ -160,7 +160,7 @@ def _chosen_apart(points: Matrix, k: int, generator: np.random.Generator) -> Mat
     return points[chosen]
 
 
-def _strongest_terms(index: Index, labels: _Labels, k: int, count: int) -> list[list[int]]:
+def terms_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list[list[int]]:
     """Numbers of the terms whose impact stands out in each cluster; `labels` is k for none."""
     bm25 = index.snapshot.bm25
     terms = len(bm25.worth)

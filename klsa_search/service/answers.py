@@ -150,6 +150,54 @@ class SuggestAnswer(Answer):
     suggestions: list[SuggestionAnswer]
 
 
+class MapClusterAnswer(Answer):
+    """One cluster on the map."""
+
+    words: list[str] = Field(description="that weigh more in it than elsewhere, strongest first")
+    size: int = Field(description="documents in it, on the map or not")
+    x: int = Field(description="where it lies densest")
+    y: int
+    tone: int = Field(description="from 0 to 7: the colour to draw it in")
+
+
+class MapAnswer(Answer):
+    """An index drawn in two dimensions: one list a property, one entry a document in each."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "index": "reports",
+                    "generation": "000001",
+                    "time_ms": 3.1,
+                    "documents": 3,
+                    "unplaced": 0,
+                    "clusters": [
+                        {"words": ["tyres", "wet"], "size": 3, "x": 40000, "y": 30000, "tone": 0}
+                    ],
+                    "ids": ["tyre", "copy", "grip"],
+                    "x": [0, 1200, 65535],
+                    "y": [30000, 31000, 35535],
+                    "cluster": [0, 0, 0],
+                }
+            ]
+        }
+    )
+
+    index: str
+    generation: str
+    time_ms: float
+    documents: int = Field(
+        description="there are; of more than 25,000 so many are drawn, evenly chosen"
+    )
+    unplaced: int = Field(description="of them that lie nowhere, and are not drawn")
+    clusters: list[MapClusterAnswer] = Field(description="the largest first")
+    ids: list[str] = Field(description="of the documents that are drawn, in their order")
+    x: list[int] = Field(description="of each, from 0 to 65,535")
+    y: list[int] = Field(description="the same, upwards")
+    cluster: list[int] = Field(description="of each, its place among the clusters, from 0")
+
+
 class ClassifiedAnswer(Answer):
     """The label of one document or text."""
 

@@ -7,12 +7,21 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from klsa_search.mining import classify, classify_texts, related, similar, strongest_terms
+from klsa_search.mining import (
+    classify,
+    classify_texts,
+    document_map,
+    related,
+    similar,
+    strongest_terms,
+)
 from klsa_search.search import Index
 from klsa_search.service.answers import (
     ClassifiedAnswer,
     ClassifyAnswer,
     HitAnswer,
+    MapAnswer,
+    MapClusterAnswer,
     RelatedAnswer,
     RelatedTermAnswer,
     SimilarAnswer,
@@ -30,6 +39,9 @@ from klsa_search.service.requests import (
 from klsa_search.service.serving import Served
 
 router = APIRouter()
+
+_SPAN = 65_535
+"""Steps of a map's sides: two bytes."""
 
 
 @router.get(
@@ -118,6 +130,47 @@ async def related_terms(
             generation=index.generation,
             time_ms=_elapsed(begin),
             related=[RelatedTermAnswer.model_validate(one) for one in found],
+        )
+
+    return await desk.ask(name, question, heavy=True)
+
+
+@router.get(
+    "/indexes/{name}/map",
+    summary="The map",
+    response_model=MapAnswer,
+    responses=documented(404, 422, 500, 503),
+)
+async def map_of_documents(name: str, desk: Served) -> Response:
+    """The documents in two dimensions, near to what they are about the same as, with the clusters
+    they fall into. Drawn when it is first asked for: seconds, where there are 20,000.
+    """
+
+    def question(index: Index) -> MapAnswer:
+        begin = time.perf_counter()
+        index = index.pinned()
+        drawn = document_map(index)
+        x, y = drawn.whole(_SPAN).T.tolist()
+        return MapAnswer(
+            index=index.name,
+            generation=index.generation,
+            time_ms=_elapsed(begin),
+            documents=drawn.documents,
+            unplaced=drawn.unplaced,
+            clusters=[
+                MapClusterAnswer(
+                    words=list(one.words),
+                    size=one.size,
+                    x=round(_SPAN * one.x),
+                    y=round(_SPAN * one.y),
+                    tone=one.tone,
+                )
+                for one in drawn.clusters
+            ],
+            ids=index.ids(drawn.positions),
+            x=x,
+            y=y,
+            cluster=drawn.cluster.tolist(),
         )
 
     return await desk.ask(name, question, heavy=True)

@@ -67,3 +67,35 @@ def test_wrong_usage(built, arguments, code):
     done = built("klsa-index", *arguments)
     assert (done.code, done.out) == (code, "")
     assert done.err
+
+
+@pytest.mark.parametrize("what", ["spectrum", "map", "terms"])
+def test_plot(built, tmp_path, what):
+    path = tmp_path / f"{what}.svg"
+    done = built("klsa-index", "plot", "cars", "--what", what, "--out", path)
+    assert (done.code, done.out) == (0, f"{path} shows the {what} of cars\n")
+    assert path.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_a_plot_of_drift_needs_writes(built, tmp_path):
+    path = tmp_path / "drift.pdf"
+    done = built("klsa-index", "plot", "cars", "--what", "drift", "--out", path)
+    assert (done.code, done.out) == (2, "")
+    assert "nothing was written to index cars since it was built" in done.err
+    built("klsa-index", "remove", "cars", "heat")
+    assert built("klsa-index", "plot", "cars", "--what", "drift", "--out", path).code == 0
+    assert path.read_bytes().startswith(b"%PDF")
+
+
+def test_a_plot_of_another_kind_or_ending_is_wrong_usage(built, tmp_path):
+    for what, name in (("colours", "a.png"), ("map", "a.gif"), ("map", "a")):
+        done = built("klsa-index", "plot", "cars", "--what", what, "--out", tmp_path / name)
+        assert done.code == 2
+    assert not list(tmp_path.glob("a*"))
+
+
+def test_a_plot_without_matplotlib_says_what_to_install(built, tmp_path, monkeypatch):
+    monkeypatch.setattr("klsa_search.extras.find_spec", lambda name: None)
+    done = built("klsa-index", "plot", "cars", "--what", "map", "--out", tmp_path / "a.png")
+    assert done.code == 1
+    assert "pip install 'klsa-search[figures]'" in done.err

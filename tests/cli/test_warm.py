@@ -16,7 +16,7 @@ ASKED = {
     "/suggest", "/indexes/{name}/suggest",
     "/indexes/{name}/documents/{id:whole}/similar", "/indexes/{name}/terms/{term:whole}/related",
     "/indexes/{name}/documents/{id:whole}/terms",
-    "/indexes/{name}/classify",
+    "/indexes/{name}/classify", "/indexes/{name}/map",
     "/metrics", "/indexes/{name}/explain/{id:whole}",
 }  # fmt: skip
 
@@ -85,6 +85,7 @@ with Catalog(home) as catalog:
                 ask(f"/indexes/{name}/documents/1/similar?kernel={kernel}&k={k}")
         ask(f"/indexes/{name}/documents/1/terms")
         ask(f"/indexes/{name}/terms/word1 word2/related?k=100")
+        ask(f"/indexes/{name}/map")
         labels = {str(n): str(n % 3) for n in range(20)}
         for more in ({}, {"ids": ["30", "31"]}, {"texts": ["word1 word2", "", "unknown"]}):
             ask(f"/indexes/{name}/classify", labels=labels, **more)

@@ -46,7 +46,7 @@ def test_the_grid_goes_into_json_and_back():
     assert list(value) == ["collection", "bm25", "lsi", "alpha", "map"]
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "PNG"])
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf", "PNG"])
 def test_same_grid_same_bytes(ending, tmp_path):
     first, second = tmp_path / f"1.{ending}", tmp_path / f"2.{ending}"
     draw_grid(GRID, first)
@@ -60,7 +60,7 @@ def test_a_flat_grid_can_be_drawn(tmp_path):
 
 
 def test_another_format_is_refused(tmp_path):
-    with pytest.raises(SettingsError, match=r"\.png or an \.svg"):
+    with pytest.raises(SettingsError, match=r"a figure is a \.png"):
         draw_grid(GRID, tmp_path / "f.jpg")
 
 

@@ -96,7 +96,7 @@ def test_the_tightest_of_the_starts_is_kept(monkeypatch):
 
     def spread(starts, seed):
         monkeypatch.setattr(clusters, "_STARTS", starts)
-        centres, labels = clusters._k_means(points, 9, seed)
+        centres, labels = clusters.divided(points, 9, seed)
         return np.square(points - centres[labels]).sum()
 
     for seed in range(5):

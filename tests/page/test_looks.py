@@ -17,6 +17,8 @@ STATES = {
     "nothing": ("?q=bread&is.kind=log", ".results .notice"),
     "compare": ("?q=car+oven&ranker=compare", ".column li"),
     "document": ("?q=car&view=document&id=sale", "ol.near li"),
+    "map": ("?view=map", ".map-side li"),
+    "map-lit": ("?view=map&q=harbour+storm", ".map-side .rank"),
     "suggestions": ("?q=", ".welcome"),
 }
 SCREENS = {

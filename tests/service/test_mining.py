@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.mining import KERNELS, classify, related, similar, strongest_terms
+from klsa_search.mining import (
+    KERNELS,
+    classify,
+    document_map,
+    related,
+    similar,
+    strongest_terms,
+)
 from klsa_search.search import open_index
 from klsa_search.service.requests import SimilarRequest
 
@@ -64,6 +71,20 @@ def test_strongest_terms(client, index):
     ]
     assert failure_of(client.get("/indexes/tiny/documents/nope/terms"), 404)["code"]
     failure_of(client.get("/indexes/tiny/documents/1/terms?k=0"), 422)
+
+
+def test_the_map(client, index):
+    answer = client.get("/indexes/tiny/map").json()
+    drawn = document_map(index)
+    assert (answer["index"], answer["documents"]) == ("tiny", len(index))
+    assert answer["ids"] == index.ids(drawn.positions)
+    assert list(zip(answer["x"], answer["y"], strict=True)) == [
+        tuple(place) for place in drawn.whole(65_535).tolist()
+    ]
+    assert answer["cluster"] == drawn.cluster.tolist()
+    for told, one in zip(answer["clusters"], drawn.clusters, strict=True):
+        assert (told["words"], told["size"], told["tone"]) == (list(one.words), one.size, one.tone)
+    assert answer["unplaced"] + len(answer["ids"]) == answer["documents"]
 
 
 def test_classify_the_rest_ids_or_texts(client, index):

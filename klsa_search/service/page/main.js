@@ -14,6 +14,7 @@ import { state } from "./state.js";
  */
 const VIEWS = {
   search: { label: "Search", box: true, load: () => import("./views/search.js") },
+  map: { label: "Map", box: true, load: () => import("./views/map.js") },
   document: { load: () => import("./views/document.js") },
 };
 

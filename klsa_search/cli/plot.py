@@ -1,0 +1,42 @@
+"""klsa-index plot: pictures of an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import FigurePath, home_option
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@click.option(
+    "--what",
+    type=click.Choice(["spectrum", "map", "drift", "terms"]),
+    required=True,
+    help="What is drawn.",
+)
+@click.option(
+    "--out", "path", type=FigurePath(), required=True, help="The figure, .png, .svg or .pdf."
+)
+@debug_option
+def plot(name: str, home: Path, what: str, path: Path) -> None:
+    """Draw a picture of the index NAME.
+
+    Its eigenvalues and what they explain (spectrum), its documents in two dimensions with the words
+    of its clusters (map), how far writes took it from its build (drift), or the strongest terms of
+    its first dimensions (terms). It needs matplotlib: pip install 'klsa-search[figures]'.
+    """
+    from klsa_search.mining.pictures import PICTURES
+    from klsa_search.search import open_index
+    from klsa_search.store import index_path
+
+    index = open_index(index_path(home, name))
+    try:
+        PICTURES[what](index, path)
+    finally:
+        index.close()
+    click.echo(f"{path} shows the {what} of {name}")

@@ -1,0 +1,68 @@
+"""Drift: how far an index came from its build, write by write, told from its log alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from klsa_search.search import Index
+from klsa_search.search.since import Since
+from klsa_search.store import DocumentReader
+from klsa_search.store.log import WriteLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftPoint:
+    """How far an index was from its build after one batch of writes.
+
+    writes         documents put in and deleted by then
+    time           of the batch: ISO 8601, UTC
+    added_share    of the documents there were, those that came later
+    changed_share  of all there were by then, those that came later or were gone
+    """
+
+    writes: int
+    time: str
+    added_share: float
+    changed_share: float
+
+
+def drift(index: Index) -> tuple[DriftPoint, ...]:
+    """Tell how far an index was from its build after each batch of writes that stands.
+
+    None where nothing was written. The last is what `index.since` says, where no write came since
+    the index was opened or refreshed. Cost: reading the log. IndexDamaged.
+
+    >>> index.delete(["copy", "tyre"])
+    2
+    >>> drift(index)
+    (DriftPoint(writes=2, time='...', added_share=0.0, changed_share=0.33...),)
+    """
+    log, built = WriteLog(index.path), DocumentReader(index.path)
+    documents = index.manifest.counts.documents
+    try:
+        later: dict[str, bool] = {}  # whether each id that was written is there, as a later one
+        added = gone = passed = 0
+        points = []
+        last = log.last()
+        ends = {batch.last: batch for batch in log.batches() if batch.undone is None}
+        for writes, write in enumerate(log.rows(0, last), start=1):
+            if write.id not in later:
+                gone += built.find(write.id) is not None
+            elif later[write.id]:
+                added, passed = added - 1, passed + 1
+            later[write.id] = write.document is not None
+            added += later[write.id]
+            if write.seq in ends:
+                since = Since(added=added, gone=gone, passed=passed)
+                count = documents - gone + added
+                points.append(
+                    DriftPoint(
+                        writes=writes,
+                        time=ends[write.seq].time,
+                        added_share=since.added_share(count),
+                        changed_share=since.changed_share(count),
+                    )
+                )
+        return tuple(points)
+    finally:
+        built.close()

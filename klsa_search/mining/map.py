@@ -1,0 +1,271 @@
+"""The map: an index drawn in two dimensions, with the clusters it falls into and their words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import islice
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.arrays import Matrix, Positions
+from klsa_search.mining.asking import latent_space
+from klsa_search.mining.clusters import divided, terms_of_clusters
+from klsa_search.mining.layout import MOST, laid_out, nearest
+from klsa_search.mining.words import words_of
+from klsa_search.search import Index
+from klsa_search.search.parameters import whole_number
+
+CLUSTERS: Final = 20
+"""Clusters of a map, at most: more have no room for their words."""
+
+TONES: Final = 8
+"""Colours that people can tell apart, whatever they see of colour."""
+
+_EACH: Final = 10
+_AMONG: Final = 5
+_KEPT: Final = 4
+_CELLS: Final = 32
+_BLOCK: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapCluster:
+    """A cluster on the map.
+
+    words  that weigh more in it than elsewhere, strongest first
+    size   documents in it, on the map or not
+    x, y   where it lies densest: each from 0 to 1
+    tone   one of `TONES` numbers, from 0: the colour to draw it in, so that who is of the same
+           colour is far
+    """
+
+    words: tuple[str, ...]
+    size: int
+    x: float
+    y: float
+    tone: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentMap:
+    """An index in two dimensions.
+
+    positions  (n,) of the documents that are drawn, in their order
+    places     (n, 2) x and y of each, from 0 to 1; the larger of both spans is 1
+    cluster    (n,) the number of each one's cluster
+    clusters   the largest first
+    documents  how many there are
+    unplaced   of them lie nowhere: they have no known term, or are the mean of all
+    """
+
+    positions: Positions
+    places: Matrix
+    cluster: Positions
+    clusters: tuple[MapCluster, ...]
+    documents: int
+    unplaced: int
+
+    def __len__(self) -> int:
+        """Count the documents that are drawn."""
+        return len(self.positions)
+
+    def whole(self, span: int) -> Positions:
+        """Tell the places in whole numbers from 0 to span: (n, 2)."""
+        return np.rint(self.places * span).astype(np.int64)
+
+
+def document_map(index: Index, *, words: int = 4) -> DocumentMap:
+    """Draw the map of an index.
+
+    words  that name a cluster, at most
+    The documents of the build are laid out by their nearest neighbours in the latent space
+    (`klsa_search.mining.layout`), and divided by k-means there, into 20 clusters where there are
+    documents enough. Each that came later is put among those of the build that it is nearest to.
+    Of more than 25,000 so many are drawn, evenly chosen.
+    Near on the map means near in the latent space, for most; far apart on the map says little, as
+    do the size of a group and the space between groups: two dimensions have no room for more.
+
+    Cost: O(N² · m) and 200 rounds of O(N), a few seconds at 20,000, once in a process for the same
+    documents; then .2 ms for each that came later, and O(nnz) for the words. QueryError.
+
+    >>> drawn = document_map(index, words=1)
+    >>> drawn
+    DocumentMap(positions=array([0, 1, 2, 3, 4, 5]), places=array(...), cluster=array(...), ...)
+    >>> drawn.clusters
+    (MapCluster(words=(...), size=6, x=..., y=..., tone=0),)
+    """
+    words = whole_number("words", words)
+    coordinates = np.asarray(latent_space(index).documents)
+    counting = index.snapshot.counting()
+    placed = np.asarray(coordinates.any(axis=1))
+    built = min(index.manifest.counts.documents, len(coordinates))
+    basis = _evenly(np.flatnonzero(placed[:built]))
+    plan = _planned(_Points.of(coordinates[basis]), index.settings.seed)
+    labels = _labels(coordinates, placed, plan.centres)
+    labels[~counting] = len(plan.centres)
+    shown, places = _places(coordinates, basis, plan.places, built, placed & counting)
+    sizes = np.bincount(labels, minlength=len(plan.centres) + 1)[:-1]
+    order = np.argsort(-sizes, kind="stable")
+    order = order[sizes[order] > 0]
+    ranks = np.full(len(plan.centres), -1, np.int64)
+    ranks[order] = np.arange(len(order))
+    cluster = ranks[labels[shown]]
+    return DocumentMap(
+        positions=shown,
+        places=places,
+        cluster=cluster,
+        clusters=_clusters(index, labels, order, sizes, words, places, cluster),
+        documents=len(index),
+        unplaced=int((counting & ~placed).sum()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Coordinates, equal where their bytes are."""
+
+    coordinates: Matrix
+    digest: bytes
+
+    @classmethod
+    def of(cls, coordinates: Matrix) -> _Points:
+        whole = np.ascontiguousarray(coordinates)
+        shape = repr((whole.shape, whole.dtype.str)).encode()
+        return cls(whole, blake2b(whole.tobytes(), key=shape[:64]).digest())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Points) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Where points lie in the plane, (n, 2) from 0 to 1, and the centres of clusters, (k, m)."""
+
+    places: Matrix
+    centres: Matrix
+
+
+@lru_cache(maxsize=_KEPT)
+def _planned(points: _Points, seed: int) -> _Plan:
+    """Lay points out, and divide them; kept, as it is what takes long."""
+    coordinates = points.coordinates
+    wanted = min(CLUSTERS, round((len(coordinates) / _EACH) ** 0.5))
+    exact = coordinates.astype(np.float64)
+    places = len(np.unique(exact, axis=0))
+    centres: Matrix = np.zeros((0, exact.shape[1]))
+    if places:
+        centres, labels = divided(exact, min(max(wanted, 1), places), seed)
+        centres = centres[np.unique(labels)]
+    return _Plan(_within(laid_out(coordinates)), centres)
+
+
+def _within(places: Matrix) -> Matrix:
+    """Move them between 0 and 1, both sides by the same scale."""
+    if not len(places):
+        return places
+    exact = places.astype(np.float64)
+    low, high = exact.min(axis=0), exact.max(axis=0)
+    return np.asarray(0.5 + (exact - (low + high) / 2) / ((high - low).max() or 1.0))
+
+
+def _evenly(positions: Positions) -> Positions:
+    """At most `MOST` of them, evenly chosen."""
+    if len(positions) <= MOST:
+        return positions
+    return positions[np.arange(MOST) * len(positions) // MOST]
+
+
+def _labels(
+    coordinates: Matrix, placed: npt.NDArray[np.bool_], centres: Matrix
+) -> npt.NDArray[np.int64]:
+    """Number the nearest centre of each document; as many as there are centres for none."""
+    labels = np.full(len(coordinates), len(centres), np.int64)
+    if not len(centres):
+        return labels
+    half = np.einsum("km,km->k", centres, centres) / 2
+    for begin in range(0, len(coordinates), _BLOCK):
+        block = coordinates[begin : begin + _BLOCK].astype(np.float64)
+        labels[begin : begin + _BLOCK] = (np.einsum("nm,km->nk", block, centres) - half).argmax(1)
+    labels[~placed] = len(centres)
+    return labels
+
+
+def _places(
+    coordinates: Matrix,
+    basis: Positions,
+    places: Matrix,
+    built: int,
+    wanted: npt.NDArray[np.bool_],
+) -> tuple[Positions, Matrix]:
+    """What is drawn and where: the basis, and what came later, as far as wanted."""
+    stays = wanted[basis]
+    later = _evenly(built + np.flatnonzero(wanted[built:])) if len(basis) else basis
+    if len(later):
+        near = nearest(coordinates[later], coordinates[basis], min(_AMONG, len(basis)))
+        # The middle one of each coordinate: a mean would lie between groups, in none.
+        among = np.median(places[near], axis=1)
+    else:
+        among = np.zeros((0, 2))
+    shown = np.concatenate((basis[stays], later))
+    drawn = np.concatenate((places[stays], among))
+    chosen = _evenly(np.arange(len(shown)))
+    return shown[chosen], drawn[chosen]
+
+
+def _clusters(
+    index: Index,
+    labels: npt.NDArray[np.int64],
+    order: Positions,
+    sizes: Positions,
+    words: int,
+    places: Matrix,
+    cluster: Positions,
+) -> tuple[MapCluster, ...]:
+    if not len(order):
+        return ()
+    strongest = terms_of_clusters(index, labels, len(sizes), words)
+    written = iter(words_of(index, [term for number in order for term in strongest[number]]))
+    middles = np.array([_densest(places[cluster == rank]) for rank in range(len(order))])
+    return tuple(
+        MapCluster(
+            words=tuple(islice(written, len(strongest[number]))),
+            size=int(sizes[number]),
+            x=float(middle[0]),
+            y=float(middle[1]),
+            tone=tone,
+        )
+        for number, middle, tone in zip(order.tolist(), middles, _tones(middles), strict=True)
+    )
+
+
+def _tones(middles: Matrix) -> list[int]:
+    """Give each cluster the tone that the nearest of the same tone is farthest from."""
+    tones: list[int] = []
+    for number, middle in enumerate(middles):
+        before = np.array(tones, np.int64)
+        distances = np.square(middles[:number] - middle).sum(axis=1)
+        rooms = [distances[before == tone].min(initial=np.inf) for tone in range(TONES)]
+        tones.append(int(np.argmax(rooms)))
+    return tones
+
+
+def _densest(places: Matrix) -> tuple[float, float]:
+    """Middle of the points in the densest three by three cells of a coarse grid."""
+    if not len(places):
+        return 0.5, 0.5
+    cells = np.minimum((places * _CELLS).astype(np.int64), _CELLS - 1)
+    counts = np.zeros((_CELLS + 2, _CELLS + 2), np.int64)
+    np.add.at(counts, (cells[:, 0] + 1, cells[:, 1] + 1), 1)
+    rows = counts[:-2] + counts[1:-1] + counts[2:]
+    around = rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]
+    best = np.unravel_index(int(around.argmax()), around.shape)
+    near = (np.abs(cells - np.array(best)) <= 1).all(axis=1)
+    x, y = places[near].mean(axis=0).tolist()
+    return x, y

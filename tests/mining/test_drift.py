@@ -1,0 +1,54 @@
+import pytest
+
+from klsa_search import build
+from klsa_search.mining import drift
+from klsa_search.search import open_index
+from klsa_search.store import undo_writes
+
+from .conftest import documents
+
+
+@pytest.fixture
+def index(tmp_path):
+    built = build(documents()[:40], name="some", home=tmp_path, dimensions=8, latent_dimensions=4)
+    yield built
+    built.close()
+
+
+def told(index):
+    return index.since.added_share(len(index)), index.since.changed_share(len(index))
+
+
+def test_nothing_written_is_no_drift(index):
+    assert drift(index) == ()
+
+
+def test_every_batch_is_told_as_the_index_tells_it(index):
+    rest = documents()[40:]
+    changes = [
+        lambda: index.add(rest[:4]),
+        lambda: index.delete(["d0", "d41", "never"]),
+        lambda: index.add([rest[4], rest[0], {"id": "d1", "text": "anew"}]),
+        lambda: index.add([{"id": "d1", "text": "again"}, {"id": "d41", "text": "back"}]),
+        lambda: index.delete(["d1", "d2"]),
+    ]
+    expected = []
+    for change in changes:
+        change()
+        expected.append(told(index))
+    found = drift(index)
+    assert [one.added_share for one in found] == pytest.approx([added for added, _ in expected])
+    assert [one.changed_share for one in found] == pytest.approx([one for _, one in expected])
+    writes = [one.writes for one in found]
+    assert writes == sorted(writes)
+    assert all(one.time for one in found)
+
+
+def test_what_was_undone_is_not_told(index, tmp_path):
+    index.add(documents()[40:44])
+    once = drift(index)
+    index.delete(["d5", "d6"])
+    undo_writes(tmp_path / "some", 1)
+    other = open_index(tmp_path / "some")
+    assert drift(other) == once
+    other.close()

@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+
+from klsa_search import build
+from klsa_search.errors import QueryError
+from klsa_search.mining import document_map
+from klsa_search.mining import map as maps
+
+from .conftest import EACH, documents, topic_of
+
+
+def topics_of(index, drawn):
+    return np.array([topic_of(id_) for id_ in index.ids(drawn.positions)])
+
+
+def test_every_document_with_a_known_term_is_drawn(index):
+    drawn = document_map(index)
+    assert len(drawn) == 49
+    assert (drawn.documents, drawn.unplaced) == (50, 1)
+    assert drawn.places.shape == (49, 2)
+    assert drawn.places.min() == pytest.approx(0, abs=1e-9)
+    assert drawn.places.max() == pytest.approx(1, abs=1e-9)
+    assert "d49" not in index.ids(drawn.positions)
+
+
+def test_documents_of_a_topic_lie_together(index):
+    drawn = document_map(index)
+    topics = topics_of(index, drawn)
+    distances = np.square(drawn.places[:, None] - drawn.places[None]).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    near = np.argsort(distances, axis=1)[:, :5]
+    assert (topics[near] == topics[:, None]).mean() > 0.9
+
+
+def test_clusters_hold_all_and_are_named_by_their_words(index, monkeypatch):
+    monkeypatch.setattr(maps, "_EACH", 3)  # so that four clusters are wanted
+    maps._planned.cache_clear()
+    drawn = document_map(index, words=2)
+    maps._planned.cache_clear()
+    assert [one.size for one in drawn.clusters] == [13, 12, 12, 12]
+    topics = topics_of(index, drawn)
+    for number, one in enumerate(drawn.clusters):
+        (topic,) = set(topics[drawn.cluster == number].tolist())
+        assert {word[0] for word in one.words} == {"abcd"[topic]}
+        assert len(one.words) == 2
+        nearest = np.square(drawn.places - (one.x, one.y)).sum(axis=1).argmin()
+        assert drawn.cluster[nearest] == number
+    assert len({one.tone for one in drawn.clusters}) == 4
+
+
+def test_the_same_map_every_time(index):
+    first = document_map(index)
+    maps._planned.cache_clear()
+    second = document_map(index)
+    assert first.places.tobytes() == second.places.tobytes()
+    assert first.clusters == second.clusters
+
+
+def test_whole_numbers(index):
+    drawn = document_map(index)
+    whole = drawn.whole(1000)
+    assert whole.min() == 0
+    assert whole.max() == 1000
+    assert np.abs(whole / 1000 - drawn.places).max() <= 0.0005 + 1e-9
+
+
+def test_later_documents_are_put_among_their_like(tmp_path):
+    everything = documents()
+    later = [one for one in everything[:48] if int(one["id"][1:]) % EACH == 7]
+    first = [one for one in everything if one not in later]
+    options = {"dimensions": 8, "latent_dimensions": 4}
+    index = build(first, name="living", home=tmp_path, expansion="cut", **options)
+    before = document_map(index)
+    index.add(later)
+    index.delete(["d0", "d20"])
+    drawn = document_map(index)
+    ids = index.ids(drawn.positions)
+    assert set(ids) == {one["id"] for one in everything} - {"d0", "d20", "d49"}
+    assert drawn.documents == 48
+    assert sum(one.size for one in drawn.clusters) == 47
+    where = dict(zip(ids, drawn.places.tolist(), strict=True))
+    stood = dict(zip(index.ids(before.positions), before.places.tolist(), strict=True))
+    assert all(where[id_] == stood[id_] for id_ in where if id_ in stood)
+    topics = topics_of(index, drawn)
+    for one in later:
+        own = np.array(where[one["id"]])
+        others = np.array([id_ != one["id"] for id_ in ids])
+        distances = np.where(others, np.square(drawn.places - own).sum(axis=1), np.inf)
+        assert topics[distances.argmin()] == topic_of(one["id"])
+    index.close()
+
+
+def test_of_many_some_are_drawn_evenly(tmp_path, monkeypatch):
+    monkeypatch.setattr(maps, "MOST", 20)
+    maps._planned.cache_clear()
+    index = build(documents(), name="many", home=tmp_path, dimensions=8, latent_dimensions=4)
+    drawn = document_map(index)
+    maps._planned.cache_clear()
+    assert len(drawn) == 20
+    assert drawn.documents == 50
+    assert set(np.diff(drawn.positions)) == {2, 3}
+    assert sum(one.size for one in drawn.clusters) == 49
+    index.close()
+
+
+def test_an_index_of_nothing_has_an_empty_map(tmp_path):
+    for name, source in (("none", []), ("blank", [{"id": "a", "text": ""}])):
+        index = build(source, name=name, home=tmp_path)
+        drawn = document_map(index)
+        assert (len(drawn), drawn.clusters) == (0, ())
+        assert (drawn.documents, drawn.unplaced) == (len(source), len(source))
+        index.close()
+
+
+def test_neighbours_have_other_tones():
+    middles = np.random.default_rng(0).random((20, 2))
+    tones = maps._tones(middles)
+    assert sorted(tones[: maps.TONES]) == list(range(maps.TONES))
+    distances = np.square(middles[:, None] - middles[None]).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    nearest = distances.argmin(axis=1)
+    assert all(tones[a] != tones[b] for a, b in enumerate(nearest))
+
+
+def test_bad_input_is_named(index, without_latent):
+    with pytest.raises(QueryError) as refused:
+        document_map(index, words=0)
+    assert refused.value.field == "words"
+    with pytest.raises(QueryError, match="--latent above 0"):
+        document_map(without_latent)

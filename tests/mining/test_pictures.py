@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from klsa_search import build
+from klsa_search.drawing import FORMATS, TONES
+from klsa_search.errors import QueryError, SettingsError
+from klsa_search.mining.map import TONES as TONES_OF_MAPS
+from klsa_search.mining.pictures import PICTURES, _strongest
+
+from .conftest import documents
+
+BEGINS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    index = build(documents()[:40], name="some", home=home, dimensions=8, latent_dimensions=4)
+    index.add(documents()[40:])
+    yield index
+    index.close()
+
+
+@pytest.mark.parametrize("what", PICTURES)
+@pytest.mark.parametrize("ending", FORMATS)
+def test_same_index_same_bytes(written, tmp_path, what, ending):
+    first, second = tmp_path / f"1.{ending}", tmp_path / f"2.{ending}"
+    PICTURES[what](written, first)
+    PICTURES[what](written, second)
+    assert first.read_bytes() == second.read_bytes()
+    assert first.read_bytes().startswith(BEGINS[ending])
+
+
+@pytest.mark.parametrize("what", ["spectrum", "map", "terms"])
+def test_every_layout_can_be_drawn(index, tmp_path, what):
+    PICTURES[what](index, tmp_path / "picture.png")
+
+
+def test_without_writes_there_is_no_drift_to_draw(index, tmp_path):
+    with pytest.raises(QueryError, match="nothing was written to index"):
+        PICTURES["drift"](index, tmp_path / "picture.png")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("what", ["spectrum", "terms"])
+def test_of_nothing_there_is_nothing_to_draw(tmp_path, what):
+    index = build([], name="none", home=tmp_path)
+    with pytest.raises(QueryError, match="index none has no"):
+        PICTURES[what](index, tmp_path / "picture.png")
+    PICTURES["map"](index, tmp_path / "map.png")
+    index.close()
+
+
+def test_another_ending_is_refused(written, tmp_path):
+    with pytest.raises(SettingsError, match="a figure is"):
+        PICTURES["spectrum"](written, tmp_path / "picture.gif")
+
+
+def test_both_ends_of_a_dimension():
+    strengths = np.array([0.5, -1.0, 0.0, 2.0, -0.25])
+    assert _strongest(strengths) == [3, 0, 4, 1]
+    assert _strongest(np.zeros(3)) == []
+
+
+def test_maps_have_as_many_tones_as_there_are_colours():
+    assert len(TONES) == TONES_OF_MAPS
