@@ -16,6 +16,7 @@ from klsa_search.cli.facts import (
     unread_for_people,
 )
 from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.judgements import judgements
 from klsa_search.cli.mine import cluster, duplicates, related
 from klsa_search.cli.options import (
     chosen_settings,
@@ -60,6 +61,7 @@ for command in (
     duplicates,
     export,
     info,
+    judgements,
     list_,
     plan,
     plot,

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from klsa_search.collection import jsonl
 from klsa_search.collection.folder import listing, plain_name
+from klsa_search.collection.lines import lines
 from klsa_search.collection.model import Judgement, Query
 from klsa_search.collection.qrels import read_qrels, unique
+from klsa_search.collection.query_lines import read_query_lines
 from klsa_search.collection.recognise import sniff
 from klsa_search.collection.trec import read_topics
 
@@ -41,12 +43,17 @@ def judgements(folder: Path, links: bool = False) -> list[Judgement]:
 
 
 def read_queries(file: str | Path) -> list[Query]:
-    """Return the queries of one file, JSON lines or TREC topics, told apart by its content.
+    """Return the queries of one file: JSON lines, lines of id, tab and text, or TREC topics.
 
-    CollectionError if it is neither, or for a bad line. Memory: all of them.
+    They are told apart by what it begins with. CollectionError if it is none of them, or for a bad
+    line. Memory: all of them.
 
     >>> read_queries("queries.jsonl")
     [Query(id='1', text='leaking coolant')]
     """
     path = Path(file)
-    return jsonl.queries(path) if sniff(path) == "jsonl" else read_topics(path)
+    if sniff(path) == "jsonl":
+        return jsonl.queries(path)
+    first = next((line for _, line in lines(path) if line.strip()), "")
+    is_lines = "\t" in first and not first.lstrip().startswith("<")
+    return read_query_lines(path) if is_lines else read_topics(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from klsa_search.collection.intake import text_fault
@@ -39,6 +39,28 @@ def read_qrels(path: str | Path) -> list[Judgement]:
             Judgement(query_id=cells[0], document_id=cells[-2], grade=grade, gain=max(grade, 0))
         )
     return unique(found, path)
+
+
+def qrels_lines(judgements: Iterable[Judgement]) -> Iterator[str]:
+    """Write judgements as TREC does: lines of `query 0 document grade`.
+
+    CollectionError for an id with white space, which the format cannot hold.
+    """
+    for each in judgements:
+        query, document = (
+            column(id_, "a file of judgements") for id_ in (each.query_id, each.document_id)
+        )
+        yield f"{query} 0 {document} {each.grade}\n"
+
+
+def column(id_: str, file: str) -> str:
+    """Return an id that can stand in a column of such a file; CollectionError for any other."""
+    if not id_ or id_.split() != [id_]:
+        raise CollectionError(
+            f"the id {id_!r} cannot stand in {file}, whose columns are parted by white space: "
+            "rename it in the collection"
+        )
+    return id_
 
 
 def whole_number(digits: str, where: str) -> int:

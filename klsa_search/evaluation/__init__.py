@@ -5,9 +5,11 @@ from klsa_search.evaluation.differences import draw_differences
 from klsa_search.evaluation.figure import draw_grid
 from klsa_search.evaluation.grid import Grid, measure_grid
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
+from klsa_search.evaluation.own import compare_rankers, own_judgements
 from klsa_search.evaluation.rankings import rank_all
 from klsa_search.evaluation.runs import Ranking, read_run, recorded, told_apart
 from klsa_search.evaluation.significance import (
+    confidence_interval,
     effect_size,
     holm,
     paired_t_test,
@@ -40,6 +42,8 @@ __all__ = [
     "System",
     "Tuning",
     "compare",
+    "compare_rankers",
+    "confidence_interval",
     "draw_differences",
     "draw_grid",
     "effect_size",
@@ -47,6 +51,7 @@ __all__ = [
     "judge_runs",
     "judge_systems",
     "measure_grid",
+    "own_judgements",
     "paired_t_test",
     "randomisation_test",
     "rank_all",

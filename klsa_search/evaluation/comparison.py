@@ -16,6 +16,7 @@ from klsa_search.evaluation.measures import Measured
 from klsa_search.evaluation.significance import (
     SAMPLES,
     Differences,
+    confidence_interval,
     effect_size,
     holm,
     paired_t_test,
@@ -54,6 +55,7 @@ class Contrast:
     """One system against the baseline, over the n judged queries.
 
     gain         share by which the mean is above the baseline's; None if that is 0
+    interval     of the mean difference: see `confidence_interval`
     effect_size  Cohen's d of the differences; None where it has no meaning
     hurt         losses / n
     robustness   (wins - losses) / n, the robustness index [Sakai et al., 2005]
@@ -62,6 +64,7 @@ class Contrast:
     """
 
     gain: float | None
+    interval: tuple[float, float] | None
     randomisation_test: Significance
     t_test: Significance
     effect_size: float | None
@@ -79,10 +82,12 @@ class Contrast:
 class Compared:
     """One system: its mean, its values by query, and its contrast, which the baseline lacks.
 
+    `interval` is where the mean of all such queries lies: see `confidence_interval`.
     `answered` counts the judged queries for which it found anything; the others hold 0.
     """
 
     mean: float
+    interval: tuple[float, float] | None
     answered: int
     contrast: Contrast | None
     values: Mapping[str, float]
@@ -135,6 +140,7 @@ def compare(
     systems = {
         name: Compared(
             mean=float(_array(values[name]).mean()),
+            interval=confidence_interval(_array(values[name])),
             answered=measured[name].answered,
             contrast=contrasts.get(name),
             values=values[name],
@@ -161,6 +167,7 @@ def _contrast(
     falling = [rows[place] for place in np.argsort(-differences, kind="stable")]
     return Contrast(
         gain=float(_array(values).mean() / mean - 1) if mean else None,
+        interval=confidence_interval(differences),
         randomisation_test=by_flips,
         t_test=by_t,
         effect_size=effect_size(differences),

@@ -16,8 +16,10 @@ import numpy.typing as npt
 from klsa_search.arrays import Scores
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.lines import lines
+from klsa_search.collection.qrels import column
 from klsa_search.errors import CollectionError
 
+_FILE = "a run file"
 _LARGEST = float(np.finfo(np.float32).max)
 _SUBNORMAL = 0x7FFFFF
 """How many 32-bit floats lie between 0 and the smallest normal one."""
@@ -43,12 +45,12 @@ def recorded(run: Iterable[Ranking], path: Path, tag: str) -> Iterator[Ranking]:
     """
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for ranking in run:
-            query = _column(ranking.query_id)
+            query = column(ranking.query_id, _FILE)
             scores = told_apart(ranking.scores).tolist()
             answers = zip(ranking.document_ids, scores, strict=True)
             file.writelines(
                 # Nine digits are what it takes to read back the same 32-bit float.
-                f"{query} Q0 {_column(document)} {rank} {score:.9g} {tag}\n"
+                f"{query} Q0 {column(document, _FILE)} {rank} {score:.9g} {tag}\n"
                 for rank, (document, score) in enumerate(answers, start=1)
             )
             yield ranking
@@ -129,13 +131,3 @@ def _values(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
     bits = np.where(steps == 0, 0, np.abs(steps) + _SUBNORMAL).astype(np.int32)
     magnitude = bits.view(np.float32)
     return np.where(steps < 0, -magnitude, magnitude)
-
-
-def _column(name: str) -> str:
-    """Return an id that can stand in a column."""
-    if not name or name.split() != [name]:
-        raise CollectionError(
-            f"the id {name!r} cannot stand in a run file, whose columns are parted by white space: "
-            "rename it in the collection"
-        )
-    return name

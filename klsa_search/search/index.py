@@ -34,7 +34,7 @@ from klsa_search.search.state import Following, State, open_state
 from klsa_search.search.suggest import Suggestion
 from klsa_search.search.wishes import Wishes
 from klsa_search.search.writing import Source, Written, batches, documents_of, refuse_whole
-from klsa_search.store import Manifest, current_generation, write_synonyms
+from klsa_search.store import Judgements, Manifest, current_generation, write_synonyms
 from klsa_search.store.fields.columns import Fields
 from klsa_search.store.fields.declared import Declared
 from klsa_search.store.generations import writing
@@ -243,6 +243,25 @@ class Index:
             raise StoreError("what is pinned cannot be written to: write to the index itself")
         write_synonyms(self.path.parent, checked_synonyms(synonyms))
         self.refresh()
+
+    @property
+    def judgements(self) -> Judgements:
+        """What people said of its documents: beside all generations, and no part of a state."""
+        return Judgements(self.path.parent)
+
+    def judge(self, query: str, id: str, grade: int) -> None:  # noqa: A002 - the field's own name
+        """Say how relevant a document is to a query: above 0 it is; the last word counts.
+
+        It is durable on return, stays where the document goes, and changes no ranking: to measure
+        rankings by it, see `klsa-eval own`. DocumentNotFound, QueryError. Cost: some ms.
+
+        >>> index.judge("leaking coolant", "leak", 1)
+        >>> index.judge("leaking coolant", "tyre", 0)
+        >>> [(judged.text, judged.grades) for judged in index.judgements.queries()]
+        [('leaking coolant', {'leak': 1, 'tyre': 0})]
+        """
+        self.positions([id])
+        self.judgements.put(query, id, grade)
 
     def pinned(self) -> Index:
         """Return an index of what is there now, which nothing changes; it closes with this one.

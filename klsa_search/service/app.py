@@ -13,6 +13,7 @@ from klsa_search.service import (
     anserini,
     documents,
     failures,
+    judgements,
     judging,
     mining,
     reading,
@@ -127,6 +128,7 @@ def create_app(
         aliases.router,
         synonyms.router,
         judging.router,
+        judgements.router,
         anserini.router,
     )
     app.router.routes.append(Straight("/search", search))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Body, Response
 from pydantic import ConfigDict, Field, model_validator
 
 from klsa_search.collection import Judgement, Query
 from klsa_search.config import RankerName
-from klsa_search.evaluation import Contrast, Judge, Measured, compare, rank_all
+from klsa_search.errors import QueryError
+from klsa_search.evaluation import Contrast, compare_rankers, own_judgements
 from klsa_search.search import Index
 from klsa_search.service.answers import Answer
 from klsa_search.service.failures import documented
@@ -22,6 +23,10 @@ MAX_JUDGED = 500
 """Queries of a request: every document is ranked for each, by each ranker."""
 MAX_JUDGEMENTS = 20_000
 
+_Queries = dict[Text, Annotated[Text, Field(max_length=MAX_QUERY)]]
+_Grades = dict[Text, dict[Text, int]]
+Interval = tuple[float, float]
+
 router = APIRouter()
 
 
@@ -30,13 +35,14 @@ class EvaluateBody(Asked):
 
     model_config = ConfigDict(strict=True)
 
-    queries: dict[Text, Annotated[Text, Field(max_length=MAX_QUERY)]] = Field(
-        min_length=1, max_length=MAX_JUDGED, description="text of each query, by an id of its own"
+    queries: Annotated[_Queries, Field(min_length=1, max_length=MAX_JUDGED)] | None = Field(
+        None, description="text of each query, by an id of its own; left out with `own` judgements"
     )
-    judgements: dict[Text, dict[Text, int]] = Field(
-        min_length=1,
-        max_length=MAX_JUDGED,
-        description="by id of the query, grades of documents: above 0 is relevant; at most 20,000",
+    judgements: Annotated[_Grades, Field(min_length=1, max_length=MAX_JUDGED)] | Literal["own"] = (
+        Field(
+            description="by id of the query, grades of documents: above 0 is relevant; at most "
+            "20,000. Or own: those that the index has, with its queries"
+        )
     )
     rankers: list[RankerName] = Field(
         ["bm25", "klsa"],
@@ -47,13 +53,17 @@ class EvaluateBody(Asked):
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
-        if sum(map(len, self.judgements.values())) > MAX_JUDGEMENTS:
-            raise misfit("judgements", f"judgements: there are more than {MAX_JUDGEMENTS:,}")
-        for id_ in self.judgements:
-            if id_ not in self.queries:
-                raise misfit(
-                    "judgements", f"judgements: there is no query {id_!r}: add it, or leave it out"
-                )
+        if (self.judgements == "own") != (self.queries is None):
+            raise misfit("queries", "queries: give them with judgements of them, and only then")
+        if isinstance(self.judgements, dict):
+            if sum(map(len, self.judgements.values())) > MAX_JUDGEMENTS:
+                raise misfit("judgements", f"judgements: there are more than {MAX_JUDGEMENTS:,}")
+            for id_ in self.judgements:
+                if id_ not in (self.queries or ()):
+                    raise misfit(
+                        "judgements",
+                        f"judgements: there is no query {id_!r}: add it, or leave it out",
+                    )
         if len(set(self.rankers)) < len(self.rankers):
             raise misfit("rankers", "rankers: one is named twice; name each once")
         return self
@@ -63,6 +73,7 @@ class AgainstFirst(Answer):
     """A ranker against the first, query by query."""
 
     gain: float | None = Field(description="of the mean; null where the first has 0")
+    interval: Interval | None = Field(description="of the mean difference, as that of MAP")
     p: float = Field(description="of the paired randomisation test, corrected for several rankers")
     wins: int
     losses: int
@@ -76,6 +87,9 @@ class EvaluatedRanker(Answer):
 
     ranker: str
     measures: dict[str, float] = Field(description="means over the judged queries")
+    interval: Interval | None = Field(
+        description="where MAP of all such queries lies with 95 % confidence; null for one query"
+    )
     answered: int = Field(description="judged queries for which it found anything")
     against_first: AgainstFirst | None = Field(description="null for the first; of MAP")
     queries: dict[str, dict[str, float]] = Field(description="measures of each query")
@@ -87,7 +101,10 @@ class EvaluateAnswer(Answer):
     index: str
     generation: str
     judged: int = Field(description="queries that have judgements")
-    unknown: int = Field(description="judged documents that the index does not hold")
+    unknown: int = Field(
+        description="judged documents that the index does not hold: they count as missed, but for "
+        "the index's own judgements, of which they are left out"
+    )
     rankers: list[EvaluatedRanker]
     time_ms: float
 
@@ -104,29 +121,18 @@ async def evaluate(name: str, asked: Annotated[EvaluateBody, Body()], desk: Serv
     def question(index: Index) -> EvaluateAnswer:
         begin = time.perf_counter()
         index = index.pinned()
-        judgements = [
-            Judgement(query_id=query, document_id=document, grade=grade, gain=max(grade, 0))
-            for query, grades in asked.judgements.items()
-            for document, grade in grades.items()
-        ]
-        judge = Judge(judgements)
-        queries = [Query(id=id_, text=asked.queries[id_]) for id_ in judge.query_ids]
-        measured: dict[str, Measured] = {
-            ranker: judge.measure(rank_all(index, queries, ranker=ranker))
-            for ranker in asked.rankers
-        }
-        first = asked.rankers[0]
-        compared = compare(measured, target=index.name, measure="map", baseline=first)
-        held = set(index.ids())
+        queries, judgements, unknown = _judged(index, asked)
+        measured, compared = compare_rankers(index, queries, judgements, asked.rankers)
         return EvaluateAnswer(
             index=index.name,
             generation=index.generation,
-            judged=len(queries),
-            unknown=len({one.document_id for one in judgements} - held),
+            judged=len(compared.systems[asked.rankers[0]].values),
+            unknown=unknown,
             rankers=[
                 EvaluatedRanker(
                     ranker=ranker,
                     measures=found.means(),
+                    interval=compared.systems[ranker].interval,
                     answered=found.answered,
                     against_first=_against(compared.systems[ranker].contrast),
                     queries={query: dict(values) for query, values in found.queries.items()},
@@ -139,11 +145,32 @@ async def evaluate(name: str, asked: Annotated[EvaluateBody, Body()], desk: Serv
     return await desk.ask(name, question, heavy=True)
 
 
+def _judged(index: Index, asked: EvaluateBody) -> tuple[list[Query], list[Judgement], int]:
+    """Queries, judgements, and how many documents they name that the index does not hold."""
+    if asked.queries is None or not isinstance(asked.judgements, dict):
+        queries, judgements, gone = own_judgements(index)
+        if len(queries) > MAX_JUDGED:
+            raise QueryError(
+                f"{index.name} has {len(queries):,} judged queries, more than {MAX_JUDGED} at a "
+                f"time: measure them on its machine (klsa-eval own {index.name})",
+                field="judgements",
+            )
+        return queries, judgements, gone
+    queries = [Query(id=id_, text=text) for id_, text in asked.queries.items()]
+    judgements = [
+        Judgement(query_id=query, document_id=document, grade=grade, gain=max(grade, 0))
+        for query, grades in asked.judgements.items()
+        for document, grade in grades.items()
+    ]
+    return queries, judgements, len({one.document_id for one in judgements} - set(index.ids()))
+
+
 def _against(contrast: Contrast | None) -> AgainstFirst | None:
     if contrast is None:
         return None
     return AgainstFirst(
         gain=contrast.gain,
+        interval=contrast.interval,
         p=contrast.randomisation_test.holm,
         wins=contrast.wins,
         losses=contrast.losses,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from klsa_search.store.current import current_generation
     from klsa_search.store.documents import DocumentReader, DocumentWriter
     from klsa_search.store.generations import sealed_generations
+    from klsa_search.store.judgements import JudgedQuery, Judgements
     from klsa_search.store.manifest import Manifest, read_manifest
     from klsa_search.store.marking import is_index
     from klsa_search.store.names import index_path
@@ -32,6 +33,7 @@ else:
             "current": "current_generation",
             "documents": "DocumentReader DocumentWriter",
             "generations": "sealed_generations",
+            "judgements": "JudgedQuery Judgements",
             "manifest": "Manifest read_manifest",
             "marking": "is_index",
             "names": "index_path",
@@ -44,6 +46,8 @@ else:
 __all__ = [
     "DocumentReader",
     "DocumentWriter",
+    "JudgedQuery",
+    "Judgements",
     "Manifest",
     "Rollback",
     "SumCheck",

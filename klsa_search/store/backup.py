@@ -9,13 +9,15 @@ from pathlib import Path
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.store.current import current_generation, next_step
 from klsa_search.store.generations import check_sizes, new_generation, seal
+from klsa_search.store.judgements import Judgements
 from klsa_search.store.log import WriteLog
 from klsa_search.store.manifest import Manifest, read_manifest, sha256_of
 from klsa_search.store.synonyms import read_synonyms, replace_synonyms
 
 
 def copy_index(source: Path, target: Path) -> Manifest:
-    """Copy the generation in use, its log and the synonyms to a folder that is not there.
+    """Copy the generation in use, its log, the synonyms and the judgements to a folder that is not
+    there.
 
     All of it or nothing is there then. The index may be searched and written meanwhile: the copy
     has what was acknowledged when its log is copied, last. Every file is compared with its sum.
@@ -44,5 +46,6 @@ def copy_index(source: Path, target: Path) -> Manifest:
                 )
         WriteLog(generation).copy_to(fresh)
         replace_synonyms(target, read_synonyms(source))
+        Judgements(source).copy_to(target)
         seal(fresh, manifest)
     return manifest

@@ -42,6 +42,7 @@ from klsa_search.store.names import (
     CURRENT,
     DELETED,
     HOLDERS,
+    JUDGED,
     LIVING,
     LOCK,
     LOCKS,
@@ -213,7 +214,7 @@ def _marked(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if bare and not generations(path):
-            for name in (MARKER, SYNONYMS, NEW_SYNONYMS, *HOLDERS, *LOCKS):
+            for name in (MARKER, SYNONYMS, NEW_SYNONYMS, *JUDGED, *HOLDERS, *LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
 

@@ -39,6 +39,10 @@ LIVING = re.compile(
 )
 """Files that come into a generation after it was sealed: the log, and what was made from it."""
 
+JUDGEMENTS = "JUDGEMENTS"
+JUDGED = (JUDGEMENTS, f"{JUDGEMENTS}-journal")
+"""Of the index, not of a generation: what people said of documents, and its journal."""
+
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 

@@ -33,6 +33,7 @@ from klsa_search.store.names import (
     CURRENT,
     DELETED,
     HOLDERS,
+    JUDGED,
     LOCKS,
     MARKER,
     NAME,
@@ -135,7 +136,8 @@ def delete_index(path: Path) -> list[Path]:
             write_fresh(path / DELETED, "")
         sync(path)
         sweep(path, keep=())
-        for name in (SYNONYMS, NEW_SYNONYMS, *HOLDERS, DELETED, MARKER, *reversed(LOCKS)):
+        ours = (SYNONYMS, NEW_SYNONYMS, *JUDGED, *HOLDERS, DELETED, MARKER, *reversed(LOCKS))
+        for name in ours:
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())
 

@@ -103,7 +103,7 @@ def test_all_of_it_goes_into_json():
     assert (value["tie"], value["samples"]) == (0.01, 100_000)
     assert list(value["systems"]) == ["bm25", "ours"]
     ours = value["systems"]["ours"]
-    assert list(ours) == ["mean", "answered", "contrast", "values"]
+    assert list(ours) == ["mean", "interval", "answered", "contrast", "values"]
     assert ours["values"]["q3"] == 0.511
     assert ours["contrast"]["worst"][0] == {"query": "q4", "baseline": 0.4, "value": 0.2}
     assert set(ours["contrast"]["t_test"]) == {"p", "holm"}

@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import permutation_test, ttest_rel
 
-from klsa_search.evaluation import effect_size, holm, paired_t_test, randomisation_test
+from klsa_search.evaluation import (
+    confidence_interval,
+    effect_size,
+    holm,
+    paired_t_test,
+    randomisation_test,
+)
 
 # Darwin's fifteen pairs of maize, in eighths of an inch, as Fisher worked them out by hand:
 # 863 of 32,768 flips reach the sum of 314, so 1,726 reach it in either direction.
@@ -132,3 +138,18 @@ def test_holm_never_lowers_and_keeps_the_order(p_values):
     order = np.argsort(p_values, kind="stable")
     assert (np.diff(np.array(corrected)[order]) >= 0).all()
     assert sorted(holm(p_values[::-1])) == sorted(corrected)
+
+
+def test_a_confidence_interval_by_hand():
+    """Mean 2, s = 1, n = 3: t(.975, 2) = 4.3027, over √3."""
+    low, high = confidence_interval(np.array([1.0, 2.0, 3.0]))
+    assert (low, high) == pytest.approx((2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5))
+    assert confidence_interval(np.array([0.5, 0.5])) == (0.5, 0.5)
+    assert confidence_interval(np.array([0.5])) is None
+    assert confidence_interval(np.array([])) is None
+
+
+def test_confidence_intervals_hold_the_mean_as_often_as_they_say():
+    rng = np.random.default_rng(3)
+    found = [confidence_interval(rng.normal(1, 2, 12)) for _ in range(2000)]
+    assert np.mean([low <= 1 <= high for low, high in found]) == pytest.approx(0.95, abs=0.015)

@@ -1,0 +1,67 @@
+"""klsa-index judgements: what people said of the documents of an index, shown or written out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import home_option, json_option
+from klsa_search.cli.output import Column, make_folders, write_json, write_table
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write them to this file as TREC qrels, and the queries beside it, as lines of number and "
+    "text, with the suffix .tsv.",
+)
+@home_option
+@json_option
+@debug_option
+def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
+    """Show what was judged on an index, on the page of klsa-serve or by index.judge.
+
+    klsa-eval own NAME measures rankings by it.
+    """
+    from klsa_search.collection.qrels import qrels_lines
+    from klsa_search.store import Judgements, current_generation, index_path
+
+    path = index_path(home, name)
+    current_generation(path)  # or there is no such index
+    queries = Judgements(path).queries()
+    if out is not None:
+        if out.suffix == ".tsv":
+            raise click.BadParameter(
+                f"{out} is for the queries: name it otherwise", param_hint="--out"
+            )
+        lines = list(qrels_lines(one for each in queries for one in each.judgements()))
+        make_folders(out)
+        out.write_text("".join(lines), encoding="utf-8")
+        beside = out.with_suffix(".tsv")
+        beside.write_text("".join(each.as_line() for each in queries), encoding="utf-8")
+        click.echo(
+            f"{name}: {len(lines):,} judgements in {out}, {len(queries):,} queries in {beside}"
+        )
+    elif as_json:
+        write_json(
+            [
+                {"number": each.number, "query": each.text, "grades": dict(each.grades)}
+                for each in queries
+            ]
+        )
+    elif not queries:
+        click.echo(f"{name} has no judgements")
+    else:
+        columns = [Column("number", right=True), Column("relevant", right=True)]
+        columns += [Column("not", right=True), Column("query", wraps=True)]
+        rows = []
+        for each in queries:
+            relevant = sum(grade > 0 for grade in each.grades.values())
+            rows.append(
+                (str(each.number), str(relevant), str(len(each.grades) - relevant), each.text)
+            )
+        write_table(columns, rows)

@@ -1,0 +1,95 @@
+"""klsa-eval own: rankers of an index, measured by what people said of its hits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import home_option, json_file_option
+from klsa_search.cli.output import Column, make_folders, write_json_file, write_table
+from klsa_search.config import RankerName
+from klsa_search.extras import require
+
+if TYPE_CHECKING:
+    from klsa_search.evaluation import Comparison
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--ranker",
+    "rankers",
+    type=click.Choice(get_args(RankerName)),
+    multiple=True,
+    default=("bm25", "klsa"),
+    show_default=True,
+    help="What is compared, with the first. May be given several times.",
+)
+@home_option
+@json_file_option
+@debug_option
+def own(name: str, rankers: Sequence[str], home: Path, json_file: Path | None) -> None:
+    """Compare rankers of an index by its own judgements: MAP, queries won and lost.
+
+    Judgements come from the page of klsa-serve, and from index.judge. A query is won or lost where
+    the difference is above 0.01; p as of klsa-eval compare.
+    """
+    require("eval")
+    from klsa_search.evaluation import compare_rankers, own_judgements
+    from klsa_search.search import open_index
+    from klsa_search.store import index_path
+
+    if len(set(rankers)) < len(rankers):
+        raise click.UsageError("a ranker is named twice: name each once")
+    make_folders(json_file)
+    index = open_index(index_path(home, name))
+    queries, judgements, gone = own_judgements(index)
+    _, comparison = compare_rankers(index, queries, judgements, rankers)
+    index.close()
+    if json_file is not None:
+        write_json_file(json_file, comparison.as_json())
+    if gone:
+        click.echo(
+            f"note: {gone:,} judgements are of documents that are gone, and left out", err=True
+        )
+    _write(comparison, {query.id: query.text for query in queries})
+
+
+def _write(comparison: Comparison, texts: dict[str, str]) -> None:
+    columns = [Column("ranker"), Column("map", right=True), Column("95 %", right=True)]
+    columns += [Column(title, right=True) for title in ("gain", "p", "won", "lost", "tied")]
+    rows = []
+    for name, system in comparison.systems.items():
+        interval, contrast = system.interval, system.contrast
+        rows.append(
+            (
+                name,
+                f"{system.mean:.4f}",
+                "" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}",
+                "" if contrast is None or contrast.gain is None else f"{contrast.gain:+.1%}",
+                "" if contrast is None else f"{contrast.randomisation_test.holm:.4f}",
+                *(
+                    ("", "", "")
+                    if contrast is None
+                    else map(str, (contrast.wins, contrast.losses, contrast.ties))
+                ),
+            )
+        )
+    write_table(columns, rows)
+    base = comparison.baseline
+    moved = [
+        (name, end, f"{at.baseline:.2f}", f"{at.value:.2f}", texts[at.query])
+        for name, system in comparison.systems.items()
+        if system.contrast is not None
+        for end, queries in (("won", system.contrast.best), ("lost", system.contrast.worst))
+        for at in queries
+    ]
+    if moved:
+        click.echo()
+        columns = [Column("ranker"), Column("end"), Column(base, right=True)]
+        columns += [Column("its own", right=True), Column("query", wraps=True)]
+        write_table(columns, moved)

@@ -1,0 +1,49 @@
+"""An index judged by its own judgements: what people said of its hits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from klsa_search.collection import Judgement, Query
+from klsa_search.errors import CollectionError
+from klsa_search.evaluation.comparison import Comparison, compare
+from klsa_search.evaluation.measures import Judge, Measured
+from klsa_search.evaluation.rankings import rank_all
+from klsa_search.search import Index
+
+
+def own_judgements(index: Index) -> tuple[list[Query], list[Judgement], int]:
+    """Queries of an index that were judged, by their numbers, and what was said of its documents.
+
+    Judgements of documents that are gone are left out, and counted by the third. CollectionError
+    where nothing else is there.
+    """
+    judged = index.judgements.queries()
+    held = set(index.ids())
+    said = [judgement for each in judged for judgement in each.judgements()]
+    kept = [each for each in said if each.document_id in held]
+    if not kept:
+        gone = f", only of {len(said):,} documents that are gone" if said else ""
+        raise CollectionError(
+            f"{index.name} has no judgements of its own{gone}: judge some hits on its page, or "
+            "with index.judge(query, id, grade)"
+        )
+    queries = [Query(id=str(each.number), text=each.text) for each in judged]
+    return queries, kept, len(said) - len(kept)
+
+
+def compare_rankers(
+    index: Index,
+    queries: Sequence[Query],
+    judgements: Sequence[Judgement],
+    rankers: Sequence[str],
+) -> tuple[Mapping[str, Measured], Comparison]:
+    """Measure rankers of an index, and compare their MAP with that of the first.
+
+    Every ranker ranks all documents for each judged query. MissingExtra without ir_measures.
+    """
+    judge = Judge(judgements)
+    judged = set(judge.query_ids)
+    asked = [query for query in queries if query.id in judged]
+    measured = {ranker: judge.measure(rank_all(index, asked, ranker=ranker)) for ranker in rankers}
+    return measured, compare(measured, target=index.name, measure="map", baseline=rankers[0])

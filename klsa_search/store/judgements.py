@@ -1,0 +1,226 @@
+"""Judgements: what people said of documents as answers to queries, kept beside all generations.
+
+    Judgements(index).put(query, document, grade)
+    Judgements(index).remove(query, document) -> int
+    Judgements(index).queries() -> [JudgedQuery]
+
+They are the file JUDGEMENTS of an index, SQLite with a rollback journal: of documents and queries,
+and of no generation, so that builds, refits and rollbacks leave them as they are. Each change is a
+transaction, on the disk when it returns; two who judge at once wait for each other. A query is
+known by its text, and has a number that it keeps, by which files of judgements call it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from klsa_search.collection import Judgement
+from klsa_search.collection.intake import text_fault
+from klsa_search.errors import IndexBusy, IndexDamaged, QueryError, StoreError
+from klsa_search.forks import lock_free_in_children
+from klsa_search.store.log_format import checked_id
+from klsa_search.store.names import JUDGEMENTS
+
+MOST_GRADE: Final = 100
+MOST_CHARACTERS: Final = 10_000
+"""Of a query that is judged."""
+
+_PATIENCE: Final = 10.0
+"""Seconds that one who judges waits for another."""
+
+_APPLICATION: Final = 0x4B4C534A
+_SCHEMA: Final = f"""
+create table queries (number integer primary key, text text not null unique);
+create table judgements (
+  query integer not null references queries, document text not null, grade integer not null,
+  primary key (query, document)
+) without rowid;
+pragma application_id = {_APPLICATION};
+pragma user_version = 1;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuery:
+    """One query and the grades its documents were given, by id; above 0 is relevant.
+
+    number  by which files of judgements call it, from 1 in the order they were first judged
+    """
+
+    number: int
+    text: str
+    grades: Mapping[str, int]
+
+    def judgements(self) -> list[Judgement]:
+        """What is said of it, as collections have it; the query is called by its number."""
+        return [
+            Judgement(
+                query_id=str(self.number), document_id=document, grade=grade, gain=max(grade, 0)
+            )
+            for document, grade in self.grades.items()
+        ]
+
+    def as_line(self) -> str:
+        """Number, tab and text: a line of a file of queries."""
+        return f"{self.number}\t{self.text}\n"
+
+
+class Judgements:
+    """The judgements of an index. Safe to share between threads, and to carry over a fork.
+
+    Each call is a connection of its own, and sees one state: 0.2 ms to read, some ms to write.
+    IndexDamaged where the file is none of judgements; IndexBusy where another writes for more than
+    ten seconds; StoreError where it cannot be read or written.
+    """
+
+    def __init__(self, index: Path) -> None:
+        self.path = index / JUDGEMENTS
+        self._lock = lock_free_in_children()  # nobody is within SQLite while the process forks
+
+    def put(self, query: str, document: str, grade: int) -> None:
+        """Say how relevant a document is to a query, in the place of what was said before.
+
+        QueryError for a blank query or a grade beyond -100 to 100; BadDocument for what is no id.
+        """
+        text, document = plain(query), checked_id(document)
+        if not isinstance(grade, int) or isinstance(grade, bool) or abs(grade) > MOST_GRADE:
+            raise QueryError(
+                f"grade = {grade!r}: give a whole number from -{MOST_GRADE} to {MOST_GRADE}, above "
+                "0 for what is relevant",
+                field="grade",
+            )
+        with self._connected("rwc") as connection:
+            assert connection is not None
+            connection.execute("insert or ignore into queries (text) values (?)", [text])
+            connection.execute(
+                "insert or replace into judgements select number, ?, ? from queries where text = ?",
+                [document, grade, text],
+            )
+
+    def remove(self, query: str, document: str | None = None) -> int:
+        """Take back what was said of a document, or of all, for a query; return how many it was."""
+        given = [plain(query), None if document is None else checked_id(document)]
+        with self._connected("rw") as connection:
+            if connection is None:
+                return 0
+            return connection.execute(
+                "delete from judgements where (?2 is null or document = ?2) "
+                "and query = (select number from queries where text = ?1)",
+                given,
+            ).rowcount
+
+    def queries(self, query: str | None = None) -> list[JudgedQuery]:
+        """The queries that have judgements, or this one alone, in the order of their numbers;
+        grades by id.
+        """
+        text = None if query is None else plain(query)
+        with self._connected("ro") as connection:
+            rows = (
+                []
+                if connection is None
+                else connection.execute(
+                    "select number, text, document, grade from judgements "
+                    "join queries on query = number where ?1 is null or text = ?1 "
+                    "order by number, document",
+                    [text],
+                ).fetchall()
+            )
+        found: dict[int, tuple[str, dict[str, int]]] = {}
+        for number, text, document, grade in rows:
+            found.setdefault(number, (text, {}))[1][document] = grade
+        return [JudgedQuery(number, text, grades) for number, (text, grades) in found.items()]
+
+    def copy_to(self, index: Path) -> None:
+        """Copy them, as they are at this moment, into another index; nothing if there are none.
+
+        StoreError where there is no room.
+        """
+        with self._connected("ro") as connection:
+            if connection is None:
+                return
+            target = sqlite3.connect(index / JUDGEMENTS)
+            try:
+                connection.backup(target)
+            except sqlite3.Error as error:
+                raise StoreError(
+                    f"{index / JUDGEMENTS} cannot be written ({error}): make room on its disk, "
+                    "then try again"
+                ) from error
+            finally:
+                target.close()
+
+    @contextmanager
+    def _connected(self, mode: str) -> Iterator[sqlite3.Connection | None]:
+        """Give a connection, in a transaction that is kept if the block ends well.
+
+        None where there are no judgements yet, unless the mode makes the file.
+        """
+        writes = mode != "ro"
+        with self._lock:
+            if mode != "rwc" and not self.path.exists():
+                yield None
+                return
+            address, connection = f"{self.path.absolute().as_uri()}?mode={mode}", None
+            try:
+                connection = sqlite3.connect(
+                    address, uri=True, isolation_level=None, timeout=_PATIENCE
+                )
+                connection.execute("pragma synchronous = full")
+                connection.execute("begin immediate" if writes else "begin")
+                yield connection if self._has_tables(connection, make=writes) else None
+                connection.execute("commit")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                    raise IndexBusy(f"{self.path} is being written by another: try again") from None
+                raise StoreError(
+                    f"{self.path} cannot be {'written' if writes else 'read'} ({error}): check who "
+                    "owns it and what its mode allows, and that its disk is not full, then try "
+                    "again"
+                ) from error
+            except sqlite3.DatabaseError as error:
+                raise self._damaged(error) from error
+            finally:
+                if connection is not None:
+                    connection.close()  # which takes back what was not committed
+
+    def _has_tables(self, connection: sqlite3.Connection, *, make: bool) -> bool:
+        """Whether the tables are there; they are made in a file of nothing, as one leaves
+        that dies before its first judgement. IndexDamaged where something else is there.
+        """
+        [(application,)] = connection.execute("pragma application_id")
+        [(tables,)] = connection.execute("select count(*) from sqlite_master where type = 'table'")
+        if (application, tables) == (_APPLICATION, 2):
+            return True
+        if application or tables:
+            raise self._damaged("it is another kind of file")
+        if make:
+            for statement in filter(str.strip, _SCHEMA.split(";")):
+                connection.execute(statement)
+        return make
+
+    def _damaged(self, reason: object) -> IndexDamaged:
+        return IndexDamaged(
+            f"{self.path} cannot be read as judgements ({reason}): bring it back from a backup, or "
+            "move it away"
+        )
+
+
+def plain(query: str) -> str:
+    """The text by which a query is known: white space is one space, and none at its ends.
+
+    QueryError for a blank one, and one of more than 10,000 characters.
+    """
+    text = " ".join(query.split())
+    if fault := text_fault(text):
+        raise QueryError(f"query {fault}: judge another", field="query")
+    if not 1 <= len(text) <= MOST_CHARACTERS:
+        raise QueryError(
+            f"query has {len(text):,} characters: judge one of 1 to {MOST_CHARACTERS:,}",
+            field="query",
+        )
+    return text

@@ -1,0 +1,65 @@
+"""klsa-index judgements, klsa-eval own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from klsa_search import open_index
+from klsa_search.collection import read_qrels, read_queries
+
+
+@pytest.fixture
+def judged(shell, cars):
+    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+    index = open_index(Path("index/cars"))
+    for query, id_, grade in (
+        ("coolant leaks", "heat", 2),
+        ("coolant leaks", "tyre", 0),
+        ("slippery", "tyre", 1),
+    ):
+        index.judge(query, id_, grade)
+    index.close()
+
+
+def test_they_are_shown_and_written_out(shell, judged):
+    lines = shell("klsa-index", "judgements", "cars").out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["number", "relevant", "not", "query"],
+        ["1", "1", "1", "coolant", "leaks"],
+        ["2", "1", "0", "slippery"],
+    ]
+    assert shell("klsa-index", "judgements", "cars", "--json").json[1] == {
+        "number": 2, "query": "slippery", "grades": {"tyre": 1},
+    }  # fmt: skip
+    done = shell("klsa-index", "judgements", "cars", "--out", "deep/own.qrels")
+    assert done.out == "cars: 3 judgements in deep/own.qrels, 2 queries in deep/own.tsv\n"
+    assert Path("deep/own.qrels").read_text() == "1 0 heat 2\n1 0 tyre 0\n2 0 tyre 1\n"
+    assert len(read_qrels("deep/own.qrels")) == 3
+    assert [query.text for query in read_queries(Path("deep/own.tsv"))] == [
+        "coolant leaks",
+        "slippery",
+    ]
+
+
+def test_without_any_it_says_so(shell, cars):
+    assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
+    assert shell("klsa-index", "judgements", "cars").out == "cars has no judgements\n"
+    assert "no judgements of its own" in shell("klsa-eval", "own", "cars").err
+    assert shell("klsa-index", "judgements", "nothing").code == 1
+    assert shell("klsa-index", "judgements", "cars", "--out", "x.tsv").code == 2
+
+
+def test_rankers_are_measured_by_them(shell, judged):
+    done = shell("klsa-eval", "own", "cars", "--json", "own.json")
+    assert (done.code, done.err) == (0, "")
+    rows = [line.split() for line in done.out.splitlines()]
+    assert rows[0][:2] == ["ranker", "map"]
+    assert (rows[1][0], rows[2][0]) == ("bm25", "klsa")
+    found = json.loads(Path("own.json").read_text())["systems"]
+    assert list(found["klsa"]["values"]) == ["1", "2"]
+    contrast = found["klsa"]["contrast"]
+    assert contrast["wins"] + contrast["losses"] + contrast["ties"] == 2
+    assert shell("klsa-eval", "own", "cars", "--ranker", "klsa", "--ranker", "klsa").code == 2
+    assert shell("klsa-index", "remove", "cars", "tyre").code == 0
+    assert "2 judgements are of documents that are gone" in shell("klsa-eval", "own", "cars").err

@@ -1,0 +1,130 @@
+"""What people said of hits, over HTTP: judged, told, written out and measured by."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search import open_index
+from klsa_search.service import create_app
+from klsa_search.service.access import Keys
+from klsa_search.service.keys import add_key
+from klsa_search.service.writing import Writes
+
+from .conftest import build_tiny, failure_of
+
+JUDGED = "/indexes/tiny/judgements"
+
+
+@pytest.fixture
+def home(tmp_path):
+    build_tiny(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def client(catalog_of, home):
+    app = create_app(catalog_of(home), writes=Writes())
+    return TestClient(app, raise_server_exceptions=False)
+
+
+def judge(client, q, id_, grade):
+    return client.put(JUDGED, json={"q": q, "id": id_, "grade": grade})
+
+
+def test_a_hit_is_judged_and_taken_back(client, home):
+    assert client.get(JUDGED).json() == {"index": "tiny", "queries": []}
+    answer = judge(client, "wing", "1", 1)
+    assert answer.json() == {
+        "index": "tiny",
+        "queries": [{"number": 1, "q": "wing", "grades": {"1": 1}, "gone": []}],
+    }
+    judge(client, "wing ", "a/b c?%", 0)
+    judge(client, "ice", "3", 1)
+    wing, ice = client.get(JUDGED).json()["queries"]
+    assert wing == {"number": 1, "q": "wing", "grades": {"1": 1, "a/b c?%": 0}, "gone": []}
+    assert client.get(JUDGED, params={"q": "ice"}).json()["queries"] == [ice]
+    assert open_index(home / "tiny").judgements.queries("ice")[0].grades == {"3": 1}
+    answer = client.delete(JUDGED, params={"q": "wing", "id": "a/b c?%"})
+    assert answer.json()["queries"][0]["grades"] == {"1": 1}
+    assert client.delete(JUDGED, params={"q": "wing"}).json()["queries"] == []
+    assert client.delete(JUDGED, params={"q": "wing"}).status_code == 200
+    assert client.get(JUDGED).json()["queries"] == [ice]
+
+
+def test_documents_that_are_gone_are_told(client):
+    judge(client, "wing", "1", 1)
+    assert client.delete("/indexes/tiny/documents/1").status_code == 200
+    (wing,) = client.get(JUDGED).json()["queries"]
+    assert (wing["grades"], wing["gone"]) == ({"1": 1}, ["1"])
+    assert failure_of(judge(client, "wing", "1", 0), 404)["code"] == "document_not_found"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({"q": " ", "id": "1", "grade": 1}, 422, "0 characters"),
+        ({"q": "wing", "id": "1", "grade": 101}, 422, "100"),
+        ({"q": "wing", "id": "1", "grade": "1"}, 422, "grade"),
+        ({"q": "wing", "id": "1"}, 422, "grade is missing"),
+        ({"q": "wing", "id": "1", "grade": 1, "by": "me"}, 422, "no parameter 'by'"),
+        ({"q": "wing", "id": "nobody", "grade": 1}, 404, "nobody"),
+    ],
+)
+def test_what_cannot_be_judged_is_explained(client, body, status, said):
+    assert said in failure_of(client.put(JUDGED, json=body), status)["message"]
+    assert client.get(JUDGED).json()["queries"] == []
+
+
+def test_they_are_written_out_as_other_tools_read_them(client):
+    judge(client, "wing", "1", 1)
+    judge(client, "snow and ice", "3", 2)
+    qrels = client.get(f"{JUDGED}.qrels")
+    assert qrels.headers["content-type"] == "text/plain; charset=utf-8"
+    assert qrels.text == "1 0 1 1\n2 0 3 2\n"
+    assert client.get(f"{JUDGED}.tsv").text == "1\twing\n2\tsnow and ice\n"
+    judge(client, "wing", "a/b c?%", 0)  # an id with white space
+    assert "cannot stand" in failure_of(client.get(f"{JUDGED}.qrels"), 422)["message"]
+
+
+def test_rankers_are_judged_by_them(client):
+    evaluate = "/indexes/tiny/evaluate"
+    asked = {"judgements": "own", "rankers": ["bm25", "klsa"]}
+    assert (
+        "no judgements of its own" in failure_of(client.post(evaluate, json=asked), 422)["message"]
+    )
+    judge(client, "wing", "1", 1)
+    judge(client, "ice", "3", 1)
+    judge(client, "ice", "1", 0)
+    answer = client.post(evaluate, json=asked).json()
+    assert (answer["judged"], answer["unknown"]) == (2, 0)
+    first, second = answer["rankers"]
+    same = {
+        "queries": {"1": "wing", "2": "ice"},
+        "judgements": {"1": {"1": 1}, "2": {"1": 0, "3": 1}},
+    }
+    assert client.post(evaluate, json=same).json()["rankers"] == answer["rankers"]
+    low, high = first["interval"]
+    assert low <= first["measures"]["map"] <= high
+    assert first["against_first"] is None
+    low, high = second["against_first"]["interval"]
+    assert low <= second["measures"]["map"] - first["measures"]["map"] <= high
+    client.delete("/indexes/tiny/documents/3")
+    answer = client.post(evaluate, json=asked).json()
+    assert (answer["judged"], answer["unknown"]) == (2, 1)
+    assert failure_of(client.post(evaluate, json={**same, **asked}), 422)["field"] == "queries"
+    assert failure_of(client.post(evaluate, json={"judgements": {"1": {"1": 1}}}), 422)
+
+
+def test_who_may_not_write_may_not_judge(catalog_of, home, tmp_path):
+    file = tmp_path / ".keys.json"
+    reader, writer = add_key(file, "reader", ["search"]), add_key(file, "writer", ["write"])
+    keys = Keys(file, set())
+    client = TestClient(create_app(catalog_of(home), writes=Writes(), keys=keys))
+    body = {"q": "wing", "id": "1", "grade": 1}
+    for token, puts, gets in ((None, 401, 401), (reader, 403, 200), (writer, 200, 403)):
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        assert client.put(JUDGED, json=body, headers=headers).status_code == puts
+        for path in (JUDGED, f"{JUDGED}.qrels", f"{JUDGED}.tsv"):
+            assert client.get(path, headers=headers).status_code == gets
+    reading = create_app(catalog_of(home))  # a service that takes no writes
+    assert TestClient(reading).put(JUDGED, json=body).status_code == 403
+    assert TestClient(reading).get(JUDGED).json()["queries"][0]["grades"] == {"1": 1}
