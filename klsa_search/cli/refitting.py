@@ -1,9 +1,10 @@
 """The process in which a service refits an index: see `klsa_search.service.refitting`.
 
-    python -m klsa_search.cli.refitting --home HOME NAME
+    python -m klsa_search.cli.refitting --home HOME [--alpha 0.5 ...] NAME
 
-It is `klsa-index refit` behind everything else: at low priority, the first to go where memory runs
-out, and ended with its standard input, which is when the service does.
+It does what `klsa-index refit` does behind everything else: at low priority, the first to go where
+memory runs out, and ended with its standard input, which is when the service does. How far it has
+come it says on its standard output, in lines of phase, amount done and amount in all (or -).
 """
 
 from __future__ import annotations
@@ -13,16 +14,51 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, NoReturn
 
+import click
+
 from klsa_search.cli.frame import run
-from klsa_search.cli.writing import refit
+from klsa_search.cli.options import given, home_option, settings_options
+from klsa_search.config import SearchSettings
 from klsa_search.processors import end_with_starter
 
 MODULE: Final = "klsa_search.cli.refitting"
 
 _NICE: Final = 10
 """It gets a tenth of a processor that others want, too."""
+
+
+_OFTEN: Final = 0.2
+"""Seconds between two lines of one phase."""
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@settings_options(*SearchSettings.model_fields, default="as it is")
+def refit(name: str, home: Path, **options: Any) -> None:
+    """Build an index anew from the documents it holds."""
+    from klsa_search.indexing import refit as refit_index
+    from klsa_search.store import index_path
+
+    refit_index(index_path(home, name), progress=_Telling(), **given(options)).close()
+
+
+class _Telling:
+    """Says how far it has come, at each phase, and now and then within."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+        self._told = 0.0
+
+    def __call__(self, phase: str, done: int, total: int | None) -> None:
+        """Say it."""
+        now = monotonic()
+        if phase != self._phase or done == total or now - self._told > _OFTEN:
+            self._phase, self._told = phase, now
+            print(phase, done, "-" if total is None else total, flush=True)
 
 
 def main() -> None:

@@ -76,7 +76,7 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
 
 
 def serve_at(settings: ServiceSettings, listener: socket.socket, *, worker: int) -> None:
-    """Serve on a socket, as one of several processes, until SIGTERM; the first of them refits."""
+    """Serve on a socket, as one of several processes, until SIGTERM; the first refits by itself."""
     journal = _journal(settings)
     compile_beside(MODULE)
     with Catalog(settings.home) as catalog:
@@ -97,9 +97,9 @@ def _serve(
     refits = None
     if writes is not None:
         Reversing.ready()  # compiles beside what the first write would wait for
-        command = (sys.executable, "-m", REFITTING, "--home", str(settings.home), "--")
-        share = 0 if worker else settings.refit_at
-        refits = Refits(catalog, command, share=share) if share else None
+        command = (sys.executable, "-m", REFITTING, "--home", str(settings.home))
+        share = None if worker else settings.refit_at or None
+        refits = Refits(catalog, command, share=share)
     admissions = [*_pools(settings), *([writes] if writes else [])]
     at_work = sum(each.places for each in admissions)
     connections = Connections(most_connections, at_work=at_work)

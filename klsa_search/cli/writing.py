@@ -13,12 +13,15 @@ from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import (
     collections_homes,
     data_option,
+    given,
     home_option,
     json_option,
     memory_option,
+    settings_options,
     source_options,
 )
 from klsa_search.cli.output import progress_bar, write_json
+from klsa_search.config import SearchSettings
 
 if TYPE_CHECKING:
     from klsa_search.search import Index
@@ -102,18 +105,21 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
 @click.argument("name")
 @home_option
 @memory_option
+@settings_options(*SearchSettings.model_fields, default="as it is")
 @debug_option
-def refit(name: str, home: Path, memory: str | None) -> None:
+def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
     """Build an index anew from the documents it holds, those that were added later among them.
 
     Until then later documents are ranked by the statistics of those that were there before. It goes
-    on answering meanwhile, and taking writes.
+    on answering meanwhile, and taking writes. Settings that are given are the index's own from then
+    on.
     """
     from klsa_search.indexing import refit as refit_index
     from klsa_search.store import index_path
 
     with progress_bar() as bar:
-        index = refit_index(index_path(home, name), progress=bar, memory=memory)
+        path = index_path(home, name)
+        index = refit_index(path, progress=bar, memory=memory, **given(options))
     click.echo(f"{name}: {len(index):,} documents, generation {index.generation}")
     index.close()
 

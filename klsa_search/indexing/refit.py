@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from klsa_search.indexing.rebuild import rebuild
 from klsa_search.progress import Progress
@@ -10,20 +11,25 @@ from klsa_search.search import Index, open_index
 
 
 def refit(
-    path: str | Path, *, progress: Progress | None = None, memory: int | str | None = None
+    path: str | Path,
+    *,
+    progress: Progress | None = None,
+    memory: int | str | None = None,
+    **changes: Any,
 ) -> Index:
     """Build the index at `<home>/<name>` anew from its documents, with its settings, and open it.
 
+    changes  settings that are to be others
     What it answers then is what `build` of the same documents in their order would, to the bit.
     Meanwhile it goes on answering and can be written to; what is written is carried over. Cost:
     that of `build`. The generation before stays, with its log, for `rollback`. IndexNotFound,
-    IndexDamaged; SettingsError (memory); StoreError while another builds.
+    IndexDamaged; SettingsError; StoreError while another builds.
 
     >>> refit("index/reports")
     <Index reports generation 000002: 6 documents>
     """
     index = open_index(path)
     try:
-        return rebuild(index, progress=progress, memory=memory)
+        return rebuild(index, progress=progress, memory=memory, **changes)
     finally:
         index.close()

@@ -314,6 +314,7 @@ class IndexDetails(IndexSummary):
     fields: dict[str, ColumnEntry] | None = Field(
         description="metadata fields that can be filtered, sorted and counted by, as built"
     )
+    bytes: int | None = Field(description="on disk, of what was built")
     spectra: dict[str, SpectrumEntry] | None
 
     @classmethod
@@ -328,17 +329,23 @@ class IndexDetails(IndexSummary):
             settings=manifest.settings if manifest else None,
             counts=manifest.counts if manifest else None,
             fields=manifest.fields.columns if manifest else None,
+            bytes=manifest.bytes() if manifest else None,
             spectra=manifest.spectra if manifest else None,
         )
 
 
 class RefitAnswer(Answer):
-    """The last refit of an index that the service began by itself."""
+    """The last refit of an index that the service began by itself, or was asked for."""
 
     generation: str = Field(description="that was, or is being, built anew")
-    begun: str = Field(description="UTC, ISO 8601")
-    seconds: float | None = Field(description="it took; null while it runs")
-    error: str | None = Field(description="why it failed; it is begun again after a while")
+    begun: str = Field(description="or asked for; UTC, ISO 8601")
+    phase: str | None = Field(description="of the build; null before the first")
+    done: int = Field(description="amount of that phase")
+    total: int | None = Field(description="amount of that phase in all, where it is known")
+    seconds: float | None = Field(description="it took; null while it waits or runs")
+    error: str | None = Field(
+        description="why it failed; where it was begun by itself it is begun again after a while"
+    )
 
 
 class IndexList(Answer):
@@ -358,8 +365,8 @@ class Health(Answer):
         "checking, whole, damaged (then it is not served) or stopped"
     )
     refits: dict[str, RefitAnswer] = Field(
-        description="of indexes that had come too far from their build, by name: `klsa-serve "
-        "--refit-at`"
+        description="of indexes that had come too far from their build, or were asked to be, by "
+        "name: `klsa-serve --refit-at`, POST /indexes/{name}/refit"
     )
     compiling: list[str] = Field(
         description="parts of the query engine that are being compiled; until then the same "

@@ -20,6 +20,7 @@ from klsa_search.service import (
     schema,
     suggesting,
     synonyms,
+    upkeep,
 )
 from klsa_search.service.access import Gate, Keys
 from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
@@ -72,7 +73,7 @@ def create_app(
     heavy          the same of requests that take long
     rates          how often each client may ask; by default as often as it likes
     writes         lets indexes be written to, by whoever may; by default nobody may
-    refits         what is built anew by itself, to tell of it; by default nothing is
+    refits         builds indexes anew, by itself or asked to; by default nothing does
     origins        of pages that may ask in a browser; by default those of the service alone
     journal        gets a line for each request, with the query if `log_queries`; by default none
     connections    of the server, to tell how many there are
@@ -129,6 +130,7 @@ def create_app(
         synonyms.router,
         judging.router,
         judgements.router,
+        upkeep.router,
         anserini.router,
     )
     app.router.routes.append(Straight("/search", search))

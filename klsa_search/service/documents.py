@@ -78,7 +78,7 @@ async def add_documents(name: str, request: Request, desk: Served) -> Response:
     with desk.writes.place():
         if content_type(request.headers) == LINES:
             return await _add_lines(name, request, desk)
-        _refuse_other_types(request, _JSON, LINES)
+        refuse_other_types(request, _JSON, LINES)
         body = await request.body()
         return await _change(desk, name, lambda index: index.write(documents_of_array(body)))
 
@@ -93,7 +93,7 @@ async def add_documents(name: str, request: Request, desk: Served) -> Response:
 async def delete_documents(name: str, request: Request, desk: Served) -> Response:
     """Delete the documents of an array of ids at once; one that is not there is passed over."""
     with desk.writes.place():
-        _refuse_other_types(request, _JSON)
+        refuse_other_types(request, _JSON)
         body = await request.body()
         return await _change(desk, name, lambda index: index.write((), ids_of_array(body)))
 
@@ -113,7 +113,7 @@ async def put_document(
 ) -> Response:
     """Put one document in; one that has the id is replaced. The body need not name the id."""
     with desk.writes.place():
-        _refuse_other_types(request, _JSON)
+        refuse_other_types(request, _JSON)
         body = await request.body()
         return await _change(desk, name, lambda index: index.write([document_of_object(body, id)]))
 
@@ -134,7 +134,8 @@ async def delete_document(
         return await _change(desk, name, lambda index: index.write((), [id]))
 
 
-def _refuse_other_types(request: Request, *kinds: str) -> None:
+def refuse_other_types(request: Request, *kinds: str) -> None:
+    """HTTPException where a body is not said to be of one of these content types."""
     if content_type(request.headers) not in kinds:
         given = request.headers.get("content-type", "none")[:60]
         wanted = " or ".join(kinds)

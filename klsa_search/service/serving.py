@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Response
@@ -15,7 +15,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.answers import Answer
 from klsa_search.service.catalog import Catalog, Status
 from klsa_search.service.metrics import Metrics
-from klsa_search.service.refitting import Refits
+from klsa_search.service.refitting import Refit, Refits
 from klsa_search.service.size import refuse_too_large
 from klsa_search.service.writing import Writes
 
@@ -117,6 +117,25 @@ class Desk:
                 return change(index)
 
         return await self.writes.run(work)
+
+    def refit(self, name: str, settings: Mapping[str, Any] | None = None) -> Refit | None:
+        """The last refit of the index of that name, or one that is begun with settings.
+
+        WritingRefused where there may be none, KeyTooNarrow; QueryError for settings that do not
+        hold, IndexBusy where others are on their way.
+        """
+        if self.refits is None or self._writes is None:
+            raise WritingRefused(
+                "this service builds nothing anew: start klsa-serve without --read-only, or do it "
+                "on its machine (klsa-index refit)"
+            )
+        named = self._allowed("write", name) or name
+        with self.catalog.use(named) as index:
+            self._noted["index"] = index.name
+            if settings is None:
+                return self.refits.last().get(index.name)
+            index.parameters(**settings)
+            return self.refits.begin(index.name, index.generation, settings)
 
     def aliases(self) -> dict[str, str]:
         """The aliases that the request may know of, and what they stand for."""

@@ -106,3 +106,12 @@ def test_another_build_needs_a_yes_once_it_was_written_to(shell, built, cars, ne
     assert ids(shell) == ["heat", "cold", "tyre", "road"]
     assert shell("klsa-index", "rollback", "cars").code == 0
     assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
+
+
+def test_a_refit_takes_other_settings_of_searching(shell, built, new):
+    shell("klsa-index", "add", "cars", new)
+    assert shell("klsa-index", "refit", "cars", "--alpha", 0.25, "--exact").code == 0
+    settings = shell("klsa-index", "info", "cars", "--json").json["settings"]
+    assert (settings["alpha"], settings["exact"], settings["z"]) == (0.25, True, 20)
+    assert "alpha" in shell("klsa-index", "refit", "cars", "--alpha", 2).err
+    assert "horn" in ids(shell)

@@ -1,0 +1,104 @@
+"""The routes of looking after an index: what its spectrum is, and building it anew."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Body, Request, Response
+from pydantic import ConfigDict, Field
+
+from klsa_search.search import Index
+from klsa_search.service.answers import Answer, RefitAnswer
+from klsa_search.service.documents import refuse_other_types
+from klsa_search.service.failures import documented
+from klsa_search.service.requests import Asked, Text
+from klsa_search.service.serving import Served
+
+router = APIRouter()
+
+_FAILURES = (403, 404, 422, 429, 500, 503)
+
+
+class SpectrumAnswer(Answer):
+    """The eigenvalues of the document kernel that were computed."""
+
+    index: str
+    generation: str
+    eigenvalues: list[float] = Field(description="largest first")
+    explained: list[float] = Field(
+        description="share of the trace, the sum of all eigenvalues, up to each of them"
+    )
+
+    @classmethod
+    def of(cls, index: Index) -> SpectrumAnswer:
+        """Tell that of an index."""
+        values = index.snapshot.eigenvalues
+        captured = index.manifest.spectra["bm25"].captured
+        sums = np.cumsum(values)
+        shares = sums * (captured / sums[-1]) if len(sums) and sums[-1] else np.zeros(len(sums))
+        return cls(
+            index=index.name,
+            generation=index.generation,
+            eigenvalues=values.tolist(),
+            explained=shares.tolist(),
+        )
+
+
+class RefitBody(Asked):
+    """The body of POST /indexes/{name}/refit."""
+
+    model_config = ConfigDict(strict=True)
+
+    settings: dict[Text, bool | int | float | Text] = Field(
+        {},
+        max_length=20,
+        description="settings of searching that are the index's own from then on: alpha, z, ...",
+    )
+
+
+class RefitStatus(Answer):
+    """How far an index has come that is built anew."""
+
+    index: str
+    refit: RefitAnswer | None = Field(description="the last since the service began, if any")
+
+
+@router.get(
+    "/indexes/{name}/spectrum",
+    summary="Eigenvalues",
+    response_model=SpectrumAnswer,
+    responses=documented(404, 422, 500, 503),
+)
+async def spectrum(name: str, desk: Served) -> Response:
+    """The eigenvalues of an index and the share of the collection they explain."""
+    return await desk.ask(name, SpectrumAnswer.of)
+
+
+@router.get(
+    "/indexes/{name}/refit",
+    summary="How far building anew has come",
+    responses=documented(*_FAILURES),
+)
+async def refit(name: str, desk: Served) -> RefitStatus:
+    """The last refit of an index, begun by itself or asked for; for keys that may write."""
+    last = desk.refit(name)
+    return RefitStatus(index=name, refit=RefitAnswer.model_validate(last) if last else None)
+
+
+@router.post(
+    "/indexes/{name}/refit",
+    summary="Build an index anew",
+    status_code=202,
+    responses=documented(400, 413, 415, *_FAILURES),
+)
+async def begin_refit(
+    name: str, request: Request, asked: Annotated[RefitBody, Body()], desk: Served
+) -> RefitStatus:
+    """Build an index anew from its documents, beside, as soon as no other is; it goes on answering.
+
+    GET tells how far it has come. Where it runs or waits already, it is not begun again.
+    """
+    refuse_other_types(request, "application/json")
+    begun = desk.refit(name, asked.settings)
+    return RefitStatus(index=name, refit=RefitAnswer.model_validate(begun))
