@@ -18,15 +18,21 @@ export function onKeyNeeded(ask) {
   askForKey = ask;
 }
 
+/** Ask with this key from now on. */
+export function useKey(key) {
+  sessionStorage.setItem(KEPT, key);
+}
+
 /** Ask the service.
  *
  * path    relative to the page, as "search" or `indexes/${segment(name)}`
  * query   parameters; those that are null, undefined or "" are left out
  * body    sent as JSON, by POST unless `method` says otherwise
  * signal  of an AbortController
+ * as      "text" for an answer that is no JSON
  * Promises what was answered; ServiceError, or AbortError.
  */
-export async function ask(path, { query = {}, body, method, signal, headers = {} } = {}) {
+export async function ask(path, { query = {}, body, method, signal, headers = {}, as = "json" } = {}) {
   const given = Object.entries(query).filter(([, value]) => (value ?? "") !== "");
   const parameters = new URLSearchParams(given);
   const address = given.length ? `${path}?${parameters}` : path;
@@ -36,14 +42,14 @@ export async function ask(path, { query = {}, body, method, signal, headers = {}
       method: method ?? (body === undefined ? "GET" : "POST"),
       body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
       headers: {
-        Accept: "application/json",
+        Accept: as === "text" ? "*/*" : "application/json",
         ...(body === undefined ? {} : { "Content-Type": "application/json" }),
         ...(key ? { Authorization: `Bearer ${key}` } : {}),
         ...headers,
       },
       signal,
     });
-    if (answer.status !== 401 || askForKey === null) return told(answer);
+    if (answer.status !== 401 || askForKey === null) return told(answer, as);
     const { error } = await answer.json();
     if (sessionStorage.getItem(KEPT) === key) {
       asking ??= askForKey(error.message).finally(() => (asking = null));
@@ -66,7 +72,8 @@ async function sent(address, options) {
   }
 }
 
-async function told(answer) {
+async function told(answer, as) {
+  if (answer.ok && as === "text") return answer.text();
   const kind = answer.headers.get("content-type") ?? "";
   const content = kind.includes("json") ? await answer.json() : null;
   if (answer.ok && content !== null) return content;

@@ -15,6 +15,8 @@ import { state } from "./state.js";
 const VIEWS = {
   search: { label: "Search", box: true, load: () => import("./views/search.js") },
   map: { label: "Map", box: true, load: () => import("./views/map.js") },
+  judge: { label: "Judge", box: true, load: () => import("./views/judge.js") },
+  admin: { label: "Admin", load: () => import("./views/admin.js") },
   document: { load: () => import("./views/document.js") },
 };
 

@@ -1,0 +1,79 @@
+// Building an index anew, and how far that has come.
+
+import { ask, segment } from "../api.js";
+import { count, el, fill } from "../dom.js";
+
+const OFTEN = 700; // ms between two looks
+const PHASES = ["documents", "counts", "postings", "eigenvectors", "neighbours", "expansion", "files"];
+
+/** The panel: {node, begin(settings), look(), leave()}. `done` is called when a refit has ended. */
+export function refitting(index, done) {
+  const path = `indexes/${segment(index)}/refit`;
+  const told = el("div", { "aria-live": "polite" });
+  const button = el("button", { type: "button", on: { click: () => begin({}) } }, "Refit now");
+  const node = el("section.sheet", { "aria-labelledby": "refit-title" },
+    el("h2", { id: "refit-title" }, "Refit"),
+    el("p.quiet.small", "Builds the index anew from the documents it holds, so that those that " +
+      "came later count in full. It goes on answering meanwhile."),
+    told, el("div.buttons", button));
+  let waiting = null;
+  let left = false;
+
+  async function begin(settings) {
+    try {
+      draw((await ask(path, { body: { settings } })).refit, true);
+      node.scrollIntoView({ block: "nearest" });
+    } catch (failure) {
+      fill(told, el("p.trouble", { role: "alert" }, failure.message));
+    }
+  }
+
+  async function look() {
+    draw((await ask(path)).refit, waiting !== null);
+  }
+
+  function draw(refit, isFollowed) {
+    clearTimeout(waiting);
+    waiting = null;
+    if (left) return;
+    const runs = refit !== null && refit.seconds === null;
+    const isElsewhere = refit === null && isFollowed; // another worker of the service has it
+    button.disabled = runs || isElsewhere;
+    if (runs || isElsewhere) {
+      waiting = setTimeout(() => look().catch(tell), OFTEN);
+      if (runs) fill(told, drawn(refit));
+    } else if (refit !== null) {
+      fill(told, ended(refit));
+      if (isFollowed) done();
+    }
+  }
+
+  function tell(failure) {
+    fill(told, el("p.trouble", { role: "alert" }, failure.message));
+  }
+
+  function leave() {
+    left = true;
+    clearTimeout(waiting);
+  }
+
+  return { node, begin, look, leave };
+}
+
+function drawn({ phase, done, total }) {
+  if (phase === null) return [el("progress", { "aria-label": "Refit" }), el("p.quiet", "Waiting …")];
+  const step = Math.max(0, PHASES.indexOf(phase));
+  const within = total ? Math.min(1, done / total) : 0;
+  const amount = total ? ` ${count(done)} of ${count(total)}` : "";
+  return [
+    el("progress", { max: PHASES.length, value: step + within, "aria-label": "Refit" }),
+    el("p.quiet", `${step + 1} of ${PHASES.length}: ${phase}${amount}`),
+  ];
+}
+
+function ended({ begun, seconds, error }) {
+  const when = new Date(begun).toLocaleString();
+  return error
+    ? el("p.trouble", { role: "alert" }, `That failed: ${error}`)
+    : el("p", `Refitted in ${seconds.toLocaleString("en")} s (begun ${when}).`);
+}

@@ -1,0 +1,116 @@
+// Settings of searching, with what they would change shown before they are kept.
+
+import { ask, Latest, segment, STALE } from "../api.js";
+import { el, fill } from "../dom.js";
+import { judgedQueries } from "../judging.js";
+
+const HITS = 5;
+const MOST = 4; // queries
+const DELAY = 250; // ms after the last move of a slider
+const SLIDERS = [
+  ["alpha", "α, share of the expansion", 0, 1, 0.05],
+  ["hold_back", "held back of it for plain queries", 0, 1, 0.05],
+  ["z", "z, seed documents", 1, 100, 1],
+  ["sharpness", "sharpness of the seeds", 1, 20, 0.5],
+  ["coverage", "coverage", 0, 1, 0.05],
+  ["latent", "latent", 0, 1, 0.05],
+  ["lexical_sharpness", "sharpness of the words", 1, 20, 0.5],
+];
+
+/** The panel: {node, leave()}. `save` is called with settings that are to be kept. */
+export function settingsPanel(index, present, save) {
+  const latest = new Latest();
+  const wanted = Object.fromEntries(SLIDERS.map(([name]) => [name, present[name]]));
+  const shown = el("div.trials", { "aria-live": "polite" });
+  const queries = el("textarea", { id: "preview-queries", rows: "3",
+    on: { input: () => later() } });
+  const keep = el("button.primary", { type: "button", disabled: true,
+    on: { click: () => save(changes()) } }, "Build anew with these");
+  const back = el("button", { type: "button", disabled: true, on: { click: reset } }, "As it was");
+  const sliders = SLIDERS.map((each) => slider(each, present, wanted, later));
+  const node = el("section.sheet.settings", { "aria-labelledby": "settings-title" },
+    el("h2", { id: "settings-title" }, "Settings"),
+    el("p.quiet.small", "Move a slider and see what that does to a few queries. Nothing changes " +
+      "for others until you build the index anew."),
+    el("div.knobs", sliders.map(({ node: each }) => each)),
+    el("div.stack", el("label", { for: "preview-queries" }, "Queries to try, one a line"), queries),
+    shown, el("div.buttons", keep, back));
+  let timer = null;
+
+  const changes = () => Object.fromEntries(
+    Object.entries(wanted).filter(([name, value]) => value !== present[name]));
+
+  function reset() {
+    sliders.forEach((each) => each.put());
+    later();
+  }
+
+  function later() {
+    const isSame = !Object.keys(changes()).length;
+    keep.disabled = back.disabled = isSame;
+    clearTimeout(timer);
+    timer = setTimeout(preview, DELAY);
+  }
+
+  async function preview() {
+    const asked = queries.value.split("\n").map((each) => each.trim()).filter(Boolean).slice(0, MOST);
+    const path = `indexes/${segment(index)}/search`;
+    try {
+      const found = await latest.run((signal) => Promise.all(asked.flatMap((q) =>
+        [{}, wanted].map((given) => ask(path, { body: { q, k: HITS, ...given }, signal })))));
+      if (found === STALE) return;
+      fill(shown, asked.length
+        ? asked.map((q, at) => drawn(q, found[2 * at].hits, found[2 * at + 1].hits))
+        : el("p.hint", "Write a query above."));
+    } catch (failure) {
+      fill(shown, el("p.trouble", { role: "alert" }, failure.message));
+    }
+  }
+
+  judgedQueries(index).then((judged) => {
+    if (!queries.value) queries.value = judged.slice(0, 3).map(({ q }) => q).join("\n");
+    later();
+  }, later); // without them the queries are written by hand
+
+  return { node, leave: () => (clearTimeout(timer), latest.cancel()) };
+}
+
+function slider([name, words, min, max, step], present, wanted, moved) {
+  const id = `setting-${name}`;
+  const out = el("output", { for: id });
+  const input = el("input", { id, type: "range", min, max: Math.max(max, present[name]), step,
+    on: { input: () => (take(), moved()) } });
+  const take = () => {
+    wanted[name] = input.valueAsNumber;
+    out.textContent = wanted[name] === present[name]
+      ? String(present[name]) : `${present[name]} → ${wanted[name]}`;
+  };
+  const put = () => ((input.value = present[name]), (wanted[name] = present[name]),
+    (out.textContent = String(present[name])));
+  put();
+  return { put, node: el("div.knob", el("label", { for: id }, words), out, input) };
+}
+
+/** One query before and after, moved hits marked, in words too. */
+function drawn(q, before, after) {
+  const rank = (hits) => new Map(hits.map((hit) => [hit.id, hit.rank]));
+  const [was, is] = [rank(before), rank(after)];
+  const same = before.every(({ id, rank: at }) => is.get(id) === at) && is.size === was.size;
+  const row = (hit, mark) => el("li", el("span", hit.title || hit.id), mark);
+  const old = before.map((hit) =>
+    row(hit, is.has(hit.id) ? null : el("span.shift.lost", "goes")));
+  const fresh = after.map((hit) => row(hit, moved(was.get(hit.id), hit.rank)));
+  return el("section.trial", el("h3", q),
+    same ? el("p.quiet.small", `The first ${before.length} hits stay as they are.`) : null,
+    el("div.versus",
+      el("div", same ? null : el("h4", "Now"), el("ol", old)),
+      same ? null : el("div", el("h4", "Then"), el("ol", fresh))));
+}
+
+function moved(before, now) {
+  if (before === undefined) return el("span.shift.new", "new");
+  if (before === now) return null;
+  return before > now
+    ? el("span.shift.up", `▲ ${before - now}`, el("span.unseen", " up"))
+    : el("span.shift.down", `▼ ${now - before}`, el("span.unseen", " down"));
+}

@@ -1,0 +1,77 @@
+// Admin: what an index is, documents in and out, settings, building anew. For keys that may write.
+
+import { ask, segment } from "../api.js";
+import { adding } from "../admin/adding.js";
+import { deleting } from "../admin/deleting.js";
+import { drawFacts, drawSpectrum, factsOf } from "../admin/facts.js";
+import { refitting } from "../admin/refit.js";
+import { settingsPanel } from "../admin/settings.js";
+import { el, fill } from "../dom.js";
+import { isLocked, locked } from "../locked.js";
+
+let leaving = [];
+
+export async function show(root, context) {
+  const { index, title } = context;
+  const mine = (leaving = []);
+  title("Admin");
+  try {
+    await ask(`indexes/${segment(index)}/refit`); // for who may write: nothing else is asked before
+  } catch (failure) {
+    if (!["key_too_narrow", "writing_refused"].includes(failure.code)) throw failure;
+    if (mine === leaving) fill(root, isLocked(failure) ? locked(failure, again) : refused(failure));
+    return;
+  }
+  function again() {
+    leave();
+    show(root, context);
+  }
+  const [details, spectrum] = await Promise.all([
+    factsOf(index), ask(`indexes/${segment(index)}/spectrum`),
+  ]);
+  if (mine === leaving) draw(root, index, details, spectrum, mine);
+}
+
+export function leave() {
+  for (const each of leaving) each();
+  leaving = [];
+}
+
+function refused(failure) {
+  return el("section.notice", { role: "alert" },
+    el("h1", "Nothing can be changed here"), el("p", failure.message));
+}
+
+function draw(root, index, details, spectrum, mine) {
+  const facts = el("section.sheet", { "aria-labelledby": "facts-title" });
+  const spectral = el("section.sheet", { "aria-labelledby": "spectrum-title" });
+  const place = el("div.place");
+  let settings = null;
+
+  const refresh = async () => drawFacts(facts, await factsOf(index));
+  const renew = async () => {
+    const [now, values] = await Promise.all([
+      factsOf(index), ask(`indexes/${segment(index)}/spectrum`),
+    ]);
+    drawFacts(facts, now);
+    drawSpectrum(spectral, values);
+    drawSettings(now);
+  };
+  const refit = refitting(index, renew);
+  const add = adding(index, refresh);
+  mine.push(refit.leave, add.leave, () => settings.leave());
+
+  function drawSettings(now) {
+    settings?.leave();
+    settings = settingsPanel(index, now.settings, refit.begin);
+    fill(place, settings.node);
+  }
+
+  drawFacts(facts, details);
+  drawSpectrum(spectral, spectrum);
+  drawSettings(details);
+  fill(root, el("h1.unseen", `Admin of ${index}`), el("div.admin",
+    el("div.lane", facts, refit.node, add.node, deleting(index, refresh)),
+    el("div.lane", spectral, place)));
+  return refit.look();
+}

@@ -1,0 +1,170 @@
+// Judging: hits of the query in the box, marked relevant or not; and what rankers make of that.
+
+import { ask, Latest, segment, STALE } from "../api.js";
+import { el, fill, many, marked } from "../dom.js";
+import { evaluation } from "../evaluation.js";
+import { forget, gradesOf, judgeButtons, judgedQueries } from "../judging.js";
+import { isLocked, locked } from "../locked.js";
+
+const DEEP = 10; // hits of each ranker
+const RANKERS = ["klsa", "bm25"]; // whose hits are mixed, so that neither is judged alone
+
+const latest = new Latest();
+const latestList = new Latest();
+let context = null;
+let hits = null;
+let list = null;
+let trouble = null;
+let measured = null;
+
+export function show(root, given) {
+  context = given;
+  context.title("Judge");
+  hits = el("section.pool", { "aria-label": "Hits to judge" });
+  list = el("section.judged", { "aria-labelledby": "judged-title" });
+  trouble = el("div");
+  measured = evaluation(context.index);
+  fill(root, el("h1.unseen", "Judge"), trouble,
+    el("div.judge", hits, el("div.side", list, measured.node)));
+  return Promise.all([drawHits(), drawList()]);
+}
+
+export function leave() {
+  latest.cancel();
+  latestList.cancel();
+  measured.leave();
+}
+
+export function update(changed) {
+  return changed.has("q") ? drawHits() : null;
+}
+
+/** What keeps a judgement from being made, told above everything. */
+function failed(failure) {
+  const again = () => (fill(trouble), drawHits(), drawList());
+  fill(trouble, isLocked(failure)
+    ? locked(failure, again)
+    : el("p.trouble", { role: "alert" }, failure.message));
+  trouble.scrollIntoView({ block: "nearest" });
+}
+
+async function drawHits() {
+  const { state, index, say } = context;
+  const q = state.get("q").trim();
+  if (!q) {
+    latest.cancel();
+    fill(hits, el("h2", "Which hits are right?"),
+      el("p.hint", "Type a query above. You are shown what both rankers find, mixed, and say of " +
+        "each document whether it answers the query. What you say stays in the index."));
+    return;
+  }
+  const found = await latest.run((signal) => pooled(index, q, signal));
+  if (found === STALE) return;
+  const [pool, grades] = found;
+  say(`${many(pool.length, "document")} to judge`);
+  drawPool(q, pool, grades);
+}
+
+/** The hits of all rankers in turns, each once, and the grades they were given. */
+async function pooled(index, q, signal) {
+  const path = `indexes/${segment(index)}/search`;
+  const asked = RANKERS.map((ranker) =>
+    ask(path, { body: { q, ranker, k: DEEP, highlight: true }, signal }));
+  const [grades, ...answers] = await Promise.all([gradesOf(index, q, signal), ...asked]);
+  const pool = new Map();
+  for (let rank = 0; rank < DEEP; rank += 1) {
+    for (const { hits: each } of answers) {
+      if (each[rank] && !pool.has(each[rank].id)) pool.set(each[rank].id, each[rank]);
+    }
+  }
+  return [[...pool.values()], grades];
+}
+
+function drawPool(q, pool, grades) {
+  const { index, state } = context;
+  const said = pool.filter(({ id }) => id in grades).length;
+  const progress = el("p.quiet", { role: "status" });
+  const telling = (done) => (progress.textContent = pool.length
+    ? `${done} of ${many(pool.length, "document")} judged`
+    : "Nothing was found: try other words.");
+  telling(said);
+  const rows = pool.map((hit) => {
+    const verdict = el("div");
+    const row = el("li.candidate", { data: { id: hit.id } }, verdict, el("div",
+      el("h3", el("a", { href: state.link({ view: "document", id: hit.id }) },
+        hit.highlight.title ? marked(hit.highlight.title.text, hit.highlight.title.marks) : hit.id)),
+      el("p.snippet", marked(hit.highlight.snippet.text, hit.highlight.snippet.marks))));
+    const draw = (now, focused = -1) => {
+      const grade = now[hit.id];
+      row.dataset.grade = grade === undefined ? "" : String(Number(grade > 0));
+      fill(verdict, judgeButtons({ index, q, hit, grade, failed, judged }));
+      verdict.querySelectorAll("button")[focused]?.focus();
+      telling(pool.filter(({ id }) => id in now).length);
+    };
+    const judged = (now) => {
+      Object.keys(grades).forEach((id) => delete grades[id]);
+      Object.assign(grades, now);
+      const pressed = [...verdict.querySelectorAll("button")].indexOf(document.activeElement);
+      draw(grades, pressed);
+      fill(trouble);
+      drawList();
+    };
+    draw(grades);
+    return row;
+  });
+  fill(hits, el("h2", `“${q}”`), progress, el("ol.candidates", rows));
+}
+
+async function drawList() {
+  const { index, state } = context;
+  const queries = await latestList.run((signal) => judgedQueries(index, "", signal));
+  if (queries === STALE) return;
+  measured.know(queries);
+  const title = el("h2", { id: "judged-title" }, "Judged queries");
+  if (!queries.length) {
+    fill(list, title, el("p.hint", "None yet."));
+    return;
+  }
+  fill(list, title,
+    el("ul.queries", queries.map((each) => row(each, state, index))),
+    el("p.exports", "Export ", download(index, "qrels", "judgements (TREC qrels)"), " and ",
+      download(index, "tsv", "queries (TSV)")));
+}
+
+function row({ q, grades, gone }, state, index) {
+  const all = Object.values(grades);
+  const relevant = all.filter((grade) => grade > 0).length;
+  const told = [`${relevant} relevant`, `${all.length - relevant} not`];
+  if (gone.length) told.push(`${many(gone.length, "document")} gone`);
+  const go = (event) => (event.preventDefault(), state.change({ q }));
+  const drop = async () => {
+    try {
+      await forget(index, q);
+      await Promise.all([drawList(), drawHits()]);
+    } catch (failure) {
+      failed(failure);
+    }
+  };
+  return el("li", el("a", { href: state.link({ q }), on: { click: go } }, q),
+    el("span.quiet", told.join(", ")),
+    el("button.plain", { type: "button", "aria-label": `Forget what was said for ${q}`,
+      on: { click: drop } }, "Forget"));
+}
+
+/** A link that fetches a file with the key, as a plain one could not. */
+function download(index, kind, words) {
+  const name = `${index}.${kind}`;
+  const fetched = async (event) => {
+    event.preventDefault();
+    try {
+      const path = `indexes/${segment(index)}/judgements.${kind}`;
+      const address = URL.createObjectURL(new Blob([await ask(path, { as: "text" })]));
+      el("a", { href: address, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 1000);
+    } catch (failure) {
+      failed(failure);
+    }
+  };
+  const href = `indexes/${segment(index)}/judgements.${kind}`;
+  return el("a", { href, download: name, on: { click: fetched } }, words);
+}

@@ -1,0 +1,65 @@
+"""A service of a home of its own that may be written to, for the views that write."""
+
+import socket
+import sys
+from contextlib import contextmanager
+
+from klsa_search.cli.refitting import MODULE
+from klsa_search.service import Catalog, create_app
+from klsa_search.service.access import Keys
+from klsa_search.service.admission import Admission
+from klsa_search.service.connections import Connections
+from klsa_search.service.refitting import Refits
+from klsa_search.service.server import Server
+from klsa_search.service.writing import Writes
+from tests.service.sockets import Served
+
+
+@contextmanager
+def writable(home, keys=None):
+    """Serve a home, and give the address; `keys` is a file of keys."""
+    command = [sys.executable, "-m", MODULE, "--home", str(home)]
+    light, heavy, writes = Admission(waiting=1000), Admission(), Writes()
+    connections = Connections(lambda _: 1000)
+    with (
+        Catalog(home) as catalog,
+        Refits(catalog, command, share=None) as refits,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+    ):
+        app = create_app(
+            catalog,
+            admission=light,
+            heavy=heavy,
+            writes=writes,
+            refits=refits,
+            keys=Keys(keys, set()) if keys else None,
+            connections=connections,
+        )
+        server = Server(app, light, heavy, writes, connections=connections)
+        served = Served(server, light, heavy, listener)
+        served.thread.start()
+        try:
+            while not server.started:
+                served.thread.join(0.01)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            served.stop()
+            served.wait()
+
+
+def give_key(page, token):
+    """Answer the page's question for a key."""
+    page.locator("#key-value").fill(token)
+    page.get_by_role("dialog").get_by_role("button", name="Use this key").click()
+
+
+def serious(page):
+    """What axe finds that is serious or worse: [(rule, where)]."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [
+        (each["id"], each["nodes"][0]["target"])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]

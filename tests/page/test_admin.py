@@ -1,0 +1,207 @@
+"""Looking after an index in the browser: documents in and out, settings, building anew."""
+
+import json
+import shutil
+
+import pytest
+
+from klsa_search import open_index
+from klsa_search.service.keys import add_key
+
+from .conftest import LONG, watched
+from .desk import give_key, serious, writable
+from .notes import HOSTILE
+from .test_judge import SIZES
+
+LINES = [
+    {"id": "lamp", "title": "Lamp", "text": "A lamp of brass."},
+    {"id": "no text at all", "title": 3},
+    {"title": "Without an id"},
+    {"id": "shelf", "text": f"A shelf. {HOSTILE}"},
+]
+TABLE = 'Key;Headline;Body;Colour\nt1;Table;"A table; round, of ""oak""";brown\nt2;Chair\n'
+
+
+@pytest.fixture
+def home(notes_home, tmp_path):
+    return shutil.copytree(notes_home, tmp_path / "home")
+
+
+@pytest.fixture
+def admin(browser, home):
+    with writable(home) as address, watched(browser, address) as page:
+        page.goto(f"{address}/?view=admin")
+        page.get_by_role("heading", name="Statistics").wait_for()
+        yield page
+
+
+def drop(page, *files):
+    """Choose files by name and content, and wait until they have been looked at."""
+    page.locator("#files").set_input_files(
+        [
+            {"name": name, "mimeType": "text/plain", "buffer": content.encode()}
+            for name, content in files
+        ]
+    )
+
+
+def fact(page, name):
+    return page.locator(f"dl.figures dt:text-is('{name}') + dd").inner_text()
+
+
+def shows(page, name, value):
+    """Wait until a fact has that value."""
+    page.locator(f"dl.figures dt:text-is('{name}') + dd:text-is('{value}')").wait_for()
+
+
+def documents(home):
+    index = open_index(home / "notes")
+    found = {id_: index.document(id_) for id_ in index.ids()}
+    index.close()
+    return found
+
+
+def test_facts_and_spectrum(admin, artifacts):
+    page = admin
+    assert fact(page, "Documents") == "40"
+    assert fact(page, "On disk").endswith("KiB")
+    assert "000001" in fact(page, "Generation")
+    assert page.locator(".plots polyline").count() == 2
+    points = page.locator(".plots polyline").first.get_attribute("points").split()
+    assert len(points) == int(fact(page, "Eigenvectors"))
+    assert "0.0 % changed" in page.locator(".sheet", has_text="Drift").inner_text()
+    assert serious(page) == []
+    for name, options in SIZES.items():
+        page.set_viewport_size(options["viewport"])
+        page.emulate_media(color_scheme=options.get("color_scheme", "light"))
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.screenshot(path=artifacts / f"admin-{name}.png", full_page=True)
+
+
+def test_lines_of_json_are_added_and_bad_ones_told(admin, home, artifacts):
+    page = admin
+    content = "\n".join(json.dumps(line) for line in LINES) + "\n\n{broken\n"
+    drop(page, ("new.jsonl", content))
+    page.get_by_role("button", name="Add new.jsonl").click()
+    page.get_by_text("All of it was read").wait_for()
+    told = page.locator(".sheet", has_text="Add documents").inner_text()
+    assert "3 documents added, 2 refused" in told
+    faults = page.locator(".faults li").all_inner_texts()
+    assert [each.split(":")[0] for each in faults] == ["new.jsonl, line 3", "new.jsonl, line 6"]
+    shows(page, "Documents", "43")
+    assert "3 documents came" in page.locator(".sheet", has_text="Drift").inner_text()
+    assert documents(home)["shelf"].text == LINES[3]["text"]
+    page.screenshot(path=artifacts / "admin-added.png", full_page=True)
+
+
+def test_columns_of_a_table_are_mapped(admin, home, artifacts):
+    page = admin
+    drop(page, ("stock.csv", TABLE))
+    assert page.get_by_label("Id", exact=True).input_value() == "Key"
+    assert page.get_by_label("Title", exact=True).input_value() == "Headline"
+    page.get_by_label("Title", exact=True).select_option("Colour")
+    page.get_by_text("cells parted by semicolons").wait_for()
+    page.screenshot(path=artifacts / "admin-mapping.png", full_page=True)
+    page.get_by_role("button", name="Add stock.csv").click()
+    page.get_by_text("1 document added, 1 refused").wait_for()
+    fault = page.locator(".faults li").inner_text()
+    assert fault == "stock.csv, line 3: 2 cells under a header of 4"
+    found = documents(home)["t1"]
+    assert (found.title, found.text) == ("brown", 'A table; round, of "oak"')
+    assert found.metadata == {"Headline": "Table"}
+
+
+def test_texts_are_documents_and_many_lines_go_in_batches(admin, home):
+    page = admin
+    many = "\n".join(json.dumps({"id": f"many {n}", "text": f"word {n}"}) for n in range(450))
+    sent = []
+    page.on("request", lambda each: sent.append(each) if each.method == "POST" else None)
+    drop(page, ("a note.txt", "All of it\n\nis one document."), ("many.jsonl", many))
+    page.get_by_role("button", name="Add 2 files").click()
+    page.get_by_text("451 documents added. All of it").wait_for()
+    assert len([each for each in sent if each.url.endswith("/documents")]) == 4
+    found = documents(home)
+    assert found["a note.txt"].title == "a note"
+    assert found["a note.txt"].text == "All of it\n\nis one document."
+    assert found["many 449"].text == "word 449"
+
+
+def test_what_cannot_be_read_is_said(admin):
+    page = admin
+    drop(page, ("twice.csv", "a,a\n1,2\n"))
+    page.get_by_text("the first line must name every column").wait_for()
+    page.locator("#files").set_input_files(
+        [{"name": "latin.txt", "mimeType": "text/plain", "buffer": b"caf\xe9"}]
+    )
+    page.get_by_role("button", name="Add latin.txt").click()
+    page.get_by_text("latin.txt is not UTF-8").wait_for()
+    assert "0 documents added, 1 refused" in page.locator(".sheet", has_text="Add doc").inner_text()
+
+
+def test_documents_are_deleted_once_that_is_confirmed(admin, home):
+    page = admin
+    page.get_by_label("Ids, one a line").fill("bread\nnobody\nbread")
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Keep them").click()
+    assert "bread" in documents(home)
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete 2 documents for good").click()
+    page.get_by_text("1 document deleted; 1 id not found.").wait_for()
+    assert "bread" not in documents(home)
+    shows(page, "Documents", "39")
+
+
+def test_settings_are_tried_and_kept_by_building_anew(admin, home, artifacts):
+    page = admin
+    page.get_by_label("Queries to try, one a line").fill("automobile\nspring")
+    page.locator(".trials .trial").nth(1).wait_for()
+    keep = page.get_by_role("button", name="Build anew with these")
+    assert keep.is_disabled()
+    page.get_by_label("α, share of the expansion").fill("0")
+    page.get_by_label("coverage").fill("0")
+    page.get_by_label("latent").fill("0")
+    page.locator(".knob output", has_text="0.7 → 0").wait_for()
+    page.locator(".trials .shift").first.wait_for()
+    page.screenshot(path=artifacts / "admin-settings.png", full_page=True)
+    page.get_by_role("button", name="As it was").click()
+    assert keep.is_disabled()
+    page.get_by_label("z, seed documents").fill("7")
+    keep.click()
+    page.get_by_text("Refitted in").wait_for(timeout=10 * LONG)  # behind all else on the machine
+    page.locator("dl.figures dd", has_text="000002").wait_for()
+    page.locator(".knob output", has_text="7").first.wait_for()
+    index = open_index(home / "notes")
+    assert (index.settings.z, index.generation) == (7, "000002")
+    index.close()
+
+
+def test_nothing_is_told_without_a_key_that_may_write(browser, home, tmp_path, artifacts):
+    file = tmp_path / "keys.json"
+    reader = add_key(file, "reader", ["search"])
+    writer = add_key(file, "writer", ["search", "write"])
+    with (
+        writable(home, file) as address,
+        watched(browser, address, expected=("401", "403")) as page,
+    ):
+        told = []
+        page.on("response", lambda each: told.append((each.status, each.url)))
+        page.goto(f"{address}/?view=admin")
+        page.get_by_role("dialog").wait_for()
+        assert page.locator("main").inner_text() == ""
+        give_key(page, reader)
+        page.get_by_role("heading", name="This needs another key").wait_for()
+        page.screenshot(path=artifacts / "admin-locked.png", full_page=True)
+        assert serious(page) == []
+        assert page.locator(".sheet").count() == 0
+        assert not [url for status, url in told if "/indexes/notes" in url and status == 200]
+        page.locator("#other-key").fill(writer)
+        page.get_by_role("button", name="Use this key").click()
+        page.get_by_role("heading", name="Statistics").wait_for()
+        assert fact(page, "Documents") == "40"
+
+
+def test_a_service_that_takes_no_writes_says_so(browser, address):
+    with watched(browser, address, expected=("403",)) as page:
+        page.goto(f"{address}/?view=admin")
+        page.get_by_role("heading", name="Nothing can be changed here").wait_for()
+        assert "klsa-index refit" in page.locator("main").inner_text()
