@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.compiled import compiled
+from klsa_search.lazily import lazily
 from klsa_search.store.forward import LONGEST, read_code, write_code
 
 LEAST: Final = 2
@@ -78,6 +79,18 @@ class Pairs:
     def __len__(self) -> int:
         """P, the number of pairs."""
         return len(self.greater)
+
+    @lazily
+    def places(self) -> _Ints:
+        """Where each feature stands: (V + P,) its place among terms, or V and that among pairs.
+
+        Cost: 5 ns and 4 bytes a feature, once.
+        """
+        terms = len(self.terms)
+        places = np.empty(terms + len(self), np.int32)
+        places[self.terms] = np.arange(terms, dtype=np.int32)
+        places[self.numbers] = np.arange(terms, len(places), dtype=np.int32)
+        return places
 
     def held_by(self, features: npt.NDArray[np.integer[Any]]) -> _Keys:
         """How many documents of the epoch hold features: (n,) of their numbers."""
