@@ -20,6 +20,7 @@ KlsaError
 │   ├── TooManyWrites     one of more writes than the disk takes
 │   └── RateExceeded      one of more requests than its key may make
 ├── RequestTimedOut       a request that took longer than the service may
+├── ServiceFailed         a service that was asked and did not answer
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
 └── MissingExtra          a feature whose optional packages are not installed
 """
@@ -175,6 +176,12 @@ class RequestTimedOut(KlsaError):
     """A request that took longer than the service may."""
 
     code = "timed_out"
+
+
+class ServiceFailed(KlsaError):
+    """A service that was asked and cannot be reached, or refuses: its own words."""
+
+    code = "service_failed"
 
 
 class ArgumentError(KlsaError, ValueError):

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
-from klsa_search.cli.beside import MODULE
 from klsa_search.cli.explaining import write_explanation
 from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.local import LocalIndex
 from klsa_search.cli.options import given, home_option, json_option, settings_options
-from klsa_search.cli.output import Cell, Column, Marked, make_folders, write_json, write_table
+from klsa_search.cli.output import make_folders, write_json
+from klsa_search.cli.showing import write_results, write_results_json
 from klsa_search.config import LanguageSettings, SearchSettings
 
 if TYPE_CHECKING:
-    from klsa_search.search import Hit, Index, Results
-
-_AT_ONCE: Final = 4096
-"""Queries of a batch that are in memory with their hits."""
-
-_FEW: Final = 100
-"""Hits up to which the slower ways answer before numba is loaded."""
+    from klsa_search.cli.remote import RemoteIndex
 
 _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"} | {
     "highlight",
@@ -38,6 +33,13 @@ _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"}
 @click.argument("name")
 @click.argument("query", required=False)
 @home_option
+@click.option("--url", help="Service to ask instead of a home, such as http://127.0.0.1:8000.")
+@click.option(
+    "--key",
+    envvar="KLSA_KEY",
+    show_envvar=True,
+    help="Key for that service, as klsa-keys made it; a variable is seen by fewer.",
+)
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Hits to show.")
 @click.option(
     "--batch",
@@ -98,6 +100,8 @@ def klsa_search(
     name: str,
     query: str | None,
     home: Path,
+    url: str | None,
+    key: str | None,
     k: int,
     batch: Path | None,
     run_file: Path | None,
@@ -108,6 +112,7 @@ def klsa_search(
 ) -> None:
     """Ask the index NAME for the documents that fit QUERY best, or a batch of queries.
 
+    With --url it is one of a service, which is asked over HTTP and answers the same.
     With a filter or --sort, a blank QUERY finds every document.
     """
     options = {name: value for name, value in options.items() if value != ()}
@@ -122,120 +127,52 @@ def klsa_search(
         raise click.UsageError("--explain-id goes with a QUERY and how to rank, and nothing else")
     if batch is not None and wished:
         raise click.UsageError(f"--{wished[0].replace('_', '-')} goes with a QUERY, not a --batch")
-    from klsa_search.compiled.beside import compile_beside, do_without
-    from klsa_search.search import open_index
-    from klsa_search.store import index_path
-
-    index = open_index(index_path(home, name))
+    index = _opened(url, key, home, name, threads)
     if batch is not None and run_file is not None:
-        _run_batch(index, batch, run_file, k, threads, given(options))
-    else:
-        assert query is not None
-        if k <= _FEW:
-            do_without()
+        _run_batch(index, batch, run_file, k, given(options))
+        return
+    assert query is not None
+    if explain_id is not None:
+        own, generation, explanation = index.explain(query, explain_id, given(options))
+        if as_json:
+            write_json({"index": own, "generation": generation, **asdict(explanation)})
         else:
-            compile_beside(MODULE)
-        if explain_id is not None:
-            _explain(index, query, explain_id, as_json, given(options))
-            return
-        _show(index, query, k, as_json, given(options))
+            write_explanation(explanation)
+        return
+    own, generation, results = index.search(query, k, given(options))
+    if as_json:
+        write_results_json(own, generation, results)
+    else:
+        write_results(results)
+
+
+def _opened(
+    url: str | None, key: str | None, home: Path, name: str, threads: int
+) -> LocalIndex | RemoteIndex:
+    """Open the index that is asked, here or at a service."""
+    if url is None:
+        return LocalIndex(home, name, threads)
+    source = click.get_current_context().get_parameter_source
+    for option in ("home", "threads"):
+        if source(option) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{option} is of this machine: leave it out, or --url")
+    from klsa_search.cli.remote import RemoteIndex
+
+    return RemoteIndex(url, name, key)
 
 
 def _run_batch(
-    index: Index, batch: Path, run_file: Path, k: int, threads: int, options: dict[str, Any]
+    index: LocalIndex | RemoteIndex, batch: Path, run_file: Path, k: int, options: dict[str, Any]
 ) -> None:
-    """Write the hits of every query to a run file, some thousand queries in memory at a time."""
+    """Write the hits of every query to a run file."""
     from klsa_search.collection.query_lines import read_query_lines
-    from klsa_search.evaluation import Ranking, recorded
-    from klsa_search.search.batch import ids_by_position
+    from klsa_search.evaluation import recorded
 
     queries = read_query_lines(batch)
-    ids = ids_by_position(index)
-
-    def rankings() -> Iterator[Ranking]:
-        for begin in range(0, len(queries), _AT_ONCE):
-            some = queries[begin : begin + _AT_ONCE]
-            texts = [query.text for query in some]
-            answers = index.rank_many(texts, k, threads=threads, **options)
-            for query, (positions, scores) in zip(some, answers, strict=True):
-                yield Ranking(query.id, tuple(ids[positions]), scores)
-
     make_folders(run_file)
-    hits = sum(len(answer.document_ids) for answer in recorded(rankings(), run_file, index.name))
+    run_ = recorded(index.rankings(queries, k, options), run_file, index.own_name())
+    hits = sum(len(answer.document_ids) for answer in run_)
     click.echo(f"{len(queries):,} queries, {hits:,} hits: {run_file}")
-
-
-def _show(index: Index, query: str, k: int, as_json: bool, options: dict[str, Any]) -> None:
-    results = index.search(query, k, **options)
-    if as_json:
-        write_json({"index": index.name, "generation": index.generation, **_told(results)})
-        return
-    understood = results.understood
-    for word, right in understood.corrections.items():
-        said = "did you mean" if word in understood.unknown else "no document has it; asked for"
-        click.echo(f"{word}: {said} {right}", err=True)
-    if not results.hits:
-        click.echo("no document matches")
-    else:
-        columns = [
-            Column("rank", right=True),
-            Column("id"),
-            Column("score", right=True),
-            *([] if results.quality is None else [Column("quality", right=True)]),
-            Column("title", wraps=True),
-            Column("snippet", wraps=True),
-        ]
-        rows = [
-            (str(hit.rank), hit.id, f"{hit.score:.4f}", *_qualities(hit), *_texts(hit))
-            for hit in results
-        ]
-        write_table(columns, rows)
-        if results.fits is False:
-            click.echo("nothing here fits well")
-        for hit in results:
-            if hit.explanation is not None:
-                click.echo()
-                write_explanation(hit.explanation)
-    for name, facet in ({} if as_json else results.facets).items():
-        click.echo()
-        counts = [(str(value), str(count)) for value, count in facet.values]
-        write_table([Column(name, wraps=True), Column("documents", right=True)], counts)
-
-
-def _qualities(hit: Hit) -> tuple[str, ...]:
-    return () if hit.quality is None else (f"{hit.quality:.2f}",)
-
-
-def _texts(hit: Hit) -> tuple[Cell, Cell]:
-    """Title and snippet, with marks where there are any."""
-    if hit.highlight is None:
-        return hit.title, hit.snippet
-    title, snippet = (hit.highlight[name] for name in ("title", "snippet"))
-    return Marked(title.text, title.marks), Marked(snippet.text, snippet.marks)
-
-
-def _told(results: Results) -> dict[str, Any]:
-    """What a search found, without what was not asked for."""
-    told = asdict(results)
-    for hit in told["hits"]:
-        for name in ("explanation", "highlight", "quality"):
-            if hit[name] is None:
-                del hit[name]
-    if told["quality"] is None:
-        del told["quality"]
-    else:
-        told["fits"] = results.fits
-    return told
-
-
-def _explain(
-    index: Index, query: str, explain_id: str, as_json: bool, options: dict[str, Any]
-) -> None:
-    found = index.explain(query, explain_id, **options)
-    if as_json:
-        write_json({"index": index.name, "generation": index.generation, **asdict(found)})
-    else:
-        write_explanation(found)
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ LIGHT_WINDOW = 100  # further hits take as long as several requests
 MAX_VALUES = 1_000
 MAX_SEARCHES = 100
 MAX_SNIPPET = 1_000  # characters
-MAX_EXPLAINED = 100  # hits, each of which takes some 10 ms
+MAX_EXPLAINED = 100  # hits, each of which takes some ms
 MAX_RELATED = 100  # to show how a term is written, five documents are read
 MAX_STRONG = 1_000  # terms of a document
 MAX_SUGGESTIONS = 20  # the same for each
@@ -316,7 +316,7 @@ class SuggestRequest(Asked):
     """The parameters of GET /indexes/{name}/suggest."""
 
     q: Annotated[Text, Field(max_length=MAX_QUERY)] = Field(
-        description="what was typed so far, whatever it is", examples=["wet r"]
+        description="what was typed so far, whatever it is"
     )
     k: int = Field(10, ge=1, le=MAX_SUGGESTIONS, description="suggestions wanted, at most")
 
@@ -333,7 +333,7 @@ class AliasBody(Asked):
     model_config = ConfigDict(strict=True)
 
     index: Annotated[Text, Field(max_length=MAX_NAME)] = Field(
-        description="the index it stands for from now on", examples=["reports-2"]
+        description="the index it stands for from now on"
     )
 
 

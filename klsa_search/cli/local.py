@@ -1,0 +1,71 @@
+"""An index of this machine, as klsa-search asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from klsa_search.cli.beside import MODULE
+
+if TYPE_CHECKING:
+    from klsa_search.collection import Query
+    from klsa_search.evaluation import Ranking
+    from klsa_search.search import Explanation, Results
+
+_AT_ONCE: Final = 4096
+"""Queries of a batch that are in memory with their hits."""
+
+_FEW: Final = 100
+"""Hits up to which the slower ways answer before numba is loaded."""
+
+
+class LocalIndex:
+    """The index `name` of a home; a batch is worked on by so many threads."""
+
+    def __init__(self, home: Path, name: str, threads: int) -> None:
+        from klsa_search.search import open_index
+        from klsa_search.store import index_path
+
+        self._index = open_index(index_path(home, name))
+        self._threads = threads
+
+    def search(self, query: str, k: int, options: Mapping[str, Any]) -> tuple[str, str, Results]:
+        """Name, generation and what was found. See `Index.search`."""
+        from klsa_search.compiled.beside import compile_beside, do_without
+
+        if k <= _FEW:
+            do_without()
+        else:
+            compile_beside(MODULE)
+        found = self._index.search(query, k, **options)
+        return self._index.name, self._index.generation, found
+
+    def explain(
+        self, query: str, id_: str, options: Mapping[str, Any]
+    ) -> tuple[str, str, Explanation]:
+        """Name, generation and how a score came about. See `Index.explain`."""
+        from klsa_search.compiled.beside import do_without
+
+        do_without()
+        found = self._index.explain(query, id_, **options)
+        return self._index.name, self._index.generation, found
+
+    def own_name(self) -> str:
+        """Name of the index, which may be opened by an alias."""
+        return self._index.name
+
+    def rankings(
+        self, queries: Sequence[Query], k: int, options: Mapping[str, Any]
+    ) -> Iterator[Ranking]:
+        """Rank for every query, some thousand in memory at a time."""
+        from klsa_search.evaluation import Ranking
+        from klsa_search.search.batch import ids_by_position
+
+        ids = ids_by_position(self._index)
+        for begin in range(0, len(queries), _AT_ONCE):
+            some = queries[begin : begin + _AT_ONCE]
+            texts = [query.text for query in some]
+            answers = self._index.rank_many(texts, k, threads=self._threads, **options)
+            for query, (positions, scores) in zip(some, answers, strict=True):
+                yield Ranking(query.id, tuple(ids[positions]), scores)

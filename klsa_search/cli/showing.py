@@ -1,0 +1,79 @@
+"""What klsa-search shows of an answer: a table for people, JSON for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from klsa_search.cli.explaining import write_explanation
+from klsa_search.cli.output import Cell, Column, Marked, write_json, write_table
+
+if TYPE_CHECKING:
+    from klsa_search.search import Hit, Results
+
+
+def write_results(results: Results) -> None:
+    """Write what was found, with what was wished for besides."""
+    understood = results.understood
+    for word, right in understood.corrections.items():
+        said = "did you mean" if word in understood.unknown else "no document has it; asked for"
+        click.echo(f"{word}: {said} {right}", err=True)
+    if not results.hits:
+        click.echo("no document matches")
+    else:
+        columns = [
+            Column("rank", right=True),
+            Column("id"),
+            Column("score", right=True),
+            *([] if results.quality is None else [Column("quality", right=True)]),
+            Column("title", wraps=True),
+            Column("snippet", wraps=True),
+        ]
+        rows = [
+            (str(hit.rank), hit.id, f"{hit.score:.4f}", *_qualities(hit), *_texts(hit))
+            for hit in results
+        ]
+        write_table(columns, rows)
+        if results.fits is False:
+            click.echo("nothing here fits well")
+        for hit in results:
+            if hit.explanation is not None:
+                click.echo()
+                write_explanation(hit.explanation)
+    for name, facet in results.facets.items():
+        click.echo()
+        counts = [(str(value), str(count)) for value, count in facet.values]
+        write_table([Column(name, wraps=True), Column("documents", right=True)], counts)
+
+
+def write_results_json(index: str, generation: str, results: Results) -> None:
+    """Write the same for programs."""
+    write_json({"index": index, "generation": generation, **told(results)})
+
+
+def told(results: Results) -> dict[str, Any]:
+    """What a search found, without what was not asked for."""
+    found = asdict(results)
+    for hit in found["hits"]:
+        for name in ("explanation", "highlight", "quality"):
+            if hit[name] is None:
+                del hit[name]
+    if found["quality"] is None:
+        del found["quality"]
+    else:
+        found["fits"] = results.fits
+    return found
+
+
+def _qualities(hit: Hit) -> tuple[str, ...]:
+    return () if hit.quality is None else (f"{hit.quality:.2f}",)
+
+
+def _texts(hit: Hit) -> tuple[Cell, Cell]:
+    """Title and snippet, with marks where there are any."""
+    if hit.highlight is None:
+        return hit.title, hit.snippet
+    title, snippet = (hit.highlight[name] for name in ("title", "snippet"))
+    return Marked(title.text, title.marks), Marked(snippet.text, snippet.marks)

@@ -1,0 +1,178 @@
+"""klsa-search at a service says what it says at home."""
+
+import json
+import socket
+import threading
+
+import pytest
+
+from klsa_search.service import Catalog
+from klsa_search.service.access import Keys
+from klsa_search.service.keys import add_key
+from klsa_search.store.aliases import set_alias
+from tests.service.sockets import serving
+
+YEARS = {
+    "heat": (2021, "note"),
+    "cold": (2023, "note"),
+    "tyre": (2019, "report"),
+    "road": (2024, ""),
+}
+
+
+@pytest.fixture
+def home(shell, cars, tmp_path):
+    documents = [json.loads(line) for line in cars.read_text().splitlines()]
+    for one in documents:
+        year, kind = YEARS[one["id"]]
+        one["metadata"] = {"year": year, **({"kind": kind} if kind else {})}
+    cars.write_text("".join(json.dumps(one) + "\n" for one in documents))
+    shell("klsa-index", "build", cars, "--name", "cars")
+    home = tmp_path / "index"
+    set_alias(home, "live", "cars")
+    return home
+
+
+@pytest.fixture
+def url_of(home, monkeypatch):
+    """A function that serves the home, with keys or without, and returns where."""
+    monkeypatch.delenv("KLSA_KEY", raising=False)
+    opened = []
+
+    def served(**options):
+        catalog = Catalog(home, interval=0)
+        service = serving(catalog, **options)
+        opened.append((catalog, service))
+        host, port = service.__enter__().address
+        return f"http://{host}:{port}"
+
+    yield served
+    for catalog, service in opened:
+        service.__exit__(None, None, None)
+        catalog.close()
+
+
+ASKED = [
+    ["coolant in engines"],
+    ["wet roads", "-k", 1, "--json"],
+    ["wet roads", "--ranker", "bm25", "--json"],
+    ["coolnat", "--json"],
+    ["coolnat", "--spelling", "suggest"],
+    ["coolant -thermostat", "--no-operators", "--json"],
+    ["", "--sort", "year:desc", "--offset", 1],
+    ["coolant tyres", "--filter", "year >= 2021 AND kind EXISTS", "--json"],
+    ["coolant tyres", "--facet", "kind", "--facet", "year", "--distinct", "kind"],
+    ["coolant tyres", "--facet", "kind", "--min-score", 0.1, "--json"],
+    ["slippery roads", "--highlight", "--quality", "--snippet-length", 20, "--json"],
+    ["slippery roads zeppelin", "--quality"],
+    ["engines stall", "--explain", "-k", 2],
+    ["engines stall", "--explain", "--json", "--alpha", 0.5, "--z", 2, "--exact"],
+    ["engines stall", "--explain-id", "road"],
+    ["engines stall", "--explain-id", "cold", "--json", "--ranker", "bm25"],
+    ["engines", "--ranker", "lsi", "--dimensions", 2, "--json"],
+    ["zeppelin"],
+]
+
+
+def test_it_says_what_it_says_at_home(shell, url_of):
+    url = url_of()
+    for name in ("cars", "live"):
+        for asked in ASKED:
+            here = shell("klsa-search", name, *asked)
+            assert here.code == 0, here.err
+            assert shell("klsa-search", name, *asked, "--url", url) == here, asked
+
+
+def test_a_batch_becomes_the_same_run_file(shell, url_of, tmp_path, monkeypatch):
+    monkeypatch.setattr("klsa_search.cli.remote._SEARCHES", 2)
+    (tmp_path / "queries.tsv").write_text("q1\tcoolant\nq2\tzeppelin\nq3\twet tyres\n")
+    asked = ["live", "--batch", "queries.tsv", "--alpha", 0.5, "-k", 3, "--run"]
+    url = url_of()
+    here = shell("klsa-search", *asked, "here.trec")
+    there = shell("klsa-search", *asked, "there.trec", "--url", url)
+    assert there.out == here.out.replace("here", "there")
+    assert (tmp_path / "there.trec").read_bytes() == (tmp_path / "here.trec").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [["none", "x"], ["cars", "x", "--explain-id", "lake"], ["cars", "x", "--filter", "year >"],
+     ["cars", "x", "--sort", "colour"], ["cars", "x", "--dimensions", 4000]],
+)  # fmt: skip
+def test_what_the_service_refuses_is_told_as_at_home(shell, url_of, asked):
+    url = url_of()
+    here, there = shell("klsa-search", *asked), shell("klsa-search", *asked, "--url", url)
+    assert (there.code, there.out) == (here.code, "")
+    assert there.err.startswith("error: ")
+    assert asked[0] == "none" or there.err == here.err
+
+
+def test_more_than_a_service_answers_is_told_in_its_words(shell, url_of):
+    done = shell("klsa-search", "cars", "x", "-k", 5000, "--url", url_of())
+    assert (done.code, done.err) == (
+        2, "error: k = 5000: Input should be less than or equal to 1000\n"
+    )  # fmt: skip
+
+
+def test_a_key_is_sent(shell, url_of, home, monkeypatch):
+    file = home / ".keys.json"
+    token, other = add_key(file, "web", ["search"]), add_key(file, "feed", ["search"], ["other"])
+    asked = ["klsa-search", "cars", "coolant", "--url", url_of(keys=Keys(file, {"search"}))]
+    done = shell(*asked)
+    assert (done.code, done.err) == (
+        1, "error: a key is needed: send Authorization: Bearer KEY\n"
+    )  # fmt: skip
+    assert "heat" in shell(*asked, "--key", token).out
+    assert shell(*asked, "--key", other).code == 1
+    monkeypatch.setenv("KLSA_KEY", token)
+    assert "heat" in shell(*asked).out
+    assert shell(*asked, "--key", "a\nb").code == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--url", "localhost:8000"], ["--url", "file:///etc"], ["--url", "http://"],
+     ["--url", "http://127.0.0.1:1", "--home", "index"],
+     ["--url", "http://127.0.0.1:1", "--threads", 2]],
+)  # fmt: skip
+def test_wrong_usage(shell, options):
+    assert shell("klsa-search", "cars", "coolant", *options).code == 2
+
+
+def test_a_service_that_is_not_there_is_named(shell, refusing_port):
+    url = f"http://127.0.0.1:{refusing_port}"
+    done = shell("klsa-search", "cars", "coolant", "--url", url)
+    assert done.code == 1
+    assert done.err.startswith(f"error: {url}: ")
+    assert "klsa-serve" in done.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno", "answers with no JSON"),
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", "answers with 404"),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+         "answers with 302"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "IncompleteRead"),
+        (b"what\r\n\r\n", "what"),
+        (b"", "closed connection"),
+    ],
+)  # fmt: skip
+def test_what_is_no_such_service_is_named(shell, answer, told):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def reply():
+            caller, _ = listener.accept()
+            with caller:
+                caller.settimeout(60)
+                caller.recv(65536)
+                caller.sendall(answer)
+
+        thread = threading.Thread(target=reply)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        done = shell("klsa-search", "cars", "coolant", "--url", url)
+        thread.join()
+    assert done.code == 1
+    assert told in done.err
