@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from reprlib import Repr
 from typing import Any, Final
 
 from klsa_search.errors import QueryError
@@ -16,6 +17,8 @@ from klsa_search.search.filters.tree import (
     Value,
 )
 
+_BRIEF: Final = Repr()
+_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 60
 _KINDS: Final = (
     '{"and": [...]}, {"or": [...]}, {"not": {...}} or {"field": NAME, COMPARISON: VALUE}, where a '
     "comparison is =, !=, <, <=, >, >=, to, in, contains, exists or null"
@@ -65,32 +68,34 @@ def _condition(given: Mapping[Any, Any]) -> Filter:
             raise _refused(f"there is no comparison {_shown(comparison)}; give {_KINDS}")
         parts.append(_COMPARISONS[comparison](name, value))
     if not parts:
-        raise _refused(f"field {name!r} is compared with nothing; give {_KINDS}")
+        raise _refused(f"field {_shown(name)} is compared with nothing; give {_KINDS}")
     return parts[0] if len(parts) == 1 else Every(tuple(parts))
 
 
 def _one(name: str, value: object) -> Value:
     if not isinstance(value, str | int | float):
-        raise _refused(f"field {name!r}: {_shown(value)} is no text, number, true or false")
+        raise _refused(f"field {_shown(name)}: {_shown(value)} is no text, number, true or false")
     return value
 
 
 def _some(name: str, values: object) -> tuple[Value, ...]:
     if not isinstance(values, list | tuple):
-        raise _refused(f"field {name!r}: {_shown(values)} is no list of values")
+        raise _refused(f"field {_shown(name)}: {_shown(values)} is no list of values")
     return tuple(_one(name, value) for value in values)
 
 
 def _between(name: str, values: object) -> Filter:
     bounds = _some(name, values)
     if len(bounds) != 2:
-        raise _refused(f"field {name!r}: 'to' takes a list of two values, {len(bounds)} are given")
+        raise _refused(
+            f"field {_shown(name)}: 'to' takes a list of two values, {len(bounds)} are given"
+        )
     return Condition(name, "TO", bounds)
 
 
 def _present(name: str, value: object) -> Filter:
     if not isinstance(value, bool):
-        raise _refused(f"field {name!r}: {_shown(value)} is neither true nor false")
+        raise _refused(f"field {_shown(name)}: {_shown(value)} is neither true nor false")
     present = Condition(name, "EXISTS")
     return present if value else Not(present)
 
@@ -120,5 +125,5 @@ def _refused(reason: str) -> QueryError:
 
 
 def _shown(value: object) -> str:
-    written = repr(value)
+    written = _BRIEF.repr(value)  # which does not follow a filter to any depth
     return written if len(written) <= 60 else written[:60] + "..."

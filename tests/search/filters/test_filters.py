@@ -238,3 +238,10 @@ def test_masks_are_forgotten_before_they_fill_the_memory(monkeypatch):
     for year in (4, 5, 6):
         masks.of(f"year = {year}")
     assert masks.of("year = 1") is not first
+
+
+@pytest.mark.parametrize("comparison", ["=", "in", "to", "exists", "null", "odd"])
+def test_what_is_told_of_a_long_name_is_short(comparison):
+    with pytest.raises(QueryError) as refused:
+        filter_of_mapping({"field": "x" * 20_000, comparison: {}})
+    assert len(refused.value.message) < 500
