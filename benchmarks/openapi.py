@@ -28,6 +28,8 @@ DOCUMENTS: list[dict[str, Any]] = [
 ]
 NAME = "tiny"
 KNOWN = {"name": NAME, "id": "1", "term": "wing"}
+PATIENCE = 600
+"""Seconds for an answer: the first write waits until the code for it is compiled."""
 ACCEPTED = ["2xx", 401, 403, 404, 409, 422, 429, 503]
 
 
@@ -50,7 +52,7 @@ def judged(cases: int, number: int = 0) -> tuple[Counter[int], list[str]]:
     import schemathesis
 
     checks = {"positive_data_acceptance": {"expected-statuses": ACCEPTED}}
-    config = schemathesis.Config.from_dict({"checks": checks})
+    config = schemathesis.Config.from_dict({"checks": checks, "request-timeout": PATIENCE})
     statuses: Counter[int] = Counter()
     wrong: dict[tuple[str, str], str] = {}
     with _service() as app:

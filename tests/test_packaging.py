@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
+from klsa_search.service.schema import EXAMPLES
 
 PACKAGE = Path(klsa_search.__file__).parent
 PROJECT = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
@@ -98,13 +99,14 @@ def test_the_wheel_holds_the_package_alone():
     assert settings["setuptools"]["packages"]["find"]["include"] == ["klsa_search*"]
 
 
-def test_the_wheel_holds_the_files_of_the_page():
+def test_the_wheel_holds_the_files_of_the_service():
     settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]
     patterns = settings["setuptools"]["package-data"]["klsa_search.service"]
     service = PACKAGE / "service"
     packed = {path for pattern in patterns for path in service.glob(pattern) if path.is_file()}
-    assert packed == {path for path in (service / "page").rglob("*") if path.is_file()}
-    assert packed
+    page = {path for path in (service / "page").rglob("*") if path.is_file()}
+    assert page
+    assert packed == page | {EXAMPLES}
 
 
 WITHOUT_EXTRAS = f"""

@@ -122,27 +122,6 @@ class SuggestionAnswer(Answer):
 class SuggestAnswer(Answer):
     """Ways to go on with what was typed."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "q": "wet r",
-                    "index": "reports",
-                    "generation": "000001",
-                    "time_ms": 1.2,
-                    "suggestions": [
-                        {
-                            "kind": "phrase",
-                            "text": "wet roads",
-                            "query": "wet roads",
-                            "documents": 2,
-                        }
-                    ],
-                }
-            ]
-        }
-    )
-
     q: str
     index: str
     generation: str

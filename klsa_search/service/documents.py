@@ -63,7 +63,10 @@ def _body(*schemas: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     "/indexes/{name}/documents",
     summary="Add or replace documents",
     response_model=WriteAnswer,
-    responses=documented(*_FAILURES),
+    responses={
+        200: {"content": {LINES: {"schema": LineAnswer.model_json_schema()}}},
+        **documented(*_FAILURES),
+    },
     openapi_extra=_body(
         (_JSON, {"type": "array", "items": _DOCUMENT, "maxItems": DOCUMENTS}), (LINES, _DOCUMENT)
     ),

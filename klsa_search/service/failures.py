@@ -91,7 +91,7 @@ _BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 60
 class Failure(BaseModel):
     """What went wrong."""
 
-    code: str = Field(description="a stable word for programs", examples=["bad_query"])
+    code: str = Field(description="a stable word for programs")
     message: str = Field(description="one sentence: the thing, the fact, the next step")
     field: str | None = Field(description="the parameter at fault, if it is one")
 

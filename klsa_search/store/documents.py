@@ -211,5 +211,8 @@ class DocumentReader:
     def _position(self, id: str) -> int:  # noqa: A002 - the field's own name
         position = self.find(id)
         if position is None:
-            raise DocumentNotFound(f"there is no document {id!r} in the index", field="id")
+            raise DocumentNotFound(
+                f"there is no document {id!r} in the index: check the id, or search for it",
+                field="id",
+            )
         return position
