@@ -1,0 +1,316 @@
+"""What somebody who means harm sends.
+
+Beside what stands here: keys in test_keys.py, names of hosts and origins in test_hosts.py and
+test_origins.py, forged lines in test_journal.py, slow and silent clients in test_connections.py
+and tests/faults, writes that a page of another site sends in test_documents.py.
+"""
+
+import gzip
+import http.client
+import json
+import os
+import socket
+import time
+from json import dumps
+from urllib.parse import quote, urlencode
+
+import httpx2
+import pytest
+
+from klsa_search.service import Catalog
+from klsa_search.service.access import Keys
+from klsa_search.service.connections import Bounds
+from klsa_search.service.keys import add_key
+from klsa_search.service.writing import Writes
+from tests.openapi_examples import REQUESTS
+
+from .conftest import DOCUMENTS, build_tiny, failure_of
+from .sockets import serving
+
+JSON = {"Content-Type": "application/json"}
+LINES = {"Content-Type": "application/x-ndjson"}
+LAMP = {"text": "A lamp."}
+ROUTES = [route.split() for route in REQUESTS]
+BODIES = [path.replace("{name}", "first") for method, path in ROUTES if method == "POST"]
+
+TRAVERSAL = [
+    "..", ".", "../first", "../../etc/passwd", "/etc/passwd", "first/../second", "first/000001",
+    "..\\..\\etc", "first\0", "\0", "%2e%2e%2f", "....//", "~root", "C:\\", "file:///etc/passwd",
+    ".keys.json", "first/CURRENT", "\u2024\u2024/", "a" * 5000, "-rf", "first\n",
+]  # fmt: skip
+INJECTION = [
+    "' OR '1'='1", "1'; DROP TABLE documents; --", '" OR 1=1 --', "1 UNION SELECT * FROM documents",
+    "%' --", "year' IS NOT NULL OR 'a'='a", "?1", ":id", "x'; ATTACH DATABASE '/tmp/x' AS x; --",
+]  # fmt: skip
+
+
+class Raw:
+    """A client that sends a target as it is given: others make a path of `..` shorter first."""
+
+    def __init__(self, address):
+        self.address = address
+
+    def request(self, method, target, *, json=None, content=None, headers=None):
+        if json is not None:
+            content, headers = dumps(json), {**JSON, **(headers or {})}
+        line = http.client.HTTPConnection(*self.address, timeout=60)
+        line.request(method, target, content, headers or {})
+        answer = line.getresponse()
+        text = answer.read().decode()
+        line.close()
+        return httpx2.Response(answer.status, headers=dict(answer.headers), text=text)
+
+    def get(self, target, *, params=None):
+        return self.request("GET", target + ("?" + urlencode(params) if params else ""))
+
+    def put(self, target, **given):
+        return self.request("PUT", target, **given)
+
+    def post(self, target, **given):
+        return self.request("POST", target, **given)
+
+    def delete(self, target):
+        return self.request("DELETE", target)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A home with `first` and `second`, beside a file that nobody may reach; left as it is."""
+    home = tmp_path_factory.mktemp("harm") / "home"
+    build_tiny(home, "first")
+    build_tiny(home, "second", DOCUMENTS[:2])
+    (home.parent / "secret").write_text("secret")
+    return home
+
+
+@pytest.fixture(scope="module")
+def writer(home):
+    """A client of a service over a socket that may be written to."""
+    with Catalog(home, interval=0) as catalog, serving(catalog, writes=Writes()) as served:
+        yield Raw(served.address)
+
+
+def below(folder):
+    """Every file and folder, with what a write would change."""
+    return {
+        os.path.join(where, name) for where, _, names in os.walk(folder) for name in (*names, "")
+    }
+
+
+@pytest.mark.parametrize("name", TRAVERSAL)
+def test_a_name_that_is_a_path_leads_nowhere(writer, home, name):
+    before = below(home.parent)
+    for method, path in ROUTES:
+        if "{name}" not in path:
+            continue
+        target = path.replace("{name}", quote(name, safe=""))
+        for part in ("{id}", "{docid}", "{term}"):
+            target = target.replace(part, "1")
+        body = REQUESTS[f"{method} {path}"].get("body")
+        answer = writer.request(method, target, json=body)
+        assert 400 <= answer.status_code < 500, (method, target, answer.text)
+        assert "secret" not in answer.text
+    for asked in ({"q": "wing", "index": name}, {"searches": [{"q": "wing", "index": name}]}):
+        answer = writer.post("/search/batch" if "searches" in asked else "/search", json=asked)
+        assert answer.status_code in (404, 422)
+    assert writer.put("/aliases/live", json={"index": name}).status_code in (404, 422)
+    assert below(home.parent) == before
+
+
+@pytest.mark.parametrize("id_", [*TRAVERSAL[:-3], *INJECTION])
+def test_an_id_is_an_id_whatever_it_looks_like(writer, home, id_):
+    """It may be put in, found, replaced and deleted, and nothing else happens."""
+    target = f"/indexes/first/documents/{quote(id_, safe='')}"
+    others = {each: writer.get(f"/documents/{each}?index=first").json() for each in ("1", "3")}
+    folders = {name for name in below(home.parent) if name.endswith(os.sep)}
+    put = writer.put(target, json=LAMP)
+    if "\0" in id_ or len(id_) > 512:
+        assert failure_of(put, 422)["code"] == "bad_document"
+        return
+    assert put.json()["added"] == 1
+    found = writer.get(f"/documents/{quote(id_, safe='')}?index=first").json()
+    assert (found["id"], found["text"]) == (id_, LAMP["text"])
+    assert writer.delete(target).json()["deleted"] == 1
+    assert {each: writer.get(f"/documents/{each}?index=first").json() for each in others} == others
+    assert {name for name in below(home.parent) if name.endswith(os.sep)} == folders
+
+
+@pytest.mark.parametrize("value", INJECTION)
+def test_no_filter_is_sql(writer, value):
+    quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    asked = {"q": "wing", "index": "first"}
+    for kind in ("=", "!=", "CONTAINS"):
+        answer = writer.get("/search", params={**asked, "filter": f"year {kind} {quoted}"})
+        assert answer.status_code == 422  # as year has numbers
+    for name in ("filter", "sort", "facets", "distinct", "fields"):
+        answer = writer.get("/search", params={**asked, name: value})
+        assert answer.status_code in (200, 422)
+        assert "sqlite" not in answer.text.replace(value, "").lower()
+    error = failure_of(
+        writer.post("/search", json={**asked, "filter": {"field": value, "=": value}}), 422
+    )
+    assert error["field"] == "filter"
+    assert writer.get("/documents/1?index=first").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "markup",
+    ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "<mark>wing</mark>",
+     "</mark><script>wing</script>", "&lt;b&gt; & 'wing' \"wing\"", "<!-- wing -->",
+     "wing<svg/onload=wing>"],
+)  # fmt: skip
+def test_html_of_a_document_is_text(writer, markup):
+    document = {"title": markup, "text": f"A wing. {markup}", "metadata": {"kind": markup}}
+    writer.put("/indexes/first/documents/html", json=document)
+    answer = writer.post(
+        "/indexes/first/search", json={"q": f"wing {markup}", "highlight": True, "k": 20}
+    )
+    assert answer.headers["content-type"] == "application/json"
+    (hit,) = (each for each in answer.json()["hits"] if each["id"] == "html")
+    assert hit["title"] == markup
+    for part in hit["highlight"].values():
+        bare = part["html"].replace("<mark>", "").replace("</mark>", "")
+        assert not set(bare) & set("<>\"'")
+        assert part["html"].count("<mark>") == len(part["marks"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a\r\nSet-Cookie: x=1", "a\nb", "a\rb", "a\x00b", "a\r\n\r\n<script>", "a\u0085b", "a\x1b[2J"],
+)
+def test_no_header_can_be_put_into_an_answer(catalog_of, tiny_home, name):
+    """Sent as it is, and through what a client may have echoed: a request id, a path, a key."""
+    with serving(catalog_of(tiny_home)) as served:
+        for head in (f"X-Request-ID: {name}", f"Authorization: Bearer {name}"):
+            with served.client() as client:
+                client.send(f"GET /nope HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n")
+                status, answered, _ = client.answer()
+            assert status in (400, 404)
+            assert "set-cookie" not in answered
+            assert name not in answered.values()
+        with served.client() as client:
+            client.ask(f"/documents/{quote(name)}")
+            status, answered, _ = client.answer()
+        assert status == 404
+        assert "set-cookie" not in answered
+    assert all(each.isprintable() for each in answered.values())
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize("opening", ["[", '{"a":', '{"searches":[', '{"q":"x","filter":{"not":'])
+def test_json_as_deep_as_a_body_is_long(writer, path, opening):
+    answer = writer.post(path, content=opening * (900_000 // len(opening)), headers=JSON)
+    assert answer.status_code in (400, 422)
+
+
+@pytest.mark.parametrize("depth", [101, 1_000, 50_000])
+def test_whole_json_that_is_too_deep(writer, depth):
+    nested = '{"not":' * depth + '{"field":"year","=":1}' + "}" * depth
+    body = f'{{"q": "wing", "index": "first", "filter": {nested}}}'
+    answer = writer.post("/search", content=body, headers=JSON)
+    assert answer.status_code in (400, 422)
+    text = "(" * 4_000 + "year = 1" + ")" * 4_000
+    asked = {"q": "wing", "index": "first", "filter": text}
+    assert writer.post("/search", json=asked).status_code in (200, 422)
+    document = '{"text":"x","metadata":' + '{"a":' * depth + "1" + "}" * depth + "}"
+    target = "/indexes/first/documents/deep"
+    assert writer.put(target, content=document, headers=JSON).status_code in (200, 400, 422)
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_oversized_json_is_cut_short(writer, path):
+    def endless():
+        yield b'{"q": "'
+        for _ in range(40):
+            yield b"x" * 2**20
+
+    answer = writer.post(path, content=endless(), headers=JSON)
+    assert answer.status_code == 413
+    assert failure_of(answer, 413)["code"] == "body_too_long"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "gzip, gzip"])
+def test_nothing_is_unpacked(writer, encoding):
+    """A bomb stays packed: it is no JSON, and so refused, however little it is."""
+    bomb = gzip.compress(json.dumps({"q": "x" * 2**24}).encode())
+    assert len(bomb) < 2**20
+    for path in BODIES:
+        headers = {**JSON, "Content-Encoding": encoding}
+        assert writer.post(path, content=bomb, headers=headers).status_code in (400, 413, 422)
+    headers = {**LINES, "Content-Encoding": encoding}
+    answer = writer.post("/indexes/first/documents", content=bomb, headers=headers)
+    assert not any(json.loads(line)["ok"] for line in answer.text.splitlines())
+
+
+def test_a_client_that_sends_in_drops_is_ended(catalog_of, tiny_home):
+    """A head that never ends has the time of one head, not of each of its lines."""
+    bounds = Bounds(receiving=0.5)
+    with serving(catalog_of(tiny_home), bounds=bounds) as served, served.client() as client:
+        client.send("GET /health HTTP/1.1\r\n")
+        ended = False
+        for number in range(600):
+            try:
+                client.send(f"X-Drop-{number}: x\r\n")
+            except OSError:
+                ended = True
+                break
+            time.sleep(0.05)
+        assert ended
+        assert served.get("/health")[0] == 200
+
+
+PRIVATE = [
+    ("GET", "/search?q=wing"),
+    ("GET", "/search?q=wing&index=first"),
+    ("POST", "/indexes/first/search"),
+    ("GET", "/indexes/first"),
+    ("GET", "/indexes"),
+    ("GET", "/documents/1?index=first"),
+    ("GET", "/v1/first/search?query=wing"),
+    ("GET", "/metrics"),
+    ("PUT", "/indexes/first/documents/1"),
+    ("DELETE", "/indexes/first/documents/1"),
+    ("PUT", "/aliases/live"),
+]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        {},
+        {"Authorization": ""},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Bearer nope"},
+        {"Authorization": "Basic Og=="},
+        {"Authorization": "Bearer {}"},
+        {"X-API-Key": "nope"},
+        {"Cookie": "key=nope"},
+        {"Authorization": "Bearer " + "x" * 10_000},
+    ],
+)
+def test_who_has_no_key_hears_nothing(home, tmp_path, key):
+    file = tmp_path / "keys.json"
+    add_key(file, "web", ["search", "write"])
+    with (
+        Catalog(home, interval=0) as catalog,
+        serving(catalog, writes=Writes(), keys=Keys(file, ())) as served,
+    ):
+        client = Raw(served.address)
+        for method, path in PRIVATE:
+            answer = client.request(method, path, headers=key, json={"q": "wing"})
+            assert failure_of(answer, 401)["code"] == "key_refused"
+            assert "first" not in answer.text
+        for path in ("/search%00", "//search?q=wing", "/SEARCH?q=wing", "/./search?q=wing",
+                     "/health/../search?q=wing", "/docs/../search?q=wing"):  # fmt: skip
+            assert client.request("GET", path, headers=key).status_code == 401
+
+
+def test_a_socket_that_breaks_off_leaves_the_service_well(catalog_of, tiny_home):
+    with serving(catalog_of(tiny_home)) as served:
+        body = b"POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{"
+        for part in (b"", b"G", b"GET / HTTP/1.1\r\n", body, b"\x16\x03\x01\x02", b"\xff" * 999):
+            with socket.create_connection(served.address) as broken:
+                broken.sendall(part)
+        assert served.get("/health")[0] == 200
+        assert served.get("/search?q=wing")[0] == 200
