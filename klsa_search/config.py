@@ -28,6 +28,7 @@ RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
 ExpansionName = Literal["auto", "whole", "factors", "cut"]
 SpellingName = Literal["auto", "suggest", "off"]
 StopWordsName = Literal["short", "long", "none"]
+IdfName = Literal["lucene", "robertson", "atire"]
 SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
 FieldType = Literal["keyword", "number", "date"]
 
@@ -114,6 +115,12 @@ class KernelSettings(SettingsGroup):
         le=1,
         description="weight in queries of words on the long stop list that are not left out, which "
         "the document features do without; 1 makes them words like any other",
+    )
+    idf: IdfName = Field(
+        "lucene",
+        description="what a rare word weighs in queries, held by n of N documents: lucene, "
+        "ln(1 + (N - n + .5) / (n + .5)); robertson, the same without 1 + and not below 0; or "
+        "atire, ln(N / n)",
     )
     burstiness: float = Field(
         2.0,

@@ -95,7 +95,11 @@ def of_settings():
             for kind, word in (("ge", "from"), ("gt", "above"), ("le", "to"))
             if hasattr(each, kind)
         )
-        default = {True: "yes", False: "no", (): "none"}.get(field.default, field.default)
+        default = field.default
+        if isinstance(default, bool):  # 1 and 0 are equal to these, and numbers
+            default = "yes" if default else "no"
+        elif default == ():
+            default = "none"
         asked = "yes" if name in ASKED else ""
         told = in_cell(field.description + limits)
         rows.append(f"| `{name}` | `{option}` | {default} | {asked} | {told} |")

@@ -2,7 +2,7 @@
 
     K_d      = k1 · ((1 - b) + b · dl(d) / dl_avg)
     sat(t,d) = (k1 + 1) · f(t,d) / (K_d + f(t,d))
-    w(t)     = log(1 + (N - n_t + 0.5) / (n_t + 0.5))
+    w(t)     = log(1 + (N - n_t + 0.5) / (n_t + 0.5)), in queries another where that is asked for
 
 [KLSA eq. 3-4], with the 1 + inside the logarithm: the classic w is negative for n_t > N/2, and the
 document kernel would no longer be positive semi-definite.
@@ -10,15 +10,18 @@ document kernel would no longer be positive semi-definite.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.config import IdfName
 from klsa_search.features.counts import TermCounts
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+_LEAST: Final = 2.0**-16
 
 
 def inverse_document_frequencies(counts: TermCounts) -> npt.NDArray[np.float64]:
@@ -64,9 +67,24 @@ def idf(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
     return idf_of(np.bincount(matrix.indices, minlength=columns), documents)
 
 
-def idf_of(frequencies: npt.NDArray[np.number], documents: int) -> npt.NDArray[np.float64]:
-    """w(t) of terms that n_t of N documents hold: (V,)."""
-    return np.asarray(np.log1p((documents - frequencies + 0.5) / (frequencies + 0.5)))
+def idf_of(
+    frequencies: npt.NDArray[np.number], documents: int, variant: IdfName = "lucene"
+) -> npt.NDArray[np.float64]:
+    """w(t) of terms that n_t of N documents hold: (V,), above 0, so that what matches is found.
+
+    lucene     ln(1 + (N - n + .5) / (n + .5)), the published one [KLSA eq. 3]
+    robertson  ln((N - n + .5) / (n + .5)) [Robertson et al. 1994]; next to nothing where more than
+               half of the documents hold the term
+    atire      ln(N / n) [Trotman, Jia, Crane 2012]; a term of no document weighs as one of one
+    Compared in [Kamphuis et al. 2020].
+    """
+    if variant == "atire":
+        ratio = max(documents, 1) / np.maximum(frequencies, 1)
+        return np.asarray(np.maximum(np.log(ratio), _LEAST))
+    odds = (documents - frequencies + 0.5) / (frequencies + 0.5)
+    if variant == "robertson":
+        return np.asarray(np.maximum(np.log(odds), _LEAST))
+    return np.asarray(np.log1p(odds))
 
 
 def average_length(lengths: npt.NDArray[np.number]) -> float:

@@ -2,7 +2,7 @@
 
     k_q(d) = Σ_t f(t,q) · h(t) · w(t) · sat(t,d)                              [KLSA eq. 3]
 
-    w(t) = idf(t) · b(t)
+    w(t) = idf(t) · b(t), the idf of `features.bm25.idf_of`
     b(t) = √(N (1 - exp(-c_t / N)) / n_t), within 1 and a limit
     h(t)   a half, or whatever is set, for common terms; 1 for all others
 
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
+from klsa_search.config import IdfName
 from klsa_search.features.bm25 import idf_of
 from klsa_search.kernel.postings import UNIT, Postings
 from klsa_search.kernel.segments import Segments
@@ -36,11 +37,13 @@ class Weighting:
     burstiness     the largest b(t); 1 for plain idf
     common         numbers of the common terms
     common_weight  h(t) of these
+    idf            which
     """
 
     burstiness: float = 1.0
     common: _Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
     common_weight: float = 1.0
+    idf: IdfName = "lucene"
 
 
 PLAIN: Final = Weighting()
@@ -70,6 +73,7 @@ class QueryKernel:
     worth      (V,) float32, h(t) · w(t): what a term counts for that is asked for once
     weights    (V,) int64, the same in 65,536ths, at least one
     bursts     (V,) float32, b(t)
+    unseen     w of a term that no document holds
     gone       what is in the postings of documents that count no more, where there are any
     """
 
@@ -78,6 +82,7 @@ class QueryKernel:
     worth: _Floats
     weights: _Numbers
     bursts: _Floats
+    unseen: float
     gone: Gone | None = None
 
     @classmethod
@@ -98,11 +103,12 @@ class QueryKernel:
             frequencies = frequencies - gone.frequencies
             occurrences = occurrences - gone.occurrences
         bursts = burst_factors(frequencies, occurrences, documents, weighting.burstiness)
-        worth = idf_of(frequencies, documents) * bursts
+        worth = idf_of(frequencies, documents, weighting.idf) * bursts
         worth[weighting.common] *= weighting.common_weight
         weights = np.maximum(np.rint(worth * UNIT), 1).astype(np.int64)
         whole, factors = worth.astype(np.float32), bursts.astype(np.float32)
-        return cls(held, documents, whole, weights, factors, gone)
+        (unseen,) = idf_of(np.zeros(1), documents, weighting.idf).tolist()
+        return cls(held, documents, whole, weights, factors, unseen, gone)
 
     @property
     def frequencies(self) -> _Numbers:

@@ -127,7 +127,7 @@ class Grown:
         new = [word in self._common for word in self._words]
         common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(new)))
         settings = self._settings
-        weighting = Weighting(settings.burstiness, common, settings.common_weight)
+        weighting = Weighting(settings.burstiness, common, settings.common_weight, settings.idf)
         bm25_ = QueryKernel.of(segments, self._gone_among(len(vocabulary)), weighting)
         joined = replace(
             base,

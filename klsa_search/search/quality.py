@@ -28,7 +28,6 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions
 from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.expansion.packing import LEVELS
-from klsa_search.features.bm25 import idf_of
 from klsa_search.lazily import lazily
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.snapshot import Snapshot
@@ -132,7 +131,7 @@ def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: Po
     Cost: the postings of the query's terms, and a search in them for each near document.
     """
     worth = snapshot.bm25.worth[query.numbers].astype(np.float64)
-    whole = worth.sum() + unknown * _worth_of_unknown(snapshot)
+    whole = worth.sum() + unknown * snapshot.bm25.unseen
     if not len(documents) or not whole:
         return np.zeros(len(documents))
     covered = np.zeros(len(documents))
@@ -161,13 +160,9 @@ def shares_with(
         best = nothing if number is None else held[number]
         for terms in stand_ins.get(term, ()):
             best = np.maximum(best, np.mean([held[numbers[each]] for each in terms], axis=0))
-        weight = _worth_of_unknown(snapshot) if number is None else float(worth[number])
+        weight = snapshot.bm25.unseen if number is None else float(worth[number])
         covered, whole = covered + weight * best, whole + weight
     return np.asarray(covered / whole)
-
-
-def _worth_of_unknown(snapshot: Snapshot) -> float:
-    return float(idf_of(np.zeros(1), snapshot.bm25.documents)[0])
 
 
 def _held(snapshot: Snapshot, terms: Sequence[int], documents: Positions) -> Iterator[Values]:

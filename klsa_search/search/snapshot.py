@@ -292,7 +292,7 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         common = np.array([vocabulary.numbers[term] for term in terms], np.int64)
     bm25 = QueryKernel.of(
         postings_of_arrays(partial(open_array, generation), settings.k1),
-        weighting=Weighting(settings.burstiness, common, settings.common_weight),
+        weighting=Weighting(settings.burstiness, common, settings.common_weight, settings.idf),
     )
     snapshot = Snapshot(
         generation=generation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 import bm25s
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.config import MOST_BURSTS
+from klsa_search.config import MOST_BURSTS, IdfName
 from klsa_search.features import bm25
 from klsa_search.kernel import Postings, QueryKernel, Weighting
 from klsa_search.kernel.postings import UNIT
@@ -37,6 +38,29 @@ def test_the_query_kernel_agrees_with_bm25s(k1, b):
         # bm25s writes the formula without the constant factor k1 + 1 of its numerator.
         off = 4 * len(query) * (k1 + 1) / UNIT
         assert ours == pytest.approx(theirs * (k1 + 1), rel=1e-4, abs=off)
+
+
+@pytest.mark.parametrize(("idf", "factor"), [("robertson", 2.2), ("atire", 1.0)])
+def test_other_idfs_are_those_of_a_peer(idf, factor):
+    documents = [document.split()[:8] for document in random_documents() if len(document) > 32]
+    oracle = bm25s.BM25(method=idf, k1=1.2, b=0.75)
+    oracle.index(documents, show_progress=False)
+    counts = counts_of(*(" ".join(document) for document in documents))
+    kernel = query_kernel(counts, k1=1.2, b=0.75, weighting=Weighting(idf=idf))
+    for term, number in counts.vocabulary.numbers.items():
+        ours = kernel.query_row(np.array([number]), np.ones(1, np.float32))
+        theirs = oracle.get_scores([term])
+        assert ours == pytest.approx(theirs * factor, rel=1e-4, abs=4 * 2.2 / UNIT)
+
+
+@pytest.mark.parametrize("idf", get_args(IdfName))
+def test_no_idf_forgets_what_matches(idf):
+    """Held by all of three documents, by more than half, by one, and by none."""
+    kernel = query_kernel(counts_of("a b", "a b", "a c"), weighting=Weighting(idf=idf))
+    assert (kernel.worth > 0).all()
+    assert (kernel.weights > 0).all()
+    assert kernel.unseen > 0
+    assert (bm25.idf_of(np.zeros(1), 0, idf) > 0).all()
 
 
 def test_a_score_worked_by_hand():
@@ -67,7 +91,8 @@ def test_what_weighs_next_to_nothing_still_matches():
 
 def test_the_largest_query_stays_within_32_bits():
     """256 terms, each in one of 2^32 documents, in the largest bursts there are."""
-    weight = int(np.rint(MOST_BURSTS * bm25.idf_of(np.array([1]), 2**32)[0] * UNIT))
+    worth = max(bm25.idf_of(np.array([1]), 2**32, idf)[0] for idf in get_args(IdfName))
+    weight = int(np.rint(MOST_BURSTS * worth * UNIT))
     assert 256 * (1 + (weight * (UNIT - 1) >> 16)) < 2**31
 
 

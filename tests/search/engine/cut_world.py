@@ -45,7 +45,10 @@ def cut_world(
     (part,) = plain.postings.parts
     postings = Segments.alone(_each(part.postings, around))
     held = QueryKernel(
-        postings, plain.documents, *map(around, (plain.worth, plain.weights, plain.bursts))
+        postings,
+        plain.documents,
+        *map(around, (plain.worth, plain.weights, plain.bursts)),
+        plain.unseen,
     )
     return Snapshot(
         generation=Path(),
