@@ -1,12 +1,16 @@
 """What the service answers under load, beside an endpoint that does nothing.
 
     python -m benchmarks.service_load HOME NAME QUERIES.tsv [--connections 1 8] [--seconds 10]
-                                      [--overload 2] [--requests 2000] [--json FILE]
+                                      [--overload 2] [--requests 2000] [--minutes 5] [--json FILE]
 
 HOME is a home of indexes, NAME one of them. klsa-serve runs in a process of its own, and so does
 the yardstick, an empty synchronous endpoint of FastAPI under uvicorn as it comes; both are asked
 over connections that are kept, one request after the other on each, in turn. The share is of the
-yardstick's requests a second.
+yardstick's requests a second; beside it is what a request takes of a processor, in microseconds, of
+the yardstick and of the service (Linux), and the share of these, which a busy machine moves less.
+
+With `--minutes` the service is asked for so long over the most connections, and then at half that
+rate, which tells its p99; its memory is looked at before and after the minutes.
 
 Then so many requests arrive at `overload` times the rate that the most connections reached, whether
 or not those before them are answered, and /health is asked ten times a second over connections of
@@ -18,12 +22,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +53,25 @@ uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run([
 """
 
 
+@dataclass(frozen=True)
+class Server(Address):
+    """Where a server listens, and its process."""
+
+    process: int
+
+    def processor_seconds(self) -> float:
+        """What it took of processors since its start, in steps of 10 ms."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    def memory(self) -> int:
+        """Bytes that it holds of its own, files that are mapped not counted."""
+        status = Path(f"/proc/{self.process}/status").read_text()
+        return 1024 * int(status.partition("RssAnon:")[2].split()[0])
+
+
 @contextmanager
-def server(program: str, *arguments: str) -> Iterator[Address]:
+def server(program: str, *arguments: str) -> Iterator[Server]:
     """Run a server that says where it serves."""
     command = [sys.executable, "-u", "-c", program, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -60,7 +83,7 @@ def server(program: str, *arguments: str) -> Iterator[Address]:
                     break
             else:
                 raise SystemExit("the server ended before it served")
-            yield Address("127.0.0.1", int(port))
+            yield Server("127.0.0.1", int(port), process.pid)
         finally:
             process.terminate()
 
@@ -72,22 +95,24 @@ def percentile(answers: Sequence[Answer], share: float) -> float:
 
 
 def kept(
-    address: Address, requests: list[bytes], connections: int, seconds: float
+    address: Server, requests: list[bytes], connections: int, seconds: float
 ) -> dict[str, float]:
+    begun = address.processor_seconds()
     answers, taken = asyncio.run(closed_loop(address, requests, connections, seconds, PATIENCE))
     wrong = Counter(answer.status for answer in answers if answer.status != 200)
     if wrong:
         raise SystemExit(f"answers other than 200: {dict(wrong)}")
     return {
         "rate": len(answers) / taken,
+        "processor": 1e6 * (address.processor_seconds() - begun) / len(answers),
         "p50": percentile(answers, 0.5),
         "p99": percentile(answers, 0.99),
     }
 
 
 def beside_empty(
-    empty: tuple[Address, list[bytes]],
-    service: tuple[Address, list[bytes]],
+    empty: tuple[Server, list[bytes]],
+    service: tuple[Server, list[bytes]],
     connections: int,
     seconds: float,
     rounds: int,
@@ -99,12 +124,16 @@ def beside_empty(
     ]
     row = {
         key: statistics.median(of_service[key] for _, of_service in pairs)
-        for key in ("rate", "p50", "p99")
+        for key in ("rate", "p50", "p99", "processor")
     }
     return row | {
         "connections": connections,
         "empty": statistics.median(yardstick["rate"] for yardstick, _ in pairs),
         "share": statistics.median(of["rate"] / yardstick["rate"] for yardstick, of in pairs),
+        "empty_processor": statistics.median(yardstick["processor"] for yardstick, _ in pairs),
+        "processor_share": statistics.median(
+            yardstick["processor"] / of["processor"] for yardstick, of in pairs
+        ),
     }
 
 
@@ -117,6 +146,31 @@ async def overloaded(
     return tuple(await asyncio.gather(load, health))  # type: ignore[return-value]
 
 
+def lasting(
+    service: Server, searches: list[bytes], connections: int, minutes: float
+) -> dict[str, float]:
+    """Minutes at the maximum, where a failed request ends all, and ten seconds at half of it."""
+    begin = service.memory()
+    row = kept(service, searches, connections, 60 * minutes)
+    grown = service.memory() / begin - 1
+    half = asyncio.run(
+        open_loop(service, searches, row["rate"] / 2, int(5 * row["rate"]), PATIENCE)
+    )
+    answered = [answer for answer in half if answer.status == 200]
+    found = row | {
+        "grown": grown,
+        "half_p99": percentile(half, 0.99),
+        "half_failed": len(half) - len(answered),
+    }
+    print(
+        f"{minutes:g} minutes at {row['rate']:,.0f} a second, all answered; memory "
+        f"{begin / 2**20:,.0f} MiB, {100 * grown:+.1f} %\nat half of it p99 "
+        f"{found['half_p99']:.1f} ms, {found['half_failed']} failed",
+        flush=True,
+    )
+    return found
+
+
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     queries = [line.rstrip("\n").partition("\t")[2] for line in options.queries.open()]
     found: dict[str, Any] = {"kept": []}
@@ -125,7 +179,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         service = servers.enter_context(server(SERVICE, "--home", str(options.home), "--port", "0"))
         nothing, searches = [empty.get("/")], service.searches(queries, options.name)
         kept(service, searches, 1, 1)
-        print("connections  empty/s  search/s  share    p50 ms   p99 ms")
+        print("connections  empty/s  search/s  share    p50 ms   p99 ms  empty us  us  share")
         for connections in options.connections:
             row = beside_empty(
                 (empty, nothing), (service, searches), connections, options.seconds, options.rounds
@@ -133,9 +187,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             found["kept"].append(row)
             print(
                 f"{connections:11}  {row['empty']:7,.0f}  {row['rate']:8,.0f}  {row['share']:5.3f}"
-                f"  {row['p50']:8.1f} {row['p99']:8.1f}",
+                f"  {row['p50']:8.1f} {row['p99']:8.1f}  {row['empty_processor']:8,.0f}"
+                f"  {row['processor']:,.0f}  {row['processor_share']:.3f}",
                 flush=True,
             )
+        if options.minutes:
+            found["lasting"] = lasting(service, searches, max(options.connections), options.minutes)
         rate = options.overload * max(row["rate"] for row in found["kept"])
         load, health = asyncio.run(overloaded(service, searches, rate, options.requests))
     found["overload"] = tell(rate, load, health)
@@ -177,6 +234,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--overload", type=float, default=2)
     parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found = measure(options)

@@ -25,7 +25,7 @@ from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.access import Keys
-from klsa_search.service.admission import Admission
+from klsa_search.service.admission import QUEUED, Admission
 from klsa_search.service.connections import Connections
 from klsa_search.service.descriptors import most_connections, raise_limit
 from klsa_search.service.hosts import names_of_this_machine
@@ -101,8 +101,11 @@ def _serve(
         share = None if worker else settings.refit_at or None
         refits = Refits(catalog, command, share=share)
     admissions = [*_pools(settings), *([writes] if writes else [])]
-    at_work = sum(each.places for each in admissions)
-    connections = Connections(most_connections, at_work=at_work)
+    light, others = admissions[0], admissions[1:]
+    connections = Connections(
+        most_connections,
+        at_work=lambda: light.places + sum(each.under_way for each in others),
+    )
     app = create_app(
         catalog,
         admission=admissions[0],
@@ -126,8 +129,8 @@ def _serve(
 def _pools(settings: ServiceSettings) -> list[Admission]:
     """What runs light requests, and what runs heavy ones."""
     sizes = (
-        (settings.threads, settings.queue),
-        (settings.heavy_threads, settings.heavy_queue),
+        (settings.threads, settings.queue, QUEUED),
+        (settings.heavy_threads, settings.heavy_queue, None),
     )
     return [
         Admission(
@@ -135,8 +138,9 @@ def _pools(settings: ServiceSettings) -> list[Admission]:
             waiting=waiting,
             patience=settings.patience,
             deadline=settings.deadline,
+            queued=queued,
         )
-        for running, waiting in sizes
+        for running, waiting, queued in sizes
     ]
 
 

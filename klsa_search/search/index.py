@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -273,8 +272,8 @@ class Index:
         (1, 6, 5)
         """
         self._opened()
-        pinned = copy(self)
-        pinned._following = None
+        pinned = object.__new__(Index)  # a third of the time that `copy` takes
+        pinned.__dict__.update(self.__dict__, _following=None)
         return pinned
 
     def scores(self, query: str, *, dimensions: int | None = None, **parameters: Any) -> Scores:

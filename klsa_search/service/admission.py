@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from time import perf_counter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from klsa_search.errors import RequestTimedOut, ServiceBusy
@@ -22,7 +23,18 @@ Reason = Literal["full", "patience", "deadline", "stopping"]
 """Why a request was refused, or given up."""
 
 WAITING = 64
-"""Requests that may wait: half a second of them where one takes 10 ms."""
+"""Requests that may wait."""
+
+QUEUED = 0.1
+"""Seconds that the last of the light ones may have to wait, as long as they take of late: where
+that is more, fewer may wait.
+"""
+
+FEWEST = 16
+"""Requests that may wait in any case: one slow request refuses nobody."""
+
+_LATELY = 0.05
+"""Weight of the last request in what they take of late."""
 
 HEAVY = 1
 """Requests at work that take long: with the light ones, one thread more than processors, so that
@@ -80,6 +92,7 @@ class Admission:
     waiting   requests that may wait for one of them to end
     patience  seconds that one waits at most
     deadline  seconds that one runs at most; its thread goes on, and counts as running, to its end
+    queued    seconds that may be in front of who waits, see `QUEUED`; any by default
     """
 
     def __init__(
@@ -89,10 +102,13 @@ class Admission:
         waiting: int = WAITING,
         patience: float = PATIENCE,
         deadline: float = DEADLINE,
+        queued: float | None = None,
     ) -> None:
         running = threads() if running is None else running
         self._pool = ThreadPoolExecutor(running, thread_name_prefix="klsa-request")
-        self._places = running + waiting
+        self._running, self._waiting = running, waiting
+        self._queued = queued
+        self._seconds = 0.0  # that a request takes of late
         self._patience = patience
         self._deadline = deadline
         self._lock = threading.Lock()  # held from counting to submitting
@@ -134,13 +150,22 @@ class Admission:
 
     def check(self) -> None:
         """ServiceBusy where whatever comes now is refused."""
-        if self._stopping or len(self._under_way) >= self._places:
+        if self._stopping or len(self._under_way) >= self.places:
             raise self._refusal("full", "as many requests as it takes are under way")
 
     @property
     def places(self) -> int:
         """How many requests may be under way."""
-        return self._places
+        waiting = self._waiting
+        if self._queued is not None and waiting * self._seconds > self._queued * self._running:
+            fewer = int(self._queued * self._running / self._seconds)
+            waiting = min(waiting, max(FEWEST, fewer))
+        return self._running + waiting
+
+    @property
+    def under_way(self) -> int:
+        """How many requests are at work or wait."""
+        return len(self._under_way)
 
     def load(self) -> tuple[int, int]:
         """Return how many requests are at work, and how many wait."""
@@ -164,9 +189,16 @@ class Admission:
             errand.loop.call_soon_threadsafe(errand.settle)
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
+        def timed() -> T:
+            begin = perf_counter()
+            try:
+                return work()
+            finally:
+                self._seconds += _LATELY * (perf_counter() - begin - self._seconds)
+
         with self._lock:
             self.check()
-            task = self._pool.submit(work)
+            task = self._pool.submit(timed)
             self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         return task

@@ -91,6 +91,7 @@ def create_app(
         redirect_slashes=False,
         # The page would otherwise have a public service judge the schema, wherever it runs.
         swagger_ui_parameters={"validatorUrl": None},
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     admission = admission or Admission()
     heavy = heavy or Admission(running=HEAVY, waiting=HEAVY_WAITING)
@@ -116,9 +117,8 @@ def create_app(
         app.add_middleware(Origins, origins=origins)
     if allowed_hosts is not None and ANY not in allowed_hosts:
         app.add_middleware(AllowedHosts, names=allowed_hosts)
-    if journal is not None:
-        app.add_middleware(Timed, tell=Requests(journal, log_queries))
-    app.add_middleware(Timed, tell=metrics.answered)
+    journals = [Requests(journal, log_queries)] if journal is not None else []
+    app.add_middleware(Timed, tells=[metrics.answered, *journals])
     app.add_middleware(RequestId)
     app.add_middleware(AbsoluteTarget)
     routers = (

@@ -10,7 +10,6 @@ second, what it waits for; and where there are too many, who waits longest for h
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +26,8 @@ from uvicorn.server import ServerState
 from klsa_search.service.descriptors import FEWEST
 from klsa_search.service.door import ALWAYS
 from klsa_search.service.failures import failure_answer
+from klsa_search.service.plain import PATHS, Plain, PlainCycle, plain, written
+from klsa_search.service.request_id import RAW_HEADER, request_id
 from klsa_search.service.together import Together
 
 IDLE = 60
@@ -74,13 +75,6 @@ class _Refusal:
     message: str
 
 
-_PLAIN = re.compile(
-    rb"GET (/[^ ?]*)(?:\?[^ ]*)? HTTP/1\.1\r\n"
-    rb"(?:(?!content-length|transfer-encoding|expect|upgrade|connection)[^\r\n]+\r\n)+\r\n",
-    re.IGNORECASE,
-)
-"""All of a request that asks for nothing but an answer; with whatever else, HTTP is for h11."""
-
 _LATE = _Refusal(408, "request_timeout", "the rest of the request did not come in time: send it")
 _FULL = _Refusal(503, "busy", "too many connections are open: close some, and try again")
 _BUSY = failure_answer(
@@ -92,7 +86,6 @@ _BUSY_HEAD = (
     (b"content-length", str(len(_BUSY)).encode()),
     (b"retry-after", b"1"),
 )
-_BETWEEN = {h11.CLIENT: h11.IDLE, h11.SERVER: h11.IDLE}
 _LEAVING = _Refusal(503, "busy", "the service is being stopped: try again later")
 
 
@@ -101,7 +94,8 @@ class Connections:
 
     most     how many there may be, given how many there are; asked again once a second
     bounds   what clients may use up
-    at_work  requests that may wait for their answers; what comes then is refused before it is read
+    at_work  how many requests may wait for their answers as it is; what comes then is refused
+             before it is read
     """
 
     def __init__(
@@ -109,7 +103,7 @@ class Connections:
         most: Callable[[int], int],
         bounds: Bounds | None = None,
         *,
-        at_work: int | None = None,
+        at_work: Callable[[], int] | None = None,
     ) -> None:
         self._most = most
         self._at_work = at_work
@@ -146,7 +140,7 @@ class Connections:
     @property
     def is_full(self) -> bool:
         """Whether so many requests wait for their answers that another would wait too long."""
-        return self._at_work is not None and self._waiting >= self._at_work
+        return self._at_work is not None and self._waiting >= self._at_work()
 
     def count(self, before: Waiting, now: Waiting) -> None:
         """Take note of what a connection waits for."""
@@ -218,6 +212,7 @@ class Connection(H11Protocol):
         self._unsent = 0
         self._lost = False
         self._came = 0  # bytes since the time was counted anew
+        self._ahead = b""  # what came while a plain request was answered
         self.since = self.loop.time()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -234,9 +229,18 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take in some bytes; what they complete is on its way to the application after it."""
-        if self._others.is_full and self._turned_away(data):
+        if self._ahead or (isinstance(self.cycle, PlainCycle) and not self.cycle.response_complete):
+            self._ahead += data
+            self.flow.pause_reading()
             return
-        super().data_received(data)
+        asked = plain(data) if self._is_between() else None
+        if asked is not None and self._others.is_full and asked.path not in ALWAYS:
+            self._turn_away(asked)
+            return
+        if asked is not None and asked.path in PATHS:
+            self._take(asked)
+        else:
+            super().data_received(data)
         self.note()
         self._came += len(data)
         if self._came >= PIECE and self._in_body():
@@ -247,6 +251,14 @@ class Connection(H11Protocol):
         super().on_response_complete()
         self._came = 0
         self.note()
+        if self._ahead:
+            self.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Take in what came while a plain request was answered."""
+        ahead, self._ahead = self._ahead, b""
+        if not self.transport.is_closing():
+            self.data_received(ahead)
 
     def note(self) -> Waiting:
         """Tell what the connection waits for, and remember since when."""
@@ -282,27 +294,55 @@ class Connection(H11Protocol):
         message = f"the request is no HTTP/1.1 ({reason}): mend it"
         self._refuse(_Refusal(400, "bad_request", message))
 
-    def _turned_away(self, data: bytes) -> bool:
-        """Refuse a plain request between two others, and say whether it was that.
+    def _take(self, asked: Plain) -> None:
+        """Have a plain request answered, as uvicorn has those that h11 read."""
+        self._unset_keepalive_if_required()
+        self.scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme or "http",
+            "method": "GET",
+            "root_path": self.root_path,
+            "path": asked.path,
+            "raw_path": asked.path.encode("ascii"),
+            "query_string": asked.query,
+            "headers": asked.headers,
+            "state": self.app_state.copy(),
+        }
+        self.cycle = PlainCycle(
+            scope=self.scope,
+            conn=self.conn,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            on_response=self.on_response_complete,
+        )
+        task = self.loop.create_task(self.cycle.run_asgi(self.app))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    def _turn_away(self, asked: Plain) -> None:
+        """Refuse a plain request.
 
         Costs a twentieth of an answer by way of h11 and the application, which is not enough where
         five times as much is asked as can be answered.
         """
-        if self.conn.states != _BETWEEN or self._begun():
-            return False
-        asked = _PLAIN.fullmatch(data)
-        if asked is None or asked[1].decode("ascii", "replace") in ALWAYS:
-            return False
         self._unset_keepalive_if_required()
-        head = [*self.server_state.default_headers, *_BUSY_HEAD]
-        lines = b"".join(b"%b: %b\r\n" % each for each in head)
-        self.transport.write(b"HTTP/1.1 503 Service Unavailable\r\n%b\r\n%b" % (lines, _BUSY))
+        name = (RAW_HEADER, request_id({"headers": asked.headers}).encode("ascii"))
+        head = [*self.server_state.default_headers, *_BUSY_HEAD, name]
+        self.transport.write(written(503, head, _BUSY))
         self._others.refused += 1
         self.since = self.loop.time()
         self.timeout_keep_alive_task = self.loop.call_later(
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
-        return True
 
     def _what(self) -> Waiting:
         if self.unsent():
@@ -315,6 +355,11 @@ class Connection(H11Protocol):
         unwanted = self.conn.their_state is h11.SEND_BODY
         begun = self.cycle is None or unwanted or self._begun()
         return Waiting.REQUEST if begun else Waiting.NOTHING
+
+    def _is_between(self) -> bool:
+        """Whether a request may begin here, the first one too."""
+        idle = self.conn.our_state is h11.IDLE and self.conn.their_state is h11.IDLE
+        return idle and not self._begun()
 
     def _in_body(self) -> bool:
         return self.cycle is not None and self.cycle.more_body

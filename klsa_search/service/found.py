@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from pydantic import Field
 from pydantic_core import to_json
@@ -12,6 +12,9 @@ from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, Result
 from klsa_search.service.answers import Answer
 from klsa_search.service.requests import Ranked
 from klsa_search.service.size import MAX_ANSWER, too_large
+
+_AT_ONCE: Final = 10
+"""Hits told as JSON in one call: no more are told beyond what an answer may hold."""
 
 
 class FoundAnswer(Answer):
@@ -129,10 +132,12 @@ def search_answer(results: Results, index: Index, asked: Ranked, time_ms: float)
     if results.quality is not None:
         answer |= {"quality": results.quality, "fits": results.fits}
     told = _told if asked.fields is None else _chosen(frozenset(asked.fields), index)
+    at_once = _AT_ONCE if asked.fields is None else 1  # with which come whole texts
     head = to_json(answer, inf_nan_mode="null")
     left, hits = MAX_ANSWER - len(head), []
-    for hit in results:
-        hits.append(to_json(told(hit), inf_nan_mode="null"))
+    for first in range(0, len(results), at_once):
+        some = [told(hit) for hit in results.hits[first : first + at_once]]
+        hits.append(to_json(some, inf_nan_mode="null")[1:-1])
         left -= len(hits[-1]) + 1
         if left < 0:
             raise too_large()
@@ -169,17 +174,18 @@ def _told(hit: Hit) -> dict[str, Any]:
         "snippet": hit.snippet,
         "metadata": hit.metadata,
     }
-    return told | _besides(hit)
+    return _with_besides(told, hit)
 
 
-def _besides(hit: Hit) -> dict[str, Any]:
-    """What is told only where it is asked for."""
-    besides = {
-        "quality": hit.quality,
-        "explanation": hit.explanation,
-        "highlight": hit.highlight,
-    }
-    return {name: value for name, value in besides.items() if value is not None}
+def _with_besides(told: dict[str, Any], hit: Hit) -> dict[str, Any]:
+    """With what is told only where it is asked for."""
+    if hit.quality is not None:
+        told["quality"] = hit.quality
+    if hit.explanation is not None:
+        told["explanation"] = hit.explanation
+    if hit.highlight is not None:
+        told["highlight"] = hit.highlight
+    return told
 
 
 def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
@@ -194,7 +200,7 @@ def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, A
         if of_metadata and "metadata" not in fields:
             own = {name: held for name, held in hit.metadata.items() if name in of_metadata}
             answer["metadata"] = own
-        return answer | _besides(hit)
+        return _with_besides(answer, hit)
 
     return told
 

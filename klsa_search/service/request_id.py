@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import uuid
+from random import getrandbits
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEADER = "X-Request-ID"
-_RAW = HEADER.lower().encode()
+RAW_HEADER = HEADER.lower().encode()
 
 # What may be echoed: short and printable, so that it can forge neither a header nor a log line.
 _PLAIN = re.compile(r"[\x21-\x7e]{1,128}")
@@ -29,7 +29,10 @@ class RequestId:
 
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), (_RAW, name.encode("ascii"))]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (RAW_HEADER, name.encode("ascii")),
+                ]
             await send(message)
 
         await self._app(scope, receive, named)
@@ -39,8 +42,13 @@ def request_id(scope: Scope) -> str:
     """Name of the request: the one it came with if that is plain, else a new one; then the same."""
     state: dict[str, str] = scope.setdefault("state", {})
     if "request_id" not in state:
-        given = next((value for name, value in scope["headers"] if name == _RAW), b"").decode(
+        given = next((value for name, value in scope["headers"] if name == RAW_HEADER), b"").decode(
             "latin-1"
         )
-        state["request_id"] = given if _PLAIN.fullmatch(given) else uuid.uuid4().hex
+        state["request_id"] = given if _PLAIN.fullmatch(given) else _new()
     return state["request_id"]
+
+
+def _new() -> str:
+    """A name that no other request has; not by `uuid`, which asks the system and waits for it."""
+    return f"{getrandbits(128):032x}"

@@ -96,7 +96,6 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
 
     def question(index: Index) -> bytes:
         begin = time.perf_counter()
-        index = index.pinned()  # what is told of a hit is of the state it was found in
         results = index.search(asked.q or "", asked.count, **asked.parameters())
         found = time.perf_counter()
         told = search_answer(results, index, asked, 1000 * (found - begin))

@@ -135,7 +135,11 @@ class ServiceSettings(BaseSettings):
         None, ge=1, le=1024, description="Requests that run at the same time"
     )
     queue: int = Field(
-        WAITING, ge=0, le=100_000, description="Requests that may wait; the rest is refused"
+        WAITING,
+        ge=0,
+        le=100_000,
+        description="Requests that may wait; the rest is refused. Fewer, 16 at least, where the "
+        "last of so many would wait for more than .1 s",
     )
     heavy_threads: int = Field(
         HEAVY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,9 +14,9 @@ Tell = Callable[[Scope, int, float], None]
 class Timed:
     """Times each request and tells of it; an exception that leaves it counts as a 500."""
 
-    def __init__(self, app: ASGIApp, tell: Tell) -> None:
+    def __init__(self, app: ASGIApp, tells: Sequence[Tell]) -> None:
         self._app = app
-        self._tell = tell
+        self._tells = tells
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, and tell of it."""
@@ -34,4 +34,6 @@ class Timed:
         try:
             await self._app(scope, receive, noting)
         finally:
-            self._tell(scope, status, perf_counter() - begin)
+            seconds = perf_counter() - begin
+            for tell in self._tells:
+                tell(scope, status, seconds)

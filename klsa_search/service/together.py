@@ -33,6 +33,11 @@ class Together:
         if self._size > _MOST:  # so that the connection tells in time when it is full
             self._flush()
 
+    def write_at_once(self, data: bytes) -> None:
+        """Write what nothing follows in this turn."""
+        self._flush()
+        self._transport.write(data)
+
     def close(self) -> None:
         """Close, once all is written."""
         self._flush()
@@ -64,6 +69,8 @@ class Together:
         return self._transport.get_extra_info(name, default)
 
     def _flush(self) -> None:
+        if not self._held:
+            return
         held, size = self._held, self._size
         self._held, self._size = [], 0
         if size <= _MOST:

@@ -58,7 +58,9 @@ def serving(
     desk = Admission(**admission)
     slow = Admission(running=heavy[0], waiting=heavy[1])
     connections = Connections(
-        most if callable(most) else lambda _: most, bounds, at_work=desk.places + slow.places
+        most if callable(most) else lambda _: most,
+        bounds,
+        at_work=lambda: desk.places + slow.under_way,
     )
     app = create_app(
         catalog,

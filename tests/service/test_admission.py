@@ -1,10 +1,11 @@
 import asyncio
 import threading
+import time
 
 import pytest
 
 from klsa_search.errors import RequestTimedOut, ServiceBusy
-from klsa_search.service.admission import Admission
+from klsa_search.service.admission import FEWEST, Admission
 
 LONG = 60.0
 
@@ -146,3 +147,19 @@ def test_one_admission_serves_several_event_loops():
     for thread in threads:
         thread.join()
     assert sorted(results) == list(range(8))
+
+
+def test_fewer_wait_where_requests_take_long():
+    async def ask():
+        admission = Admission(running=2, waiting=64, queued=0.1)
+        assert admission.places == 66
+        for _ in range(100):
+            await admission.run(lambda: time.sleep(0.008))
+        # 64 would wait for more than .25 s, 25 for .1 s; a thread may sleep longer than that.
+        assert 2 + FEWEST <= admission.places <= 2 + 25
+        for _ in range(100):
+            await admission.run(int)
+        assert admission.places == 66  # as soon as they take little again
+
+    asyncio.run(ask())
+    assert Admission(running=1, waiting=4, queued=0.0).places == 5

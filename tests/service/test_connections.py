@@ -274,7 +274,7 @@ def test_above_what_it_takes_requests_are_refused_before_they_are_read(catalog_o
         connections = served.server._connections
         with served.client() as client, served.client() as other:
             assert client.get("/search?q=wing")[0] == 200
-            connections._at_work = 0  # as many as it takes are under way
+            connections._at_work = lambda: 0  # as many as it takes are under way
             for _ in range(2):
                 client.ask("/search?q=wing")
                 status, head, content = client.answer()
@@ -285,7 +285,7 @@ def test_above_what_it_takes_requests_are_refused_before_they_are_read(catalog_o
             assert other.answer()[0] == 503
             assert connections.refused == 3
             assert 'klsa_refusals_total{pool="door",reason="full"} 3.0' in metrics(client)
-            connections._at_work = 2
+            connections._at_work = lambda: 2
             for each in (client, other):
                 assert each.get("/search?q=wing")[0] == 200
 
@@ -310,7 +310,7 @@ def metrics(client):
 )
 def test_what_is_no_plain_request_is_read_in_full(catalog_of, tiny_home, asked):
     with serving(catalog_of(tiny_home)) as served, served.client() as client:
-        served.server._connections._at_work = 0
+        served.server._connections._at_work = lambda: 0
         client.send(asked)
         assert client.answer() is not None
         assert served.server._connections.refused == 0
