@@ -27,6 +27,15 @@ def raise_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+def accepted_at_once() -> int:
+    """Return how many connections are accepted at a time, before room is made for the next.
+
+    Few take long to accept them all, and many may be more than there are descriptors for.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return _SPARE if limit == resource.RLIM_INFINITY else max(16, min(_SPARE, limit // 16))
+
+
 def most_connections(open_now: int) -> int:
     """Return how many connections there may be, given how many there are.
 

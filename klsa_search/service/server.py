@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from klsa_search.service.admission import Admission
 from klsa_search.service.connections import IDLE, MAX_HEAD, Connections
+from klsa_search.service.descriptors import accepted_at_once
 from klsa_search.service.tls import Tls
 
 LEAVING = 8.0
@@ -24,9 +25,6 @@ _LAST = 4
 
 _BACKLOG = 2048
 """Connections that the system keeps for us to accept."""
-
-_BATCH = 64
-"""Connections accepted at a time, so that room is made for them before the next."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +60,7 @@ class Server(uvicorn.Server):
                 log_level="error",
                 access_log=False,
                 proxy_headers=False,
-                backlog=_BATCH if alone else 1,  # else one takes what is for all
+                backlog=accepted_at_once() if alone else 1,  # else one takes what is for all
                 timeout_keep_alive=IDLE,
                 timeout_graceful_shutdown=round(leaving) + _LAST,
                 h11_max_incomplete_event_size=MAX_HEAD,
