@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.access import Keys
+from klsa_search.service.admission import Admission
 from klsa_search.service.connections import Connections
 from klsa_search.service.keys import add_key
 from klsa_search.service.rates import Rates
@@ -94,8 +95,9 @@ def test_indexes_are_told_as_they_are(client, home):
     assert counted["klsa_index_up", "second"] == 0
 
 
-def test_refusals_are_counted(client, monkeypatch):
-    monkeypatch.setattr(client.app.state.desk._admission, "_places", 0)
+def test_refusals_are_counted(catalog_of, home):
+    nowhere = Admission(running=1, waiting=-1)
+    client = TestClient(create_app(catalog_of(home), admission=nowhere))
     for _ in range(3):
         failure_of(client.get("/search?q=wing&index=first"), 503)
     counted = measured(client)
@@ -106,7 +108,7 @@ def test_refusals_are_counted(client, monkeypatch):
 def test_refits_are_counted(catalog_of, home):
     refits = Refits(catalog_of(home), ("false",), share=0.01)
     client = TestClient(create_app(catalog_of(home), refits=refits))
-    refits._refit("first", "000001")
+    refits._refit("first", "000001", {})
     assert measured(client)["klsa_refits_total", "first", "failed"] == 1
 
 
