@@ -24,6 +24,7 @@ def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: boo
     FILE has a rule a line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON, as
     {"phone": ["iphone", "galaxy"]}. It replaces what there was, and counts at once.
     """
+    from klsa_search.errors import SettingsError
     from klsa_search.store import (
         current_generation,
         followed,
@@ -40,7 +41,13 @@ def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: boo
     if clear:
         write_synonyms(path, {})
     elif file is not None:
-        write_synonyms(path, synonyms_of_text(file.read_text(encoding="utf-8-sig")))
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise SettingsError(
+                f"{file} is not UTF-8 ({error}): save it as that", field="synonyms"
+            ) from None
+        write_synonyms(path, synonyms_of_text(text))
     found = read_synonyms(path)
     if as_json:
         write_json(found)

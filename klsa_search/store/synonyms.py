@@ -11,10 +11,10 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from klsa_search.collection.intake import text_fault
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.store.current import current_generation
 from klsa_search.store.files import is_exhausted, read_regular, sync, write_fresh
@@ -118,14 +118,13 @@ def write_synonyms(path: Path, synonyms: Synonyms) -> None:
 
 def replace_synonyms(path: Path, synonyms: Synonyms) -> None:
     """Replace the synonyms of an index that is held already. See `write_synonyms`."""
-    if not synonyms:
-        (path / SYNONYMS).unlink(missing_ok=True)
-        return
     fresh = path / NEW_SYNONYMS
-    with suppress(FileNotFoundError):
-        fresh.unlink()
-    write_fresh(fresh, json.dumps(synonyms, ensure_ascii=False, indent=1) + "\n")
     try:
+        fresh.unlink(missing_ok=True)
+        if not synonyms:
+            (path / SYNONYMS).unlink(missing_ok=True)
+            return
+        write_fresh(fresh, json.dumps(synonyms, ensure_ascii=False, indent=1) + "\n")
         os.replace(fresh, path / SYNONYMS)
     except IsADirectoryError:
         raise StoreError(
@@ -147,6 +146,8 @@ def _pairs(given: Given) -> Iterable[tuple[str, list[str]]]:
         if not isinstance(rule, str):
             raise _misfit(f"{rule!r} is no rule: write 'tv, television', or 'phone => iphone'")
         left, arrow, right = rule.partition("=>")
+        if "=>" in right:
+            raise _misfit(f"the rule {rule[:LONGEST]!r} has more than one =>: make rules of it")
         words = [_word(each, rule) for each in _COMMA.split(left)]
         others = [_word(each, rule) for each in _COMMA.split(right)] if arrow else words
         if not arrow and len(words) == 1:
@@ -155,13 +156,15 @@ def _pairs(given: Given) -> Iterable[tuple[str, list[str]]]:
 
 
 def _word(given: Any, rule: str | None = None) -> str:
-    """Take a word, or several; signs of rules inside are written with a backslash."""
+    """Take a word, or several; a comma inside is written with a backslash in rules."""
     if not isinstance(given, str):
         raise _misfit(f"{given!r} is no word")
     word = " ".join((given if rule is None else given.replace("\\,", ",")).split())
     where = "" if rule is None else f" in the rule {rule[:LONGEST]!r}"
     if not word:
         raise _misfit(f"a word is blank{where}")
+    if fault := text_fault(word):
+        raise _misfit(f"{word[:LONGEST]!a}{where} {fault}")
     if len(word) > LONGEST:
         raise _misfit(f"{word[:20]!r} and so on{where} has more than {LONGEST} characters")
     return word

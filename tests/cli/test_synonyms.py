@@ -44,3 +44,6 @@ def test_what_is_refused(shell, built, tmp_path):
     assert shell("klsa-index", "synonyms", "cars", tmp_path / "nothing").code == 1
     assert shell("klsa-index", "synonyms", "cars", wrong, "--clear").code == 2
     assert shell("klsa-index", "synonyms", "nothing").code == 1
+    wrong.write_bytes("café, bar".encode("latin-1"))
+    done = shell("klsa-index", "synonyms", "cars", wrong)
+    assert (done.code, "is not UTF-8" in done.err) == (2, True)

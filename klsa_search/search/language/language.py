@@ -199,23 +199,25 @@ class Language:
         """
         numbers = self._snapshot.vocabulary.numbers
         asked, added = set(reading.terms), set()
-        of: dict[str, tuple[Terms, ...]] = {}
+        of: dict[str, dict[Terms, None]] = {}
         row = [(self._term(word), word.text) for word in reading.row if word.number != NO_TERM]
         for first, after, others in synonyms.found([term for term, _ in row]):
+            words = " ".join(text for _, text in row[first:after])
+            if words in reading.stood_for:
+                continue
             known = [other for other in others if all(term in numbers for term in other.terms)]
             if not known:
                 continue
-            words = " ".join(text for _, text in row[first:after])
             reading.stood_for[words] = tuple(other.text for other in known)
             for term, text in row[first:after]:
                 key = term if term in numbers else text
-                of[key] = (*of.get(key, ()), *(other.terms for other in known))
+                of.setdefault(key, {}).update(dict.fromkeys(other.terms for other in known))
             for term in (term for other in known for term in other.terms):
                 if numbers[term] not in asked:
                     asked.add(numbers[term])
                     reading.terms.append(numbers[term])
                     added.add(term)
-        return StandIns(frozenset(added), of)
+        return StandIns(frozenset(added), {key: tuple(others) for key, others in of.items()})
 
     def _joined(self, text: str) -> list[tuple[str, _Word]]:
         """Words with hyphens inside that documents write without: wi-fi, wifi."""

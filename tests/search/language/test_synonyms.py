@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build, open_index
+from klsa_search.config import LanguageSettings
 from klsa_search.errors import QueryError, StoreError
 
 from .conftest import WORDS, documents
@@ -184,3 +185,10 @@ def test_whatever_the_synonyms_a_query_can_be_without(alone, query, synonyms):
     }
     if not with_them.understood.synonyms:
         assert with_them.hits == before.hits
+
+
+def test_a_word_said_often_is_stood_for_once(index):
+    words = index.search("tv tv television").understood.words
+    assert words == ("tv", "tv", "television")
+    asked = index._opened().language.read("tv tv television", LanguageSettings())
+    assert asked.stand_ins.of == {"tv": (("televis",),), "televis": (("tv",),)}
