@@ -94,7 +94,7 @@ class Judgements:
                 "0 for what is relevant",
                 field="grade",
             )
-        with self._connected("rwc") as connection:
+        with self._connected(writes=True, makes=True) as connection:
             assert connection is not None
             connection.execute("insert or ignore into queries (text) values (?)", [text])
             connection.execute(
@@ -105,7 +105,7 @@ class Judgements:
     def remove(self, query: str, document: str | None = None) -> int:
         """Take back what was said of a document, or of all, for a query; return how many it was."""
         given = [plain(query), None if document is None else checked_id(document)]
-        with self._connected("rw") as connection:
+        with self._connected(writes=True) as connection:
             if connection is None:
                 return 0
             return connection.execute(
@@ -119,7 +119,7 @@ class Judgements:
         grades by id.
         """
         text = None if query is None else plain(query)
-        with self._connected("ro") as connection:
+        with self._connected() as connection:
             rows = (
                 []
                 if connection is None
@@ -132,6 +132,8 @@ class Judgements:
             )
         found: dict[int, tuple[str, dict[str, int]]] = {}
         for number, text, document, grade in rows:
+            if not isinstance(document, str) or not isinstance(grade, int):
+                raise self._damaged(f"query {number} has {document!r} judged {grade!r}")
             found.setdefault(number, (text, {}))[1][document] = grade
         return [JudgedQuery(number, text, grades) for number, (text, grades) in found.items()]
 
@@ -140,7 +142,7 @@ class Judgements:
 
         StoreError where there is no room.
         """
-        with self._connected("ro") as connection:
+        with self._connected() as connection:
             if connection is None:
                 return
             target = sqlite3.connect(index / JUDGEMENTS)
@@ -155,17 +157,21 @@ class Judgements:
                 target.close()
 
     @contextmanager
-    def _connected(self, mode: str) -> Iterator[sqlite3.Connection | None]:
+    def _connected(
+        self, *, writes: bool = False, makes: bool = False
+    ) -> Iterator[sqlite3.Connection | None]:
         """Give a connection, in a transaction that is kept if the block ends well.
 
-        None where there are no judgements yet, unless the mode makes the file.
+        writes  whether others that write have to wait
+        makes   the file; else None where there are no judgements yet
         """
-        writes = mode != "ro"
         with self._lock:
-            if mode != "rwc" and not self.path.exists():
+            if not makes and not self.path.exists():
                 yield None
                 return
-            address, connection = f"{self.path.absolute().as_uri()}?mode={mode}", None
+            # Not "ro" to read: what one that died had begun is taken back first.
+            address = f"{self.path.absolute().as_uri()}?mode={'rwc' if makes else 'rw'}"
+            connection = None
             try:
                 connection = sqlite3.connect(
                     address, uri=True, isolation_level=None, timeout=_PATIENCE
@@ -175,7 +181,10 @@ class Judgements:
                 yield connection if self._has_tables(connection, make=writes) else None
                 connection.execute("commit")
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                code = getattr(error, "sqlite_errorcode", None)
+                if code is None:  # of Python: a text that is not UTF-8
+                    raise self._damaged(error) from error
+                if code & 0xFF == sqlite3.SQLITE_BUSY:
                     raise IndexBusy(f"{self.path} is being written by another: try again") from None
                 raise StoreError(
                     f"{self.path} cannot be {'written' if writes else 'read'} ({error}): check who "
@@ -213,8 +222,10 @@ class Judgements:
 def plain(query: str) -> str:
     """The text by which a query is known: white space is one space, and none at its ends.
 
-    QueryError for a blank one, and one of more than 10,000 characters.
+    QueryError for what is no text, a blank one, and one of more than 10,000 characters.
     """
+    if not isinstance(query, str):
+        raise QueryError(f"query = {query!r}: a text is needed", field="query")
     text = " ".join(query.split())
     if fault := text_fault(text):
         raise QueryError(f"query {fault}: judge another", field="query")

@@ -61,6 +61,7 @@ def test_white_space_makes_no_other_query(tmp_path):
         ("x" * 10_001, "1", 1, QueryError, "10,001 characters"),
         ("\ud800", "1", 1, QueryError, "Unicode|UTF-8|surrogate|U\\+D800"),
         ("a\0", "1", 1, QueryError, "NUL"),
+        (None, "1", 1, QueryError, "a text is needed"),
         ("wing", "x" * 600, 1, BadDocument, "600 bytes"),
         ("wing", "1", 101, QueryError, "from -100 to 100"),
         ("wing", "1", 1.0, QueryError, "whole number"),
@@ -93,9 +94,11 @@ from pathlib import Path
 from klsa_search.store import Judgements
 judgements = Judgements(Path(sys.argv[1]))
 judgements.put("wing", "1", 1)
-with judgements._connected("rw") as connection:
+with judgements._connected(writes=True) as connection:
     connection.execute("delete from judgements")
-    connection.execute("pragma cache_spill = 1")
+    connection.execute("pragma cache_spill = 1")  # so that it is written before it is decided
+    for n in range(1000):
+        connection.execute("insert into queries (text) values (?)", [f"{n}" * 200])
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -103,7 +106,8 @@ with judgements._connected("rw") as connection:
 def test_what_was_acknowledged_outlives_who_wrote_it(tmp_path):
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert told(tmp_path) == [(1, "wing", {"1": 1})]
+    assert (tmp_path / "JUDGEMENTS-journal").stat().st_size > 0
+    assert told(tmp_path) == [(1, "wing", {"1": 1})]  # who reads takes back what was begun
     Judgements(tmp_path).put("wing", "2", 0)
     assert told(tmp_path) == [(1, "wing", {"1": 1, "2": 0})]
 
@@ -123,6 +127,23 @@ def test_a_file_of_nothing_is_none_and_any_other_is_refused(tmp_path):
     sqlite3.connect(path).executescript("create table mine (x)").close()
     with pytest.raises(IndexDamaged, match="another kind of file"):
         Judgements(tmp_path).put("wing", "1", 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update judgements set grade = 'x'",
+        "update judgements set document = x'ff'",
+        "update judgements set document = cast(x'ff' as text)",
+    ],
+)
+def test_what_no_judgement_says_is_damage(tmp_path, change):
+    Judgements(tmp_path).put("wing", "1", 1)
+    with sqlite3.connect(tmp_path / "JUDGEMENTS") as other:
+        other.execute(change)
+    other.close()
+    with pytest.raises(IndexDamaged, match="from a backup"):
+        told(tmp_path)
 
 
 def test_who_writes_for_long_is_told_of(tmp_path, monkeypatch):
