@@ -45,8 +45,10 @@ class Workers:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def run(self) -> None:
-        """Start them, and again whichever ends, until SIGINT or SIGTERM; then wait for all."""
-        for kind in (signal.SIGINT, signal.SIGTERM):
+        """Start them, and again whichever ends, until SIGINT, SIGTERM or SIGHUP; then wait for
+        all.
+        """
+        for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(kind, self._leave)
         with tempfile.TemporaryDirectory(prefix="klsa-metrics-") as folder:
             self._processes = [self._start(number, folder) for number in range(len(self._begun))]

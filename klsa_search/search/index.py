@@ -565,7 +565,7 @@ class Index:
         """Documents at these positions, in their order, as they were indexed."""
         return self._opened().documents.at(positions)
 
-    def parameters(self, **given: Any) -> SearchSettings:
+    def parameters(self, /, **given: Any) -> SearchSettings:
         """Fill up parameters of a search by the index's own; QueryError for what it refuses."""
         return self._opened().parameters.checked(given)
 

@@ -107,6 +107,20 @@ def test_one_that_dies_is_started_anew_and_all_end_together(service):
     assert not any(Path(f"/proc/{each}").exists() for each in now.values())
 
 
+def test_a_terminal_that_is_closed_ends_all_and_leaves_nothing(tmp_path):
+    home, scratch = tmp_path / "home", tmp_path / "scratch"
+    build(DOCUMENTS, name="files", home=home).close()
+    scratch.mkdir()
+    command = [sys.executable, "-c", SERVE, "--home", str(home), "--port", "0", "--workers", "2"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=os.environ | {"TMPDIR": str(scratch)}
+    ) as process:
+        until(lambda: len(workers_of(process)) == 2)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(LONG) == 0
+    assert list(scratch.glob("klsa-metrics-*")) == []
+
+
 def test_they_end_with_the_process_that_started_them(service):
     process, address = service
     assert asked(address)

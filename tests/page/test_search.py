@@ -4,6 +4,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from klsa_search.search import open_index
+
 from .conftest import api, watched
 from .notes import HOSTILE
 
@@ -136,6 +138,19 @@ def test_what_was_understood_and_what_was_meant(page):
     search(page, '+ferry -storm "harbour in"')
     assert 'phrase "harbour in"' in said.inner_text()
     assert "without storm" in said.inner_text()
+    search(page, "ferr*")
+    said.get_by_text("ferr* stands for").wait_for()
+
+
+def test_synonyms_that_were_asked_for_are_told(page, notes_home):
+    index = open_index(notes_home / "notes")
+    index.set_synonyms(["boat => ferry"])
+    try:
+        search(page, "boat")
+        page.locator(".understood").get_by_text("boat also asks for ferry").wait_for()
+    finally:
+        index.set_synonyms({})
+        index.close()
 
 
 def test_where_nothing_fits_it_says_so(page):

@@ -118,6 +118,7 @@ def test_one_that_fails_can_be_asked_for_again(service):
     [
         ({"settings": {"alpha": 2}}, 422, "alpha"),
         ({"settings": {"alhpa": 0.5}}, 422, "alhpa"),
+        ({"settings": {"self": 1}}, 422, "no setting 'self'"),
         ({"settings": {"latent": 0.9, "coverage": 0.9}}, 422, "more than 1"),
         ({"settings": {"alpha": [1]}}, 422, "settings"),
         ({"set": {}}, 422, "no parameter 'set'"),

@@ -154,17 +154,16 @@ function row({ q, grades, gone }, state, index) {
 /** A link that fetches a file with the key, as a plain one could not. */
 function download(index, kind, words) {
   const name = `${index}.${kind}`;
+  const href = `indexes/${segment(index)}/judgements.${kind}`;
   const fetched = async (event) => {
     event.preventDefault();
     try {
-      const path = `indexes/${segment(index)}/judgements.${kind}`;
-      const address = URL.createObjectURL(new Blob([await ask(path, { as: "text" })]));
+      const address = URL.createObjectURL(new Blob([await ask(href, { as: "text" })]));
       el("a", { href: address, download: name }).click();
       setTimeout(() => URL.revokeObjectURL(address), 1000);
     } catch (failure) {
       failed(failure);
     }
   };
-  const href = `indexes/${segment(index)}/judgements.${kind}`;
   return el("a", { href, download: name, on: { click: fetched } }, words);
 }

@@ -302,7 +302,10 @@ function drawUnderstood({ understood, query }) {
     ["without", understood.excluded], ["in a field", understood.fields],
   ].filter(([, words]) => words.length);
   for (const [beginning, terms] of Object.entries(understood.prefixes)) {
-    read.push([`${beginning}* stands for`, terms.slice(0, 6)]);
+    read.push([`${beginning} stands for`, terms.slice(0, 6)]);
+  }
+  for (const [words, others] of Object.entries(understood.synonyms)) {
+    read.push([`${words} also asks for`, others.slice(0, 6)]);
   }
   for (const [typed, written] of Object.entries(understood.joined)) read.push([typed, [written]]);
   if (read.length) {
