@@ -17,7 +17,7 @@ from klsa_search.cli.output import Column, make_folders, write_json, write_table
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write them to this file as TREC qrels, and the queries beside it, as lines of number and "
-    "text, with the suffix .tsv.",
+    "text, with the suffix .queries.tsv.",
 )
 @home_option
 @json_option
@@ -28,20 +28,16 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
     klsa-eval own NAME measures rankings by it.
     """
     from klsa_search.collection.qrels import qrels_lines
-    from klsa_search.store import Judgements, current_generation, index_path
+    from klsa_search.store import Judgements, current_generation, followed, index_path
 
-    path = index_path(home, name)
+    path = followed(index_path(home, name))
     current_generation(path)  # or there is no such index
     queries = Judgements(path).queries()
     if out is not None:
-        if out.suffix == ".tsv":
-            raise click.BadParameter(
-                f"{out} is for the queries: name it otherwise", param_hint="--out"
-            )
         lines = list(qrels_lines(one for each in queries for one in each.judgements()))
         make_folders(out)
         out.write_text("".join(lines), encoding="utf-8")
-        beside = out.with_suffix(".tsv")
+        beside = out.with_suffix(".queries.tsv")
         beside.write_text("".join(each.as_line() for each in queries), encoding="utf-8")
         click.echo(
             f"{name}: {len(lines):,} judgements in {out}, {len(queries):,} queries in {beside}"

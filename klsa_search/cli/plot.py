@@ -8,6 +8,7 @@ import click
 
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import FigurePath, home_option
+from klsa_search.cli.output import make_folders
 
 
 @click.command()
@@ -34,6 +35,7 @@ def plot(name: str, home: Path, what: str, path: Path) -> None:
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
+    make_folders(path)
     index = open_index(index_path(home, name))
     try:
         PICTURES[what](index, path)

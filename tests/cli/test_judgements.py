@@ -32,11 +32,13 @@ def test_they_are_shown_and_written_out(shell, judged):
     assert shell("klsa-index", "judgements", "cars", "--json").json[1] == {
         "number": 2, "query": "slippery", "grades": {"tyre": 1},
     }  # fmt: skip
+    assert shell("klsa-index", "alias", "live", "cars").code == 0
+    assert shell("klsa-index", "judgements", "live").out.splitlines() == lines
     done = shell("klsa-index", "judgements", "cars", "--out", "deep/own.qrels")
-    assert done.out == "cars: 3 judgements in deep/own.qrels, 2 queries in deep/own.tsv\n"
+    assert done.out == "cars: 3 judgements in deep/own.qrels, 2 queries in deep/own.queries.tsv\n"
     assert Path("deep/own.qrels").read_text() == "1 0 heat 2\n1 0 tyre 0\n2 0 tyre 1\n"
     assert len(read_qrels("deep/own.qrels")) == 3
-    assert [query.text for query in read_queries(Path("deep/own.tsv"))] == [
+    assert [query.text for query in read_queries(Path("deep/own.queries.tsv"))] == [
         "coolant leaks",
         "slippery",
     ]
@@ -47,7 +49,6 @@ def test_without_any_it_says_so(shell, cars):
     assert shell("klsa-index", "judgements", "cars").out == "cars has no judgements\n"
     assert "no judgements of its own" in shell("klsa-eval", "own", "cars").err
     assert shell("klsa-index", "judgements", "nothing").code == 1
-    assert shell("klsa-index", "judgements", "cars", "--out", "x.tsv").code == 2
 
 
 def test_rankers_are_measured_by_them(shell, judged):

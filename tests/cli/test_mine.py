@@ -71,7 +71,7 @@ def test_wrong_usage(built, arguments, code):
 
 @pytest.mark.parametrize("what", ["spectrum", "map", "terms"])
 def test_plot(built, tmp_path, what):
-    path = tmp_path / f"{what}.svg"
+    path = tmp_path / "deep" / f"{what}.svg"
     done = built("klsa-index", "plot", "cars", "--what", what, "--out", path)
     assert (done.code, done.out) == (0, f"{path} shows the {what} of cars\n")
     assert path.read_text(encoding="utf-8").startswith("<?xml")
