@@ -105,7 +105,8 @@ class KlsaDocumentStore:
         there = set() if index is None else set(index.ids())
         written: dict[str, Kept] = {}
         for document in documents:
-            if policy != DuplicatePolicy.OVERWRITE and document.id in there | written.keys():
+            known = document.id in there or document.id in written
+            if known and policy != DuplicatePolicy.OVERWRITE:
                 if policy != DuplicatePolicy.SKIP:
                     raise DuplicateDocumentError(
                         f"document {document.id!r} is there already: write it with another policy"
