@@ -57,12 +57,19 @@ class Workers:
                     ended = process.poll() is not None and not self._leaving
                     if ended and time.monotonic() - self._begun[number] > _REST:
                         self._tell(_how(number, process.returncode))
-                        self._processes[number] = self._start(number, folder)
+                        self._start_again(number, folder)
                 time.sleep(_LOOK)
             for process in self._processes:
                 process.terminate()
             for process in self._processes:
                 process.wait()
+
+    def _start_again(self, number: int, folder: str) -> None:
+        """Start one in the place of one that ended; where there is no room, it is for later."""
+        try:
+            self._processes[number] = self._start(number, folder)
+        except OSError as error:
+            self._tell(f"warning: worker {number} cannot be started ({error}); it is tried again")
 
     def _start(self, number: int, folder: str) -> subprocess.Popen[bytes]:
         self._begun[number] = time.monotonic()

@@ -12,7 +12,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from klsa_search.cli import workers as module
+from klsa_search.cli.workers import Workers
 from klsa_search.indexing import build
+from klsa_search.service.settings import ServiceSettings
 
 LONG = 60.0
 SERVE = "from klsa_search.cli.serve import main; main()"
@@ -119,6 +122,50 @@ def test_a_terminal_that_is_closed_ends_all_and_leaves_nothing(tmp_path):
         process.send_signal(signal.SIGHUP)
         assert process.wait(LONG) == 0
     assert list(scratch.glob("klsa-metrics-*")) == []
+
+
+class Process:
+    """One that has ended, or goes on."""
+
+    def __init__(self, returncode=None):
+        self.returncode = returncode
+
+    def poll(self):
+        return self.returncode
+
+    def terminate(self):
+        pass
+
+    def wait(self):
+        pass
+
+
+def test_one_that_cannot_be_started_ends_no_other(monkeypatch, tmp_path):
+    said = []
+    workers = Workers(ServiceSettings(home=tmp_path, workers=2), None, said.append)
+
+    def ends(*_):
+        workers._leave()
+        return Process()
+
+    steps = iter([Process(), Process(-9), OSError(12, "no memory"), ends])
+
+    def start(*given):
+        step = next(steps)
+        if isinstance(step, OSError):
+            raise step
+        return step(*given) if callable(step) else step
+
+    for name, value in (("_REST", 0.0), ("_LOOK", 0.0)):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(workers, "_start", start)
+    workers.run()
+    assert [line.split(" (")[0] for line in said] == [
+        "warning: worker 1 was ended by signal 9; another takes its place",
+        "warning: worker 1 cannot be started",
+        "warning: worker 1 was ended by signal 9; another takes its place",
+    ]
 
 
 def test_they_end_with_the_process_that_started_them(service):
