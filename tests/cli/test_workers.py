@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -16,6 +15,7 @@ from klsa_search.cli import workers as module
 from klsa_search.cli.workers import Workers
 from klsa_search.indexing import build
 from klsa_search.service.settings import ServiceSettings
+from tests.waiting import wait_until
 
 LONG = 60.0
 SERVE = "from klsa_search.cli.serve import main; main()"
@@ -51,13 +51,6 @@ def workers_of(process):
     return found
 
 
-def until(condition):
-    end = time.monotonic() + LONG
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def asked(address):
     """What is found, with its scores."""
     with urlopen(f"{address}/search?q=read", timeout=LONG) as answer:
@@ -81,7 +74,7 @@ def test_each_answers_alike_and_what_one_writes_all_find(service):
     kind = {"Content-Type": "application/json"}
     write = Request(f"{address}/indexes/files/documents", data=body, headers=kind)
     assert urlopen(write, timeout=LONG).status in (200, 201)
-    until(lambda: all("3" in asked(address) for _ in range(10)))
+    wait_until(lambda: all("3" in asked(address) for _ in range(10)))
     after = asked(address)
     assert all(asked(address) == after for _ in range(10))
     # What they counted is told together, whichever is asked.
@@ -95,13 +88,13 @@ def test_each_answers_alike_and_what_one_writes_all_find(service):
 
 def test_one_that_dies_is_started_anew_and_all_end_together(service):
     process, address = service
-    until(lambda: {worker_at(address) for _ in range(10)})
+    wait_until(lambda: {worker_at(address) for _ in range(10)})
     before = workers_of(process)
     assert sorted(before) == ["0", "1"]
     os.kill(before["0"], signal.SIGKILL)
     assert all(asked(address) for _ in range(10))  # the other one answers meanwhile
-    until(lambda: workers_of(process).get("0", before["0"]) != before["0"])
-    until(lambda: worker_at(address) == "0")
+    wait_until(lambda: workers_of(process).get("0", before["0"]) != before["0"])
+    wait_until(lambda: worker_at(address) == "0")
     now = workers_of(process)
     assert now["1"] == before["1"]
     process.send_signal(signal.SIGTERM)
@@ -118,7 +111,7 @@ def test_a_terminal_that_is_closed_ends_all_and_leaves_nothing(tmp_path):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, env=os.environ | {"TMPDIR": str(scratch)}
     ) as process:
-        until(lambda: len(workers_of(process)) == 2)
+        wait_until(lambda: len(workers_of(process)) == 2)
         process.send_signal(signal.SIGHUP)
         assert process.wait(LONG) == 0
     assert list(scratch.glob("klsa-metrics-*")) == []
@@ -173,7 +166,7 @@ def test_they_end_with_the_process_that_started_them(service):
     assert asked(address)
     at_work = workers_of(process)
     process.kill()
-    until(lambda: not any(_runs(each) for each in at_work.values()))
+    wait_until(lambda: not any(_runs(each) for each in at_work.values()))
 
 
 def _runs(process):
