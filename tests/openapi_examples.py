@@ -261,8 +261,9 @@ def failures(home):
             note(client.get("/search?q=wet+roads", headers={"X-Request-ID": "5f0c2f1d"}))
         with mock.patch("klsa_search.extras.find_spec", return_value=None):
             note(sent(client, judging := "POST /indexes/{name}/evaluate", REQUESTS[judging]))
+    soon = 0.01
     slowly = mock.patch.object(Index, "search", side_effect=lambda *_, **__: time.sleep(1))
-    with slowly, service(home, admission=Admission(patience=0.01, deadline=0.01)) as client:
+    with slowly, service(home, admission=Admission(patience=soon, deadline=soon)) as client:
         note(client.get("/search?q=wet+roads"), "0.01 s", "15 s")
     with service(home, writes=None) as client:
         note(client.put(lamp, json=LAMP))

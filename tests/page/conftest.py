@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group("browser"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its event loop is in the way of whoever starts one
 def browser():
     with api.sync_playwright() as playwright:
         found = next(filter(None, map(shutil.which, BROWSERS)), None)
