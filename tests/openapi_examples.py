@@ -72,6 +72,7 @@ REQUESTS = {
     "GET /indexes/{name}/documents/{id}/similar": {"parameters": {**LEAK, "k": 1}},
     "GET /indexes/{name}/documents/{id}/terms": {"parameters": {**LEAK, "k": 2}},
     "GET /indexes/{name}/map": {"parameters": NAMES},
+    "POST /indexes/{name}/map": {"parameters": NAMES, "body": {"ids": ["leak", "grip"]}},
     "GET /indexes/{name}/terms/{term}/related": {
         "parameters": {**NAMES, "term": "coolant", "k": 2}
     },

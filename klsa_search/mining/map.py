@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -78,10 +79,12 @@ class DocumentMap:
         return np.rint(self.places * span).astype(np.int64)
 
 
-def document_map(index: Index, *, words: int = 4) -> DocumentMap:
+def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = None) -> DocumentMap:
     """Draw the map of an index.
 
     words  that name a cluster, at most
+    ids    where these documents lie instead, whether the map draws them or not: those of them that
+           lie somewhere, in document order, with no word of the clusters
     The documents of the build are laid out by their nearest neighbours in the latent space
     (`klsa_search.mining.layout`), and divided by k-means there, into 20 clusters where there are
     documents enough. Each that came later is put among those of the build that it is nearest to.
@@ -90,7 +93,8 @@ def document_map(index: Index, *, words: int = 4) -> DocumentMap:
     do the size of a group and the space between groups: two dimensions have no room for more.
 
     Cost: O(N² · m) and 200 rounds of O(N), a few seconds at 20,000, once in a process for the same
-    documents; then .2 ms for each that came later, and O(nnz) for the words. QueryError.
+    documents; then .2 ms for each that came later, or that is asked for and not drawn, and O(nnz)
+    for the words. QueryError, DocumentNotFound.
 
     >>> drawn = document_map(index, words=1)
     >>> drawn
@@ -107,7 +111,13 @@ def document_map(index: Index, *, words: int = 4) -> DocumentMap:
     plan = _planned(_Points.of(coordinates[basis]), index.settings.seed)
     labels = _labels(coordinates, placed, plan.centres)
     labels[~counting] = len(plan.centres)
-    shown, places = _places(coordinates, basis, plan.places, built, placed & counting)
+    wanted = placed & counting
+    if ids is None:
+        shown = _shown(basis, built, wanted)
+    else:
+        asked = np.unique(np.array(index.positions(ids), np.int64))
+        shown = asked[wanted[asked]]
+    places = _places(coordinates, basis, plan.places, shown)
     sizes = np.bincount(labels, minlength=len(plan.centres) + 1)[:-1]
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > 0]
@@ -118,7 +128,9 @@ def document_map(index: Index, *, words: int = 4) -> DocumentMap:
         positions=shown,
         places=places,
         cluster=cluster,
-        clusters=_clusters(index, labels, order, sizes, words, places, cluster),
+        clusters=_clusters(index, labels, order, sizes, words, places, cluster)
+        if ids is None
+        else (),
         documents=len(index),
         unplaced=int((counting & ~placed).sum()),
     )
@@ -197,26 +209,24 @@ def _labels(
     return labels
 
 
-def _places(
-    coordinates: Matrix,
-    basis: Positions,
-    places: Matrix,
-    built: int,
-    wanted: npt.NDArray[np.bool_],
-) -> tuple[Positions, Matrix]:
-    """What is drawn and where: the basis, and what came later, as far as wanted."""
-    stays = wanted[basis]
+def _shown(basis: Positions, built: int, wanted: npt.NDArray[np.bool_]) -> Positions:
+    """Which documents are drawn: the basis, and what came later, as far as wanted."""
     later = _evenly(built + np.flatnonzero(wanted[built:])) if len(basis) else basis
-    if len(later):
-        near = nearest(coordinates[later], coordinates[basis], min(_AMONG, len(basis)))
+    return _evenly(np.concatenate((basis[wanted[basis]], later)))
+
+
+def _places(coordinates: Matrix, basis: Positions, places: Matrix, shown: Positions) -> Matrix:
+    """Where documents lie: those of the basis at their places, others among their like there."""
+    if not len(basis):
+        return np.zeros((0, 2))
+    at = np.minimum(np.searchsorted(basis, shown), len(basis) - 1)
+    found = places[at]
+    apart = basis[at] != shown
+    if apart.any():
+        near = nearest(coordinates[shown[apart]], coordinates[basis], min(_AMONG, len(basis)))
         # The middle one of each coordinate: a mean would lie between groups, in none.
-        among = np.median(places[near], axis=1)
-    else:
-        among = np.zeros((0, 2))
-    shown = np.concatenate((basis[stays], later))
-    drawn = np.concatenate((places[stays], among))
-    chosen = _evenly(np.arange(len(shown)))
-    return shown[chosen], drawn[chosen]
+        found[apart] = np.median(places[near], axis=1)
+    return found
 
 
 def _clusters(

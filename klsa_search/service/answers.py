@@ -238,6 +238,7 @@ class SinceAnswer(Answer):
     unseen_share: float = Field(description="of the words of later documents: the build has none")
     positions: int = Field(description="of documents, those that are gone among them")
     bytes: int = Field(description="in memory, of what came later")
+    segments: int = Field(description="the postings are in, that of the build among them")
     log_position: int = Field(description="how far the log of writes was taken up")
 
     @classmethod
@@ -252,6 +253,7 @@ class SinceAnswer(Answer):
             unseen_share=round(since.unseen_share, 6),
             positions=index.size,
             bytes=since.bytes,
+            segments=len(index.snapshot.bm25.postings.parts),
             log_position=index.last.seq,
         )
 

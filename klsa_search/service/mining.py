@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
@@ -32,6 +33,7 @@ from klsa_search.service.failures import documented
 from klsa_search.service.querying import asked_of, described
 from klsa_search.service.requests import (
     ClassifyBody,
+    MapBody,
     RelatedRequest,
     SimilarRequest,
     StrongTermsRequest,
@@ -145,35 +147,48 @@ async def map_of_documents(name: str, desk: Served) -> Response:
     """The documents in two dimensions, near to what they are about the same as, with the clusters
     they fall into. Drawn when it is first asked for: seconds, where there are 20,000.
     """
+    return await desk.ask(name, _mapped, heavy=True)
 
-    def question(index: Index) -> MapAnswer:
-        begin = time.perf_counter()
-        index = index.pinned()
-        drawn = document_map(index)
-        x, y = drawn.whole(_SPAN).T.tolist()
-        return MapAnswer(
-            index=index.name,
-            generation=index.generation,
-            time_ms=_elapsed(begin),
-            documents=drawn.documents,
-            unplaced=drawn.unplaced,
-            clusters=[
-                MapClusterAnswer(
-                    words=list(one.words),
-                    size=one.size,
-                    x=round(_SPAN * one.x),
-                    y=round(_SPAN * one.y),
-                    tone=one.tone,
-                )
-                for one in drawn.clusters
-            ],
-            ids=index.ids(drawn.positions),
-            x=x,
-            y=y,
-            cluster=drawn.cluster.tolist(),
-        )
 
-    return await desk.ask(name, question, heavy=True)
+@router.post(
+    "/indexes/{name}/map",
+    summary="Places on the map",
+    response_model=MapAnswer,
+    responses=documented(400, 404, 413, 422, 500, 503),
+)
+async def map_of_some(name: str, asked: Annotated[MapBody, Body()], desk: Served) -> Response:
+    """Where some documents lie on the map, though it draws only part of a large index. `clusters`
+    is empty; `cluster` numbers those of the whole map.
+    """
+    return await desk.ask(name, partial(_mapped, ids=asked.ids), heavy=True)
+
+
+def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
+    begin = time.perf_counter()
+    index = index.pinned()
+    drawn = document_map(index, ids=ids)
+    x, y = drawn.whole(_SPAN).T.tolist()
+    return MapAnswer(
+        index=index.name,
+        generation=index.generation,
+        time_ms=_elapsed(begin),
+        documents=drawn.documents,
+        unplaced=drawn.unplaced,
+        clusters=[
+            MapClusterAnswer(
+                words=list(one.words),
+                size=one.size,
+                x=round(_SPAN * one.x),
+                y=round(_SPAN * one.y),
+                tone=one.tone,
+            )
+            for one in drawn.clusters
+        ],
+        ids=index.ids(drawn.positions),
+        x=x,
+        y=y,
+        cluster=drawn.cluster.tolist(),
+    )
 
 
 @router.post(

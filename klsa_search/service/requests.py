@@ -349,6 +349,14 @@ class SynonymsBody(Asked):
     )
 
 
+class MapBody(Asked):
+    """The body of POST /indexes/{name}/map."""
+
+    model_config = ConfigDict(strict=True)
+
+    ids: list[Text] = Field(max_length=MAX_HITS, description="documents whose places are wanted")
+
+
 class ClassifyBody(Asked):
     """The body of POST /indexes/{name}/classify."""
 

@@ -86,6 +86,7 @@ with Catalog(home) as catalog:
         ask(f"/indexes/{name}/documents/1/terms")
         ask(f"/indexes/{name}/terms/word1 word2/related?k=100")
         ask(f"/indexes/{name}/map")
+        ask(f"/indexes/{name}/map", ids=["1", "30"])
         labels = {str(n): str(n % 3) for n in range(20)}
         for more in ({}, {"ids": ["30", "31"]}, {"texts": ["word1 word2", "", "unknown"]}):
             ask(f"/indexes/{name}/classify", labels=labels, **more)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.errors import QueryError
+from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.mining import document_map
 from klsa_search.mining import map as maps
 
@@ -100,6 +100,32 @@ def test_of_many_some_are_drawn_evenly(tmp_path, monkeypatch):
     assert drawn.documents == 50
     assert set(np.diff(drawn.positions)) == {2, 3}
     assert sum(one.size for one in drawn.clusters) == 49
+    index.close()
+
+
+def test_any_document_has_a_place(tmp_path, monkeypatch):
+    everything = documents()
+    index = build(everything, name="whole", home=tmp_path, dimensions=8, latent_dimensions=4)
+    whole = document_map(index)
+    some = document_map(index, ids=["d40", "d3", "d49", "d3"])  # d49 lies nowhere
+    assert index.ids(some.positions) == ["d3", "d40"]
+    at = np.searchsorted(whole.positions, some.positions)
+    assert some.places.tolist() == whole.places[at].tolist()
+    assert some.cluster.tolist() == whole.cluster[at].tolist()
+    assert (some.documents, some.unplaced, some.clusters) == (50, 1, ())
+    assert len(document_map(index, ids=[])) == 0
+    with pytest.raises(DocumentNotFound):
+        document_map(index, ids=["nope"])
+    monkeypatch.setattr(maps, "MOST", 25)
+    maps._planned.cache_clear()
+    part = document_map(index)
+    left_out = sorted(set(whole.positions.tolist()) - set(part.positions.tolist()))
+    some = document_map(index, ids=index.ids(left_out))
+    maps._planned.cache_clear()
+    assert some.positions.tolist() == left_out
+    topics = topics_of(index, part)
+    distances = np.square(part.places[:, None] - some.places[None]).sum(axis=2)
+    assert (topics[distances.argmin(axis=0)] == topics_of(index, some)).mean() > 0.9
     index.close()
 
 

@@ -348,7 +348,7 @@ def test_an_index_tells_how_far_it_is_from_its_build(writer):
     assert since.pop("bytes") > 0
     assert since == {
         "added": 1, "gone": 2, "added_share": 0.25, "changed_share": 0.5,
-        "unseen_share": 0.5, "positions": 65, "log_position": 2,
+        "unseen_share": 0.5, "positions": 65, "segments": 2, "log_position": 2,
     }  # fmt: skip
     assert (details["documents"], details["counts"]["documents"]) == (4, 5)
     (health,) = writer.get("/health").json()["indexes"]

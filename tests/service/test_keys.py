@@ -133,6 +133,7 @@ ASKED = [
     ("GET", "/indexes/{}/suggest?q=w", None),
     ("GET", "/indexes/{}/documents/1/similar", None),
     ("GET", "/indexes/{}/terms/wing/related", None),
+    ("POST", "/indexes/{}/map", {"ids": ["1"]}),
     ("POST", "/indexes/{}/classify", {"labels": {"1": "a", "a/b c?%": "b"}}),
     ("PUT", "/indexes/{}/documents/lamp", LAMP),
     ("DELETE", "/indexes/{}/documents/lamp", None),

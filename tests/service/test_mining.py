@@ -16,7 +16,7 @@ from klsa_search.mining import (
     strongest_terms,
 )
 from klsa_search.search import open_index
-from klsa_search.service.requests import SimilarRequest
+from klsa_search.service.requests import MAX_HITS, SimilarRequest
 
 from .conftest import build_tiny, failure_of
 from .test_fuzz import check, fuzz, json_values
@@ -85,6 +85,18 @@ def test_the_map(client, index):
     for told, one in zip(answer["clusters"], drawn.clusters, strict=True):
         assert (told["words"], told["size"], told["tone"]) == (list(one.words), one.size, one.tone)
     assert answer["unplaced"] + len(answer["ids"]) == answer["documents"]
+
+
+def test_places_on_the_map(client, index):
+    whole = client.get("/indexes/tiny/map").json()
+    some = client.post("/indexes/tiny/map", json={"ids": whole["ids"][1:]}).json()
+    assert some["ids"] == whole["ids"][1:]
+    assert [some[name] for name in ("x", "y", "cluster")] == [
+        whole[name][1:] for name in ("x", "y", "cluster")
+    ]
+    assert (some["clusters"], some["documents"]) == ([], whole["documents"])
+    failure_of(client.post("/indexes/tiny/map", json={"ids": ["nope"]}), 404)
+    failure_of(client.post("/indexes/tiny/map", json={"ids": ["1"] * (MAX_HITS + 1)}), 422)
 
 
 def test_classify_the_rest_ids_or_texts(client, index):

@@ -53,6 +53,7 @@ ROUTES = {
     ("/indexes/{name}/documents/{id}/terms", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes/{name}/terms/{term}/related", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes/{name}/map", "get"): {"200", "404", "422", "500", "503"},
+    ("/indexes/{name}/map", "post"): {"200", "400", "404", "413", "422", "500", "503"},
     ("/indexes/{name}/classify", "post"): {"200", "400", "404", "413", "422", "500", "503"},
     ("/indexes/{name}/documents", "post"): WRITING,
     ("/indexes/{name}/documents/delete-batch", "post"): WRITING,

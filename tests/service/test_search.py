@@ -154,6 +154,7 @@ def test_indexes_and_their_details(client_of, home):
             "unseen_share": 0.0,
             "positions": 5,
             "bytes": 0,
+            "segments": 1,
             "log_position": 0,
         },
     }

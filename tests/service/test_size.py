@@ -107,6 +107,7 @@ QUESTIONS = {
         (f"/indexes/heavy/terms/wing/related?k={MAX_RELATED}", None)
     ],
     ("GET", "/indexes/{name}/map"): [(f"/indexes/{name}/map", None) for name in ("heavy", "wide")],
+    ("POST", "/indexes/{name}/map"): [("/indexes/heavy/map", {"ids": ids(MAX_HITS)})],
     ("POST", "/indexes/{name}/classify"): [
         (CLASSIFY, {"labels": LABELS, "ids": ids(MOST)}),
         (CLASSIFY, {"labels": LABELS, "texts": ["wing"] * min(MOST, MAX_TEXTS)}),
