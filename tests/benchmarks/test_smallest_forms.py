@@ -1,12 +1,15 @@
 """Every benchmark, run through in its smallest form: what it prints and writes is there."""
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from tests.benchmarks.commands import ROOT, run
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def figures(path):
@@ -145,3 +148,19 @@ def test_filtering(world, tmp_path, capsys):
     run("benchmarks.filtering", world / "corpus.jsonl", world / "queries.tsv", *arguments)
     assert min(figures(found).values()) > 0
     assert "| plain | " in capsys.readouterr().out
+
+
+def test_page(built, world, tmp_path):
+    pytest.importorskip("playwright", reason="playwright is not installed")
+    if not any(map(shutil.which, BROWSERS)):
+        pytest.skip("there is no Chromium: apt install chromium")
+    found = tmp_path / "found.json"
+    # A process of its own: another browser may be open in this one.
+    command = [sys.executable, "-m", "benchmarks.page", built.parent, built.name]
+    options = ["--queries", "1", "--letters", "3", "--json", found]
+    subprocess.run([*command, world / "queries.tsv", *options], cwd=ROOT, check=True)
+    told = figures(found)
+    assert told["first_hits_ms"]["most"] > 0
+    assert told["key_to_answer_ms"]["median"] > 0
+    assert 100 < told["visit_kb"] < 250
+    assert told["layout_shift"]["most"] < 0.1

@@ -27,7 +27,7 @@ def notes():
     """Forty notes: cars, kitchen, garden, a log of a harbour, and two that are hostile."""
     for kind, texts in {"workshop": _CARS, "kitchen": _KITCHEN, "garden": _GARDEN}.items():
         for at, (id_, (title, text)) in enumerate(texts.items()):
-            metadata = {"kind": kind, "year": 2010 + at, "seen": f"2024-03-{at + 1:02}"}
+            metadata = {"kind": kind, "year": 2010 + at, "seen": f"2024-03-{at + 1:02}T13:45:00Z"}
             yield {"id": id_, "title": title, "text": text, "metadata": metadata}
     for at in range(28):
         weather = _WEATHER[at % 4]

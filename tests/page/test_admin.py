@@ -66,6 +66,7 @@ def test_facts_and_spectrum(admin, artifacts):
     assert fact(page, "Documents") == "40"
     assert fact(page, "On disk").endswith("KiB")
     assert "000001" in fact(page, "Generation")
+    assert fact(page, "Segments") == "1, of the build"
     assert page.locator(".plots polyline").count() == 2
     points = page.locator(".plots polyline").first.get_attribute("points").split()
     assert len(points) == int(fact(page, "Eigenvectors"))

@@ -4,6 +4,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from klsa_search.mining import map as maps
+
 from .conftest import api, watched
 from .notes import HOSTILE, HOSTILE_ID
 
@@ -44,6 +46,23 @@ def test_the_navigation_leads_to_the_map(page):
     page.locator("canvas[data-points]").wait_for()
     assert asked(page) == {"view": ["map"]}
     assert page.title() == "Map · klsa-search"
+
+
+def test_hits_that_the_map_leaves_out_are_lit_too(browser, address, monkeypatch):
+    monkeypatch.setattr(maps, "MOST", 15)
+    with watched(browser, address) as page:
+        page.goto(f"{address}/?view=map")
+        canvas = page.locator("canvas")
+        expect(canvas).to_have_attribute("data-points", "15")
+        before = view(page)
+        page.locator("#q").fill("harbour")
+        expect(page.locator(".map-side .rank").first).to_be_visible()
+        count = int(page.locator("#status").inner_text().split()[0])
+        assert count > 15
+        expect(canvas).to_have_attribute("data-lit", str(count))
+        assert int(canvas.get_attribute("data-points")) > 15
+        assert view(page) == before
+    maps._planned.cache_clear()
 
 
 def test_every_document_is_a_point(page, map_):

@@ -127,6 +127,53 @@ def test_facets_filter_sort_and_pages(page):
     assert set(asked(page)) == {"q", "sort"}
 
 
+def test_dates_and_numbers_are_written_as_people_do(page, address):
+    search(page, "automobile")
+    facts = page.locator(".hit", has_text="Failed test").locator(".facts-line")
+    expect(facts).to_have_text("kind workshop year 2010 seen 2024-03-01 13:45 UTC")
+    search(page, "ferry")
+    expect(page.locator(".hit").first.locator(".facts-line")).not_to_contain_text("T00:00")
+    # From and to, however few values are left, unless a link has chosen some.
+    page.goto(f"{address}/?q=automobile")
+    for name, told in (("seen", "2024-03-01 to 2024-03-03"), ("year", "2010 to 2012")):
+        group = page.get_by_role("group", name=name)
+        expect(group.locator("p")).to_have_text(told)
+        expect(group.get_by_role("checkbox")).to_have_count(0)
+    page.goto(f"{address}/?q=automobile&is.seen=2024-03-01T13:45:00Z")
+    expect(page.get_by_role("group", name="seen").get_by_role("checkbox").first).to_be_checked()
+    expect(page.locator(".hit h2")).to_have_text("Failed test")
+
+
+def test_a_page_full_of_what_holds_no_word_may_be_followed_by_another(page, address):
+    def few(route):  # as if seven alone held the word
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "total": 7})
+
+    page.route("**/indexes/notes/search", few)
+    search(page, "harbour")
+    first = titles(page)
+    assert len(first) == 10
+    page.get_by_role("link", name="Next page").click()
+    page.wait_for_url("**page=2**")
+    expect(page.locator(".hit h2").first).not_to_have_text(first[0])
+    page.unroute("**/indexes/notes/search")
+    page.goto(f"{address}/?q=storm&page=9")
+    page.get_by_role("heading", name="Nothing more is found").wait_for()
+    page.get_by_role("link", name="To the first page").click()
+    page.locator(".hit").first.wait_for()
+
+
+def test_a_link_with_an_index_waits_for_no_list(browser, address):
+    with watched(browser, address) as page:
+        held = []
+        page.route("**/indexes", lambda route: held.append(route))
+        page.goto(f"{address}/?q=bread&index=notes")
+        page.locator(".hit").first.wait_for()
+        assert len(held) == 1
+        held[0].continue_()
+        expect(page.locator("#index option")).to_have_text(["notes"])
+
+
 def test_what_was_understood_and_what_was_meant(page):
     search(page, "automobil")
     search(page, "engnie")
@@ -186,6 +233,7 @@ def test_a_failure_is_told_and_can_be_tried_again(browser, address):
 
 def test_before_anything_is_asked_there_are_examples(page):
     page.get_by_text("Search 40 documents in notes").wait_for()
+    assert "view=map" in page.get_by_role("link", name="Look at the map").get_attribute("href")
     chip = page.locator(".chip").first
     chip.wait_for()
     named = chip.inner_text()
@@ -198,7 +246,7 @@ def test_script_stays_text(page, address):
     search(page, "submarines")
     page.locator(".hit").first.wait_for()
     assert f"Submarines {HOSTILE}" in titles(page)
-    assert "a,b" in titles(page)
+    assert "Document a,b" in titles(page)
     page.get_by_label(HOSTILE).first.check()
     page.get_by_role("button", name="Why this? Submarines").click()
     page.locator(".why-body").wait_for()

@@ -76,6 +76,8 @@ def test_side_by_side(found):
     garage = after.locator('li[data-id="garage"]')
     expect(garage).to_have_attribute("data-kind", "new")
     expect(garage.locator(".unseen")).to_have_text("new: not among the first 100 of BM25")
+    expect(garage.locator(".named p")).to_contain_text("found through")
+    expect(after.locator('li[data-id="mot"] .named p')).to_have_count(0)
     expect(found.locator("svg.lines path")).to_have_count(2)
     mot = after.locator('li[data-id="mot"]')
     mot.hover()

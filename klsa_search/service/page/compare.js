@@ -53,10 +53,21 @@ function column(name, hint, hits, there, told, link) {
       const [kind, sign, words] = told(hit.rank, there.get(hit.id));
       return el("li", { data: { id: hit.id, kind } },
         el("span.rank", { "aria-hidden": "true" }, String(hit.rank)),
-        link(hit.id, hit.title || hit.snippet || hit.id),
+        el("div.named", link(hit.id, hit.title || hit.snippet || hit.id)),
         el("span.sign", { title: words }, el("span", { "aria-hidden": "true" }, sign),
           el("span.unseen", words)));
     })));
+}
+
+/** Say beside hits of Kernel LSA what brought them: [text or nodes] by id. A row keeps its height. */
+export function tellReasons(root, reasons) {
+  const [, column] = root.querySelectorAll(".column");
+  for (const row of column.querySelectorAll("li")) {
+    const told = reasons.get(row.dataset.id);
+    if (!told) continue;
+    row.classList.add("reasoned");
+    row.querySelector(".named").append(el("p.quiet", "found ", told));
+  }
 }
 
 function summary(after, placesBefore) {

@@ -75,6 +75,12 @@ export function count(number) {
   return number.toLocaleString("en");
 }
 
+/** What metadata say, as people write it: of a moment its day, and the time unless it is midnight. */
+export function written(value) {
+  const [, day, time] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::[\d.]+)?Z$/.exec(value) ?? [];
+  return day === undefined ? String(value) : time === "00:00" ? day : `${day} ${time} UTC`;
+}
+
 /** "1 document", "2 documents". */
 export function many(number, one, more = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : more}`;

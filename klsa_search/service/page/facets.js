@@ -1,6 +1,6 @@
 // Facets: what the metadata of all that was found says, and filters made of it.
 
-import { count, el, fill } from "./dom.js";
+import { count, el, fill, written } from "./dom.js";
 import { CHOSEN, filterOf, filtering, FROM, searchOf, TO } from "./query.js";
 
 const SHOWN = 6; // values of a field before they are asked for
@@ -63,8 +63,8 @@ function drawn(name, facet, state, field) {
   for (const value of chosen) {
     if (!values.some((each) => String(each.value) === value)) values.push({ value, count: 0 });
   }
-  const isRange = field.type === "date"
-    || (field.type === "number" && (facet.others > 0 || values.length > SHOWN * 2));
+  // By the type alone: what is offered must not change with each answer. A link may have chosen values.
+  const isRange = ["date", "number"].includes(field.type) && !chosen.length;
   if (isRange ? facet.low === null && !isBound(name, state) : !values.length) return null;
   return el("fieldset.facet", el("legend", name),
     isRange ? range(name, facet, state) : listed(name, values, chosen, facet.others, state));
@@ -97,7 +97,7 @@ function row(name, { value, count: number }, chosen, state) {
   };
   return el("li", el("label", { for: id },
     el("input", { type: "checkbox", id, checked: chosen.includes(text), on: { change } }),
-    el("span.value", text), el("span.number", count(number))));
+    el("span.value", written(text)), el("span.number", count(number))));
 }
 
 function range(name, facet, state) {

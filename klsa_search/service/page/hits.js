@@ -1,6 +1,6 @@
 // One hit, as it is drawn.
 
-import { count, el, marked, svg } from "./dom.js";
+import { count, el, marked, svg, written } from "./dom.js";
 
 const FITS = [
   [0.7, "strong match", 4],
@@ -20,12 +20,13 @@ export function quality(value) {
       el("span", { data: { on: each <= bars ? "yes" : "no" } }))), words);
 }
 
-/** Metadata in one line: short values alone. */
+/** Metadata in one line, which is cut where there is no room: short values alone. */
 function facts(metadata) {
   return Object.entries(metadata).flatMap(([name, value]) => {
-    const text = Array.isArray(value) ? value.join(", ") : value;
-    const short = ["string", "number", "boolean"].includes(typeof text) && String(text).length <= 40;
-    return short && String(text) ? [el("span.fact", el("span.quiet", name), " ", String(text))] : [];
+    const plain = [value].flat();
+    if (!plain.every((each) => ["string", "number", "boolean"].includes(typeof each))) return [];
+    const text = plain.map(written).join(", ");
+    return text && text.length <= 40 ? [el("span.fact", el("span.quiet", name), " ", text, " ")] : [];
   }).slice(0, 4);
 }
 
@@ -43,6 +44,7 @@ export function drawHit(hit, { link, toggle, judge, liked, disliked, isOpen, isA
   const { title, snippet } = hit.highlight ?? {};
   const named = hit.title || hit.id;
   const id = `hit-${hit.rank}`;
+  const heading = hit.title ? named : [el("span.quiet", "Document "), hit.id];
   const fit = el("span.quality-place");
   const bar = el("span.bar-place");
   const through = isAsked && holdsNothing(hit)
@@ -54,11 +56,11 @@ export function drawHit(hit, { link, toggle, judge, liked, disliked, isOpen, isA
     on: { click: () => toggle(hit, button, panel) },
   }, "Why this?", el("span.unseen", ` ${named}`));
   const node = el("li.hit", { data: { id: hit.id }, "aria-labelledby": id },
-    el("h2", { id }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : named)),
+    el("h2", { id }, link(hit.id, title?.marks.length ? marked(title.text, title.marks) : heading)),
     el("p.snippet", snippet ? marked(snippet.text, snippet.marks) : hit.snippet),
     through,
     el("div.below",
-      facts(hit.metadata ?? {}), fit, bar,
+      fit, bar, el("span.facts-line", facts(hit.metadata ?? {})),
       el("span.actions", button,
         link(hit.id, "More like this", { class: "button plain", label: `More like ${named}` }),
         thumb("liked", liked, `More hits like ${named}`, () => judge(hit, "liked")),

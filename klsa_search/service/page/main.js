@@ -151,10 +151,10 @@ function keyAsked(why) {
 
 async function boot() {
   try {
-    // What is likely to be needed comes meanwhile; what fails of it is told where it is asked for.
-    if (state.get("index")) detailsOf(state.get("index")).catch(() => {});
-    indexes = (await ask("indexes")).indexes;
-    await draw();
+    const listed = ask("indexes").then((told) => (indexes = told.indexes));
+    if (!state.get("index")) await listed; // where the address names one, the list need not be waited for
+    await Promise.all([draw(), listed]);
+    drawChooser();
   } catch (failure) {
     showFailure(failure);
   }

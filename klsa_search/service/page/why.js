@@ -64,23 +64,28 @@ function through(explanation) {
     if (term.near > 0) for (const { id } of term.lenders) documents.add(id);
   }
   documents.delete(explanation.id);
-  // A word that stands in a pair, too, is told once.
-  const named = [...terms].sort((a, b) => b[1] - a[1]).map(([term]) => term);
+  // A word that stands in a pair, too, is told once; numbers tell nobody anything.
+  const named = [...terms].sort((a, b) => b[1] - a[1]).map(([term]) => term)
+    .filter((term) => /\p{L}/u.test(term));
   const single = named.filter((term) => !term.includes(" "));
   return { terms: single.length ? single : named, documents: [...documents] };
 }
 
-/** One line for a hit without a word of the query: "through airfoil and 2 similar documents". */
+/** Whether a hit holds no word of the query, in any field. */
+export function holdsNone({ lexical }) {
+  return !(lexical?.terms ?? []).some((term) => term.bm25 > 0);
+}
+
+/** What brought a hit without a word of the query: "through airfoil and 2 similar documents". */
 export function throughLine(explanation, write) {
   const { terms, documents } = through(explanation);
   const words = [...new Set(terms.map(write))].slice(0, 3);
   const near = documents.length
     ? `${documents.length} similar document${documents.length === 1 ? "" : "s"}`
     : null;
-  if (!words.length && !near) return ["Holds no word of the query; lies near it in subject"];
+  if (!words.length && !near) return ["by its subject"];
   const listed = words.flatMap((word, at) => [at ? ", " : null, el("em", word)]);
-  return ["Holds no word of the query; found through ", listed,
-    words.length && near ? " and " : null, near];
+  return ["through ", listed, words.length && near ? " and " : null, near];
 }
 
 /** All of it: the bar with its numbers, what matched, who lent, who brought it.

@@ -20,6 +20,8 @@ export function drawFacts(card, details) {
     ["Terms", count(counts.terms)],
     ["Words", count(counts.tokens)],
     ["On disk", inBytes(details.bytes)],
+    ["Segments", since.segments === 1 ? "1, of the build"
+      : `${since.segments}, ${since.segments - 1} of what came later (${inBytes(since.bytes)} in memory)`],
     ["Eigenvectors", count(spectra.bm25?.dimensions ?? 0)],
     ["Generation", `${details.generation}, built ${built}`],
     ["Source", details.source],

@@ -1,7 +1,7 @@
 // One document: its text, its strongest terms, its nearest documents, why it was found.
 
 import { ask, Latest, segment, STALE } from "../api.js";
-import { el, fill, many } from "../dom.js";
+import { el, fill, many, written } from "../dom.js";
 import { rankerOf, rankingOf } from "../query.js";
 import { whyPanel, wordsIn } from "../why.js";
 
@@ -80,7 +80,7 @@ function back() {
 
 function fact(name, value) {
   const plain = typeof value === "object" && value !== null && !Array.isArray(value)
-    ? JSON.stringify(value) : [value].flat().map((each) => String(each)).join(", ");
+    ? JSON.stringify(value) : [value].flat().map(written).join(", ");
   if (plain === "") return null;
   const isLink = /^https?:\/\/\S+$/.test(plain);
   return el("div", el("dt", name), el("dd", isLink

@@ -60,13 +60,8 @@ export class Chart {
   }
 
   /** Draw this map, all of it. */
-  take({ x, y, cluster, clusters }) {
-    this.#x = Float32Array.from(x, (each) => each / SPAN);
-    this.#y = Float32Array.from(y, (each) => 1 - each / SPAN);
-    this.#cluster = cluster;
-    this.#clusters = clusters.map((one) => ({ ...one, x: one.x / SPAN, y: 1 - one.y / SPAN }));
-    this.#members = clusters.map(() => []);
-    cluster.forEach((own, number) => this.#members[own].push(number));
+  take(map) {
+    this.grow(map);
     const [left, right] = ends(this.#x);
     const [top, bottom] = ends(this.#y);
     this.#bounds = {
@@ -74,6 +69,17 @@ export class Chart {
       width: Math.max(right - left, 0.01), height: Math.max(bottom - top, 0.01),
     };
     this.all();
+  }
+
+  /** Draw a map that has further points, from where one looks. */
+  grow({ x, y, cluster, clusters }) {
+    this.#x = Float32Array.from(x, (each) => each / SPAN);
+    this.#y = Float32Array.from(y, (each) => 1 - each / SPAN);
+    this.#cluster = cluster;
+    this.#clusters = clusters.map((one) => ({ ...one, x: one.x / SPAN, y: 1 - one.y / SPAN }));
+    this.#members = clusters.map(() => []);
+    cluster.forEach((own, number) => this.#members[own].push(number));
+    this.#later();
   }
 
   /** Light up these points; `dimmed` says that the others are pale. */

@@ -84,7 +84,11 @@ export async function update(changed) {
   }
   const path = `indexes/${segment(context.index)}/search`;
   const body = { q, k: LIT, snippet_length: 1 };
-  const answer = await finding.run((signal) => ask(path, { body, signal }));
+  const answer = await finding.run(async (signal) => {
+    const found = await ask(path, { body, signal });
+    await completed(found.hits, signal);
+    return found;
+  });
   if (answer !== STALE) light(q, answer);
 }
 
@@ -131,6 +135,16 @@ function drawClusters() {
     map.unplaced ? `${many(map.unplaced, "document")} without a known word lie nowhere. ` : null,
     "Near means about the same; how far two groups are apart says little.",
   );
+}
+
+/** Draw the hits that are no point yet: of a large index the map has only some documents. */
+async function completed(hits, signal) {
+  const ids = hits.map((hit) => hit.id).filter((id) => !places.has(id));
+  if (!ids.length || map.ids.length + map.unplaced >= map.documents) return;
+  const more = await ask(`indexes/${segment(context.index)}/map`, { body: { ids }, signal });
+  more.ids.forEach((id, number) => places.set(id, map.ids.length + number));
+  for (const name of ["ids", "x", "y", "cluster"]) map[name] = map[name].concat(more[name]);
+  chart.grow(map);
 }
 
 function light(q, { hits, total }) {

@@ -1,13 +1,13 @@
 // The search: ranked hits for what is in the box, why they are there, and what moves them.
 
 import { ask, Latest, segment, STALE } from "../api.js";
-import { drawComparison, LOOKED_AT } from "../compare.js";
+import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
 import { add, count, el, fill, many } from "../dom.js";
 import { alternatives, counted, drawFacets, without } from "../facets.js";
 import { drawHit, pager, quality } from "../hits.js";
 import { filtering, HITS, isAsked, pageOf, pagesOf, rankerOf, rankingOf, searchOf } from "../query.js";
 import { rankingPanel } from "../ranking.js";
-import { throughLine, whyPanel, wordsIn, bar } from "../why.js";
+import { bar, holdsNone, throughLine, whyPanel, wordsIn } from "../why.js";
 
 const REST = 300; // ms without a change after which explanations are asked for
 const SLOW = 300; // ms after which what is shown is marked as old
@@ -149,7 +149,7 @@ function showHits(answer, changed) {
   fill(parts.results,
     answer.hits.length ? el("ol.hits", { start: answer.offset + 1 }, drawn.map((each) => each.node))
       : nothing(answer),
-    pager(page, pagesOf(answer.total), pageLink));
+    pager(page, pagesOf(answer.total, page, answer.hits.length, rankerOf(state)), pageLink));
   if (!changed.has("q") && !changed.has("page")) moveFrom(before, parts.results);
   if (changed.has("page")) scrollTo({ top: 0 });
   say(answer.hits.length ? `${many(answer.total, "document")} found` : "Nothing found");
@@ -187,9 +187,25 @@ function moveFrom(before, root) {
 /** Tell of hits that stand for a while how good they are and why they are there. Apart from the
  * search, which has to keep up with who types: it takes ten times as long. */
 async function lookCloser(drawn, answer) {
-  const { state } = context;
-  const search = searchOf(state, details.fields ?? {});
-  const body = { ...search, k: HITS, offset: answer.offset,
+  const told = await explainedHits(searchOf(context.state, details.fields ?? {}), answer.offset);
+  if (told === null) return;
+  drawVerdict(told.fits, answer.total);
+  const qualities = new Map(told.hits.map((hit) => [hit.id, hit.quality]));
+  for (const { hit, fit, bar: place, through, panel } of drawn) {
+    if (qualities.has(hit.id)) fill(fit, quality(qualities.get(hit.id)));
+    const known = explained.get(hit.id);
+    if (!known) continue;
+    fill(place, bar(known.explanation));
+    if (through) {
+      fill(through, "Holds no word of the query; found ", throughLine(known.explanation, known.write));
+    }
+    if (!panel.hidden) fill(panel, whyPanel(known.explanation, known.write, link));
+  }
+}
+
+/** Promise the hits of a search with what there is to tell of each, or null; notes explanations. */
+async function explainedHits(search, offset) {
+  const body = { ...search, k: HITS, offset,
     // What was liked moves scores in a way that has no parts.
     explain: !search.liked && !search.disliked,
     quality: true, fields: ["title", "snippet"], snippet_length: 1000 };
@@ -197,24 +213,24 @@ async function lookCloser(drawn, answer) {
   try {
     told = await explaining.run((signal) => post("search", body, signal));
   } catch {
-    return; // the hits stand without it; who asks why is told what failed, in `toggle`
+    return null; // the hits stand without it; who asks why is told what failed, in `toggle`
   }
-  if (told === STALE) return;
-  drawVerdict(told.fits, answer.total);
-  const qualities = new Map(told.hits.map((hit) => [hit.id, hit.quality]));
+  if (told === STALE) return null;
   for (const hit of told.hits.filter((each) => each.explanation)) {
     const seeds = hit.explanation.expansion?.seeds ?? [];
-    const write = wordsIn(state.get("q"), hit.title, hit.snippet, ...seeds.map((each) => each.title));
+    const write = wordsIn(context.state.get("q"), hit.title, hit.snippet,
+      ...seeds.map((each) => each.title));
     explained.set(hit.id, { explanation: hit.explanation, write });
   }
-  for (const { hit, fit, bar: place, through, panel } of drawn) {
-    if (qualities.has(hit.id)) fill(fit, quality(qualities.get(hit.id)));
-    const known = explained.get(hit.id);
-    if (!known) continue;
-    fill(place, bar(known.explanation));
-    if (through) fill(through, throughLine(known.explanation, known.write));
-    if (!panel.hidden) fill(panel, whyPanel(known.explanation, known.write, link));
-  }
+  return told;
+}
+
+/** Side by side, tell of hits without a word of the query what brought them. */
+async function lookAtBoth(place) {
+  if (!(await explainedHits(searchOf(context.state, details.fields ?? {}, "klsa"), 0))) return;
+  const found = [...explained].filter(([, { explanation }]) => holdsNone(explanation));
+  tellReasons(place, new Map(found.map(([id, { explanation, write }]) =>
+    [id, throughLine(explanation, write)])));
 }
 
 /** Open or close the explanation of a hit. */
@@ -322,8 +338,9 @@ function drawUnderstood({ understood, query }) {
   fill(parts.understood, lines.map((line) => el("p", line)));
 }
 
-function nothing({ understood }) {
+function nothing({ understood, offset }) {
   const { state } = context;
+  if (offset) return el("div.notice", el("h2", "Nothing more is found"), pageLink(1, "To the first page", {}));
   const filters = filtering(state);
   const ways = [];
   if (filters.length) {
@@ -351,6 +368,10 @@ function showBoth([before, after]) {
   const place = el("div.comparison");
   fill(parts.results, place);
   stopComparing = drawComparison(place, before.hits, after.hits, link);
+  explained = new Map();
+  if (context.state.get("q").trim() && after.hits.length) {
+    timer = setTimeout(() => lookAtBoth(place), REST);
+  }
   context.say(place.querySelector("p").textContent);
 }
 
@@ -384,6 +405,9 @@ async function showStart() {
     el("p.lead", `Search ${count(details.documents ?? 0)} documents in ${index}`),
     el("p.quiet", "By their words, and by what they are about: what is found need not hold a word you typed."),
     examples,
+    el("p", el("a", { href: state.link({ view: "map" }),
+      on: { click: (event) => followed(event, { view: "map" }) } }, "Look at the map"),
+    el("span.quiet", " for what there is: groups of documents, and a search for each")),
     el("dl.operators", operators.map(([form, meaning]) =>
       el("div", el("dt", el("code", form)), el("dd.quiet", meaning))))));
   const found = await latest.run((signal) => Promise.all(EXAMPLES.map((q) =>
@@ -393,7 +417,7 @@ async function showStart() {
   const offered = found.map(({ suggestions }) =>
     suggestions.filter((each) => each.kind === "title" && PLAIN.test(each.text))[0]?.query)
     .filter(Boolean);
-  if (!offered.length) return;
+  if (!offered.length) return void examples.remove();
   const chips = [...new Set(offered)].slice(0, 4).map((q) => el("a.chip", { href: state.link({ q }),
     on: { click: (event) => followed(event, { q }) } }, q.length > 60 ? `${q.slice(0, 58)}…` : q));
   add(examples, [el("p.quiet", "For example"), chips]);

@@ -1,0 +1,131 @@
+"""Everything the page can do, done by the keys alone: no click, no focus but what Tab reaches."""
+
+import shutil
+
+import pytest
+
+from .conftest import api, watched
+from .desk import writable
+
+expect = api.expect
+FURTHEST = 150  # presses of Tab
+
+
+@pytest.fixture
+def page(browser, notes_home, tmp_path):
+    home = shutil.copytree(notes_home, tmp_path / "home")
+    with writable(home) as address, watched(browser, address) as opened:
+        opened.goto(f"{address}/?q=automobile")
+        opened.locator(".hit .bar").first.wait_for()
+        yield opened
+
+
+def reach(page, locator, key="Tab"):
+    """Press Tab until an element has the focus, which has to be seen there."""
+    target = locator.first
+    target.wait_for()
+    for _ in range(FURTHEST):
+        if target.evaluate("(node) => node === document.activeElement"):
+            seen = "(node) => node.matches(':focus-visible')"
+            assert target.evaluate(seen), "the focus is not seen"
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"Tab does not reach {locator}")
+
+
+def press(page, locator, key="Enter"):
+    reach(page, locator)
+    page.keyboard.press(key)
+
+
+def test_searching(page):
+    press(page, page.get_by_role("link", name="Skip to the results"))
+    press(page, page.get_by_role("button", name="Why this? From the garage"))
+    page.locator(".why-body").first.wait_for()
+    press(page, page.get_by_role("button", name="More hits like For sale"))
+    expect(page.locator(".understood")).to_contain_text("Ranked towards For sale")
+    press(page, page.get_by_role("link", name="Forget this"))
+    expect(page.locator(".understood")).to_be_empty()
+    page.keyboard.press("/")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("harb")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("#q")).not_to_have_value("harb")
+    press(page, page.get_by_role("group", name="kind").get_by_role("checkbox"), "Space")
+    page.wait_for_url("**is.kind=log**")
+    first = page.get_by_role("group", name="year").get_by_label("from", exact=True)
+    reach(page, first)
+    page.keyboard.type("2010")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**from.year=2010**")
+    reach(page, page.get_by_label("Sort by"))
+    page.keyboard.type("year, largest")
+    page.wait_for_url("**sort=year**")
+    expect(page.locator(".hit h2").first).to_have_text("Harbour log 27")
+    press(page, page.get_by_role("button", name="Clear all filters"))
+    page.locator(".pager").wait_for()
+    press(page, page.get_by_role("link", name="Next page"))
+    page.wait_for_url("**page=2**")
+
+
+def test_ranking_and_the_page_of_a_document(page):
+    slider = page.get_by_label("Meaning")
+    reach(page, slider)
+    before = float(slider.input_value())
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**alpha=**")
+    assert float(slider.input_value()) < before
+    reach(page, page.locator("#ranker-klsa"), "Shift+Tab")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_url("**ranker=bm25**")
+    page.keyboard.press("ArrowDown")
+    page.locator(".column li").first.wait_for()
+    row = page.locator(".column").last.locator("li a")
+    press(page, row)
+    page.locator("article h1").wait_for()
+    press(page, page.get_by_role("button", name="Shared words"), "Space")
+    expect(page.get_by_role("button", name="Shared words")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    press(page, page.locator(".near a"))
+    page.locator("article h1").wait_for()
+    press(page, page.locator("a.back"))
+    page.locator(".column li, .hit").first.wait_for()
+
+
+def test_the_map(page):
+    press(page, page.get_by_role("link", name="Map", exact=True))
+    canvas = page.locator("canvas")
+    expect(canvas).to_have_attribute("data-points", "40")
+    reach(page, canvas)
+    before = canvas.get_attribute("data-view")
+    page.keyboard.press("+")
+    expect(canvas).not_to_have_attribute("data-view", before)
+    page.keyboard.press("0")
+    expect(canvas).to_have_attribute("data-view", before)
+    press(page, page.get_by_role("button", name="Zoom in"))
+    expect(canvas).not_to_have_attribute("data-view", before)
+    press(page, page.locator(".map-side section").last.locator("li a"))
+    page.locator(".hit").first.wait_for()
+
+
+def test_judging_and_looking_after_an_index(page):
+    press(page, page.get_by_role("link", name="Judge", exact=True))
+    button = page.get_by_role("button", name="Relevant: Failed test", exact=True)
+    press(page, button, "Space")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    reach(page, button)  # which it has kept, drawn anew
+    press(page, page.get_by_role("button", name="Measure"))
+    page.locator("table.rankers").wait_for()
+    press(page, page.get_by_role("button", name="Forget what was said for automobile"))
+    page.locator(".judged").get_by_text("None yet").wait_for()
+    page.evaluate("document.activeElement.blur()")
+    press(page, page.get_by_role("link", name="Admin", exact=True))
+    page.get_by_role("heading", name="Statistics").wait_for()
+    with page.expect_file_chooser():
+        press(page, page.locator("#files"))
+    reach(page, page.locator(".knob input"))
+    page.keyboard.press("ArrowRight")
+    reach(page, page.get_by_role("button", name="Refit now"))
