@@ -49,7 +49,7 @@ def lexical(corpus: str, memory: int) -> dict[str, Any]:
 
     settings, clock = Settings(), Clock()
     with tempfile.TemporaryDirectory() as folder:
-        counts, _, _ = read(open_collection(corpus), Path(folder), settings, clock, memory=memory)
+        counts, *_ = read(open_collection(corpus), Path(folder), settings, clock, memory=memory)
         postings_of(counts, settings)
     clock("postings", 1, 1)
     return {"documents": counts.matrix.shape[0], "phases": clock.phases()}

@@ -88,7 +88,11 @@ class SettingsGroup(BaseModel):
 class AnalysisSettings(SettingsGroup):
     """Text to terms."""
 
-    language: str = Field("english", description="language of stop words and stemmer, or none")
+    language: str = Field(
+        "english",
+        description="language of stop words and stemmer, by name or code (german or de); none; or "
+        "auto, that of the first documents when an index is built",
+    )
     stemmer: str = Field(
         "auto", description="a Snowball algorithm, auto for that of the language, or none"
     )
@@ -97,6 +101,11 @@ class AnalysisSettings(SettingsGroup):
         description="words left out: short, 33 of English and none of other languages; long, all "
         "on the list of the language; or none",
     )
+    own_stop_words: Annotated[
+        tuple[str, ...],
+        # TOML and JSON have lists.
+        BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+    ] = Field((), description="words left out besides")
     fold_accents: bool = Field(False, description="treat é as e")
     symbols: bool = Field(True, description="signs belong to names such as C++, C# and .NET")
 

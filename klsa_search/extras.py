@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Final, Literal, NamedTuple
@@ -9,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 from klsa_search.errors import MissingExtra
 
 ExtraName = Literal[
-    "estimators", "eval", "figures", "haystack", "irds", "langchain", "mcp", "pyterrier"
+    "estimators", "eval", "figures", "files", "haystack", "irds", "langchain", "mcp", "pyterrier"
 ]
 
 
@@ -27,6 +28,16 @@ _EXTRAS: Final[Mapping[ExtraName, _Extra]] = {
         {"ir_measures": "ir-measures", "pytrec_eval": "pytrec-eval-terrier"},
     ),
     "figures": _Extra("figures", {"matplotlib": "matplotlib"}),
+    "files": _Extra(
+        "files of these kinds",
+        {
+            # Python 3.14 has it.
+            **({"backports.zstd": "backports.zstd"} if sys.version_info < (3, 14) else {}),
+            "lxml": "lxml",
+            "py3langid": "py3langid",
+            "pypdfium2": "pypdfium2",
+        },
+    ),
     "haystack": _Extra("document stores of Haystack", {"haystack": "haystack-ai"}),
     "irds": _Extra("data sets by name", {"ir_datasets": "ir-datasets"}),
     "langchain": _Extra("retrievers of LangChain", {"langchain_core": "langchain-core"}),
@@ -43,8 +54,19 @@ def require(name: ExtraName) -> None:
     """
     needed_by, packages = _EXTRAS[name]
     for module, package in packages.items():
-        if find_spec(module) is None:
+        if not _found(module):
             raise MissingExtra(
                 f"{needed_by} need {package}, which is not installed: "
                 f"pip install 'klsa-search[{name}]'"
             )
+
+
+def installed(name: ExtraName) -> bool:
+    """Whether all packages of an extra are installed; cost as of `require`."""
+    return all(map(_found, _EXTRAS[name].packages))
+
+
+def _found(module: str) -> bool:
+    # Of a package in a name that others share, that name may be missing, too.
+    package, _, rest = module.partition(".")
+    return find_spec(package) is not None and (not rest or find_spec(module) is not None)

@@ -18,8 +18,13 @@ from klsa_search.service.schema import EXAMPLES
 PACKAGE = Path(klsa_search.__file__).parent
 PROJECT = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
 EXTRAS = {
+    "backports": "collection/lines.py",
+    "compression": "collection/lines.py",  # of Python, from 3.14
     "ir_measures": "evaluation/measures.py",
+    "lxml": "collection/files/",
     "matplotlib": "drawing.py",
+    "py3langid": "analysis/detecting.py",
+    "pypdfium2": "collection/files/",
     "pytrec_eval": "evaluation/",
     "sklearn": "estimators/",
 }

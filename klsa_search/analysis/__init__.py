@@ -1,7 +1,8 @@
 """Analyse: text to terms with positions."""
 
 from klsa_search.analysis.analyzer import LONGEST_WORD, Analyzer, Token
-from klsa_search.analysis.languages import languages, stemmers
+from klsa_search.analysis.detecting import detected
+from klsa_search.analysis.languages import languages, named, stemmers
 from klsa_search.analysis.numbering import LEFT_OUT, NumberedTexts, Numbering
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "NumberedTexts",
     "Numbering",
     "Token",
+    "detected",
     "languages",
+    "named",
     "stemmers",
 ]

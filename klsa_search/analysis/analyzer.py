@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import Stemmer
 
-from klsa_search.analysis.languages import algorithm, left_out, stop_list
+from klsa_search.analysis.languages import algorithm, left_out, named, stop_list
 from klsa_search.analysis.normalform import IGNORED, Alignment, fold_accents, nfkc
 from klsa_search.analysis.segmentation import Span, names, spans, words
 from klsa_search.config import AnalysisSettings
@@ -60,7 +60,8 @@ class Analyzer:
         own = AnalysisSettings.model_fields
         # Of the settings of a whole index only these make terms.
         given = {name: getattr(settings, name) for name in own} if settings else {}
-        self.settings = AnalysisSettings.checked(given)
+        checked = AnalysisSettings.checked(given)
+        self.settings = checked.model_copy(update={"language": named(checked.language)})
         self._term_of = _TermOf(self.settings)
 
     def terms(self, text: str) -> list[str]:
@@ -170,7 +171,7 @@ class _TermOf(dict[str, str]):
         self._turkish = settings.language == "turkish"
         self._fold_accents = settings.fold_accents
         name = algorithm(settings.stemmer, settings.language)
-        listed = left_out(settings.stop_words, settings.language)
+        listed = left_out(settings.stop_words, settings.language) | set(settings.own_stop_words)
         self._stop_words = frozenset(map(self.folded, listed))
         # One buffer inside: two threads must not stem at once. Its own cache would be a second.
         stemmer = Stemmer.Stemmer(name, 0) if name else None

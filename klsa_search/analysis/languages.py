@@ -88,6 +88,21 @@ _VARIANTS: Final = frozenset({"dutch_porter", "porter"})
 """Snowball algorithms that are a second one for a language, not a language."""
 
 
+def codes() -> dict[str, str]:
+    """Code of ISO 639-1 of each language that has one here."""
+    return dict(_CODES)
+
+
+def named(language: str) -> str:
+    """Name of a language by its name or its code; what is neither stays as it is.
+
+    >>> named("de"), named("german")
+    ('german', 'german')
+    """
+    names = {code: name for name, code in _CODES.items()}
+    return names.get(language.lower(), language)
+
+
 @cache
 def stemmers() -> tuple[str, ...]:
     """Names of the stemmers, sorted: `auto`, `none` and every Snowball algorithm.
@@ -116,6 +131,9 @@ def stop_list(language: str) -> frozenset[str]:
 
     SettingsError for a language that does not exist.
     """
+    if language == AUTO:
+        message = "the language auto is found by building an index; name one: german, or de"
+        raise SettingsError(message, field="language")
     if language not in languages():
         known = ", ".join(languages())
         message = f"there is no language {language!r}; the languages are: {known}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from klsa_search.cli.output import in_bytes
 from klsa_search.config import MOST_FIELDS, Settings
 
 if TYPE_CHECKING:
-    from klsa_search.collection import Unread
+    from klsa_search.collection import Problems, Unread
     from klsa_search.store import Manifest
     from klsa_search.store.manifest import FieldsEntry
 
@@ -171,4 +173,25 @@ def unread_for_people(unread: Unread) -> str:
     first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
     files = "1 file" if unread.count == 1 else f"{unread.count:,} files"
     links = "; --follow-links reads those linked" if "linked" in unread.kinds else ""
-    return f"{files}: {', '.join(counted)} (first: {first}){links}"
+    from klsa_search.collection.files import LACKING, kind_of
+
+    lacking = [kind for kind in kinds if (found := kind_of(Path(f"_{kind}"))) and found.lacking]
+    extra = f"; pip install 'klsa-search[{LACKING}]' reads {', '.join(lacking)}" if lacking else ""
+    return f"{files}: {', '.join(counted)} (first: {first}){links}{extra}"
+
+
+def numbered_for_people(files: list[str]) -> str:
+    """Say which files have no ids."""
+    which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more files"
+    return f"note: the documents of {which} have no id and are numbered; --id names a column of ids"
+
+
+def write_problems(problems: Problems) -> None:
+    """Write what was skipped to stderr: files by kind and reason, then the first of each."""
+    records = problems.count - sum(problems.kinds.values())
+    told = [f"{records:,} bad records"] if records else []
+    told += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
+    if told:
+        click.echo(f"skipped {', '.join(told)}; the first reasons:", err=True)
+    for reason in problems.reasons:
+        click.echo(f"  {reason}", err=True)

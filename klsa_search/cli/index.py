@@ -13,16 +13,16 @@ from klsa_search.cli.analyze import analyze
 from klsa_search.cli.facts import (
     facts_for_people,
     facts_for_programs,
+    numbered_for_people,
     unread_for_people,
+    write_problems,
 )
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.judgements import judgements
 from klsa_search.cli.mine import cluster, duplicates, related
 from klsa_search.cli.options import (
     chosen_settings,
-    collections_homes,
     config_option,
-    data_option,
     home_option,
     json_option,
     memory_option,
@@ -89,7 +89,6 @@ def main() -> None:
 @click.argument("source")
 @click.option("--name", required=True, help="Name of the index below the home.")
 @home_option
-@data_option
 @config_option
 @preset_option
 @source_options
@@ -103,14 +102,11 @@ def main() -> None:
 @json_option
 @debug_option
 def build(
-    source: str,
+    source: Any,
     name: str,
     home: Path,
-    data: Path | None,
     config: Path | None,
-    format_: str | None,
-    on_error: str,
-    follow_links: bool,
+    reading: dict[str, Any],
     memory: str | None,
     replace: bool,
     as_json: bool,
@@ -118,7 +114,8 @@ def build(
 ) -> None:
     """Turn SOURCE into an index.
 
-    SOURCE is a file or a folder, the name of a collection (cran, cisi, cacm, med), or python-docs.
+    SOURCE is a file or a folder, the name of a collection (cran, cisi, cacm, med), python-docs, or
+    - for standard input: docs/sources.md.
     An index of that name is replaced when the new one is whole; until then it goes on serving, and
     afterwards klsa-index rollback has it back. Where it holds documents of another source, or what
     this version cannot read, a terminal is asked first, and anything else needs --replace.
@@ -128,13 +125,7 @@ def build(
     from klsa_search.indexing import build as build_index
     from klsa_search.store import index_path
 
-    collection = open_collection(
-        source,
-        format=format_,
-        on_error=on_error,
-        follow_links=follow_links,
-        data=collections_homes(data),
-    )
+    collection = open_collection(source, **reading)
     if not replace and sys.stdin is not None and sys.stdin.isatty():
         replace = _may_replace(index_path(home, name), collection)
     with progress_bar() as bar:
@@ -148,21 +139,22 @@ def build(
             **settings,
         )
     if not len(index):
-        click.echo(f"warning: {source} holds no document, so {name} finds nothing", err=True)
+        shown = source if isinstance(source, str) else collection.name
+        click.echo(f"warning: {shown} holds no document, so {name} finds nothing", err=True)
     problems, unread = collection.problems, collection.unread
     if as_json:
         left_out = {
-            "skipped": {"count": problems.count, "first": problems.reasons},
+            "skipped": problems.as_json(),
             "unread": unread.as_json(),
+            "numbered": collection.numbered,
         }
         write_json(facts_for_programs(index.name, index.manifest) | left_out)
         return
     passed_over = [("not read", unread_for_people(unread))] if unread.count else []
     write_facts([*facts_for_people(index.name, index.manifest), *passed_over])
-    if problems.count:
-        click.echo(f"skipped {problems.count:,} bad records; the first reasons:", err=True)
-        for reason in problems.reasons:
-            click.echo(f"  {reason}", err=True)
+    if collection.numbered:
+        click.echo(numbered_for_people(collection.numbered), err=True)
+    write_problems(problems)
 
 
 def _may_replace(path: Path, collection: Collection) -> bool:

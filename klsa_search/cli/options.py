@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
@@ -61,26 +63,81 @@ memory_option = click.option(
 
 
 def source_options(function: F) -> F:
-    """Decorate a command that reads a SOURCE with --format, --on-error and --follow-links."""
-    on_error = click.option(
-        "--on-error",
-        type=click.Choice(["stop", "skip"]),
-        default="stop",
-        show_default=True,
-        help="At a bad record: stop, or skip and count it.",
+    """Decorate a command with what says how its SOURCE is read.
+
+    All of it arrives as `reading`, by the names that `open_collection` has; a SOURCE of - as
+    standard input.
+    """
+
+    @wraps(function)
+    def reading(
+        *args: Any,
+        source: str,
+        format_: str | None,
+        on_error: str,
+        follow_links: bool,
+        sections: bool,
+        id_column: str | None,
+        title_column: str | None,
+        text_columns: tuple[str, ...],
+        data: Path | None,
+        **kwargs: Any,
+    ) -> Any:
+        columns = given({"id": id_column, "title": title_column, "text": text_columns or None})
+        return function(
+            *args,
+            source=sys.stdin.buffer if source == "-" else source,
+            reading={
+                "format": format_,
+                "on_error": on_error,
+                "follow_links": follow_links,
+                "sections": sections,
+                "columns": columns,
+                "data": collections_homes(data),
+            },
+            **kwargs,
+        )
+
+    options: tuple[Callable[[Any], Any], ...] = (
+        data_option,
+        click.option(
+            "--format",
+            "format_",
+            metavar="NAME",
+            help="Format of SOURCE.  [default: its own]",
+        ),
+        click.option(
+            "--on-error",
+            type=click.Choice(["stop", "skip"]),
+            default="stop",
+            show_default=True,
+            help="At a bad record, or a file that cannot be read: stop, or skip and count it.",
+        ),
+        click.option(
+            "--follow-links",
+            is_flag=True,
+            help="Also read what links in a SOURCE folder lead to.",
+        ),
+        click.option(
+            "--sections",
+            is_flag=True,
+            help="Of a folder of text: one document for each section, page or chapter.",
+        ),
+        click.option(
+            "--id", "id_column", metavar="COLUMN", help="Column of the ids.  [default: id]"
+        ),
+        click.option("--title", "title_column", metavar="COLUMN", help="Column of the titles."),
+        click.option(
+            "--text",
+            "text_columns",
+            metavar="COLUMN",
+            multiple=True,
+            help="Column of the texts; several are put together. Others become metadata.",
+        ),
     )
-    kind = click.option(
-        "--format",
-        "format_",
-        metavar="NAME",
-        help="Format of SOURCE.  [default: its own]",
-    )
-    links = click.option(
-        "--follow-links",
-        is_flag=True,
-        help="Also read what links in a SOURCE folder lead to.",
-    )
-    return kind(on_error(links(function)))
+    for option in reversed(options):
+        reading = option(reading)
+    return cast(F, reading)
 
 
 class FigurePath(click.Path):
@@ -180,6 +237,15 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
             callback=lambda _context, _option, given: given or None,
             help=f"{field.description}; once for each field",
         )
+    if name == "own_stop_words":
+        return click.option(
+            flag,
+            name,
+            type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
+            metavar="FILE",
+            callback=lambda _context, _option, file: file and _words(file),
+            help=f"{field.description}: a file of them, in UTF-8; # begins a comment",
+        )
     if field.annotation is bool:
         flag += "/--no-" + name.replace("_", "-")
         own = "yes" if field.default else "no"
@@ -192,6 +258,15 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
         type=type_of(field.annotation, field.metadata),
         help=f"{field.description}  [default: {default or own}]",
     )
+
+
+def _words(file: Path) -> tuple[str, ...]:
+    """Words of a file, sorted, each once; SettingsError where it is no text, OSError."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file} is not UTF-8: {error}", field="own_stop_words") from None
+    return tuple(sorted({word for line in lines for word in line.partition("#")[0].split()}))
 
 
 def type_of(kind: Any, limits: Iterable[Any]) -> Any:

@@ -11,9 +11,7 @@ from klsa_search.cli.facts import unread_for_people
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import (
     chosen_settings,
-    collections_homes,
     config_option,
-    data_option,
     json_option,
     memory_option,
     preset_option,
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("source")
 @memory_option
-@data_option
 @config_option
 @preset_option
 @source_options
@@ -37,13 +34,10 @@ if TYPE_CHECKING:
 @json_option
 @debug_option
 def plan(
-    source: str,
+    source: Any,
     memory: str | None,
-    data: Path | None,
     config: Path | None,
-    format_: str | None,
-    on_error: str,
-    follow_links: bool,
+    reading: dict[str, Any],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -55,15 +49,7 @@ def plan(
     settings = chosen_settings(config, options)
     from klsa_search.indexing import plan as plan_build
 
-    found = plan_build(
-        source,
-        memory=memory,
-        format=format_,
-        on_error=on_error,
-        follow_links=follow_links,
-        data=collections_homes(data),
-        **settings,
-    )
+    found = plan_build(source, memory=memory, **reading, **settings)
     if as_json:
         write_json(found.as_json())
     else:

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from klsa_search.cli.compiling import watch_compiling
-from klsa_search.cli.facts import unread_for_people
+from klsa_search.cli.facts import unread_for_people, write_problems
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import (
-    collections_homes,
-    data_option,
     given,
     home_option,
     json_option,
@@ -31,18 +29,14 @@ if TYPE_CHECKING:
 @click.argument("name")
 @click.argument("source")
 @home_option
-@data_option
 @source_options
 @json_option
 @debug_option
 def add(
     name: str,
-    source: str,
+    source: Any,
     home: Path,
-    data: Path | None,
-    format_: str | None,
-    on_error: str,
-    follow_links: bool,
+    reading: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Add the documents of SOURCE to an index.
@@ -54,29 +48,19 @@ def add(
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
-    collection = open_collection(
-        source,
-        format=format_,
-        on_error=on_error,
-        data=collections_homes(data),
-        follow_links=follow_links,
-    )
+    collection = open_collection(source, **reading)
     with watch_compiling(_tell_compiling), progress_bar() as bar:
         index = open_index(index_path(home, name))
         count = index.add(collection, progress=bar)
     problems, unread = collection.problems, collection.unread
     if as_json:
         facts = _facts(index) | {"added": count}
-        skipped = {"count": problems.count, "first": problems.reasons}
-        write_json(facts | {"skipped": skipped, "unread": unread.as_json()})
+        write_json(facts | {"skipped": problems.as_json(), "unread": unread.as_json()})
     else:
         click.echo(f"{name}: {count:,} documents added, {len(index):,} now")
         if unread.count:
             click.echo(f"not read: {unread_for_people(unread)}", err=True)
-        if problems.count:
-            click.echo(f"skipped {problems.count:,} bad records; the first reasons:", err=True)
-            for reason in problems.reasons:
-                click.echo(f"  {reason}", err=True)
+        write_problems(problems)
     index.close()
 
 

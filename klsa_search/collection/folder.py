@@ -1,4 +1,4 @@
-"""Folders: walking them in a fixed order, and text files as documents."""
+"""Folders: walking them in a fixed order, and noting what is passed over."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from klsa_search.collection.intake import Cut, Intake, text_fault
-from klsa_search.collection.lines import lines
-from klsa_search.collection.model import Document, Unread
+from klsa_search.collection.intake import Cut
+from klsa_search.collection.model import Unread
 
-TEXT_SUFFIXES = (".markdown", ".md", ".rst", ".text", ".txt")
-MARKDOWN_SUFFIXES = (".markdown", ".md")
+PACKED = (".gz", ".zip", ".zst")
+"""Suffixes of what is read through: what stands before them tells what a file is."""
 
 
 def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
@@ -61,11 +60,15 @@ def only(
 def pass_over(path: Path, root: Path, unread: Unread | None, kind: str | None = None) -> None:
     """Note a file that is not read: its kind is its suffix unless it is told."""
     if unread is not None:
-        # A path may hold bytes that are not UTF-8, and is shown.
-        shown = os.fsencode(path.relative_to(root).as_posix()).decode("utf-8", "replace")
-        name = PurePosixPath(shown.lower())
-        suffix = "".join(name.suffixes[-2:]) if name.suffix == ".gz" else name.suffix
-        unread.add(kind or suffix or "without suffix", shown)
+        place = shown(path, root)
+        name = PurePosixPath(place.lower())
+        suffix = "".join(name.suffixes[-2:]) if name.suffix in PACKED else name.suffix
+        unread.add(kind or suffix or "without suffix", place)
+
+
+def shown(path: Path, root: Path) -> str:
+    """Path below a folder as people see it; it may hold bytes that are not UTF-8."""
+    return os.fsencode(path.relative_to(root).as_posix()).decode("utf-8", "replace")
 
 
 def listing(path: Path, links: bool = False) -> list[Path]:
@@ -78,53 +81,9 @@ def listing(path: Path, links: bool = False) -> list[Path]:
 
 
 def plain_name(path: Path) -> str:
-    """Return the name of a file in lower case, without `.gz`."""
-    return path.name.lower().removesuffix(".gz")
-
-
-def is_text(path: Path) -> bool:
-    """Say whether a file is named as text is: .txt, .text, .md, .markdown or .rst, or packed."""
-    return plain_name(path).endswith(TEXT_SUFFIXES)
-
-
-def documents(root: Path, intake: Intake, links: bool = False) -> Iterator[Document]:
-    """Stream the text files of a folder, UTF-8, one document each; or one file, whatever its name.
-
-    The id is the path below the folder, with slashes. The title is a Markdown file's first
-    heading, if it opens with one (and then not part of the text), else the name of the file.
-    """
-    if not root.is_dir():
-        yield from intake.whole(_document(root, root.name, intake))
-        return
-    for path in texts(root, links):
-        yield from intake.whole(_document(path, path.relative_to(root).as_posix(), intake))
-
-
-def texts(root: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
-    """Yield the files that `documents` reads, in its order."""
-    for path in walk(root, links, unread):
-        if path == root or is_text(path):
-            yield path
-        else:
-            pass_over(path, root, unread)
-
-
-def _document(path: Path, name: str, intake: Intake) -> Iterator[Document]:
-    parts = []
-    for number, line in lines(path):
-        fault = text_fault(line)
-        if fault:
-            intake.refuse(f"{path}:{number}: the line {fault}")
-            return
-        parts.append(line)
-    text = "".join(parts).strip()
-    title = plain_name(path)
-    first, _, rest = text.partition("\n")
-    if title.endswith(MARKDOWN_SUFFIXES) and first.startswith("# "):
-        title, text = first.removeprefix("# ").strip(), rest.strip()
-    else:
-        title = path.name.split(".")[0]
-    yield Document(id=name, title=title, text=text, origin=f"{path}:1")
+    """Return the name of a file in lower case, without the suffix of a packed one."""
+    name = path.name.lower()
+    return next((name.removesuffix(suffix) for suffix in PACKED if name.endswith(suffix)), name)
 
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:

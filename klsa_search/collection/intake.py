@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from klsa_search.collection.model import Document, Problems
+from klsa_search.collection.record import PLAIN, Columns, as_document
 from klsa_search.errors import CollectionError
 
 
@@ -18,22 +21,57 @@ class Cut(CollectionError):
 
 
 class Intake:
-    """Decide about bad records: stop at the first, or count them in `problems` and go on."""
+    """Decide about bad records: stop at the first, or count them in `problems` and go on.
 
-    def __init__(self, on_error: str = "stop") -> None:
+    numbered  files without ids, whose documents are numbered
+    """
+
+    def __init__(self, on_error: str = "stop", columns: Columns = PLAIN) -> None:
         """Start with no problems; CollectionError for an `on_error` other than stop and skip."""
         if on_error not in ("stop", "skip"):
             raise CollectionError(
                 f"on_error = {on_error!r}: it is 'stop' or 'skip'", field="on_error"
             )
         self.skipping = on_error == "skip"
+        self.columns = columns
         self.problems = Problems()
+        self.numbered: list[str] = []
+        self._number = 0
+        self._unseen = set(columns.names())
 
-    def refuse(self, message: str) -> None:
-        """Refuse one record; `message` is "file:line: reason". Raises unless skipping."""
+    def refuse(self, message: str, *, kind: str | None = None) -> None:
+        """Refuse one record; `message` is "file:line: reason". Raises unless skipping.
+
+        kind  of a file that cannot be read: what all have in common that fail alike
+        """
         if not self.skipping:
             raise CollectionError(f"{message}; mend it, or read on without it (on-error skip)")
-        self.problems.add(message)
+        self.problems.add(message, kind=kind)
+
+    def may_number(self, file: Path) -> bool:
+        """Whether documents of a file without ids are numbered, which is noted."""
+        if self.columns.id:
+            return False
+        self.numbered.append(str(file))
+        return True
+
+    def document(
+        self, record: Mapping[str, Any], origin: str, *, numbered: bool = False
+    ) -> Document | None:
+        """Make a document of a record, by its columns; None where it was refused.
+
+        numbered  its id is how many have been numbered before it, and one
+        """
+        self._unseen.difference_update(record)
+        try:
+            made = as_document(
+                record, origin, self.columns, number=self._number + 1 if numbered else None
+            )
+        except CollectionError as error:
+            self.refuse(error.message)
+            return None
+        self._number += numbered
+        return made
 
     def whole(self, records: Iterator[Document]) -> Iterator[Document]:
         """Pass on the records of one file; when skipping, a file cut short just ends."""
@@ -59,6 +97,12 @@ class Intake:
                 continue
             seen.add(document.id)
             yield document
+        if self._unseen and seen:
+            missing = ", ".join(map(repr, sorted(self._unseen)))
+            raise CollectionError(
+                f"no document has a column {missing}; name columns as the source does",
+                field="columns",
+            )
 
 
 def text_fault(text: str) -> str | None:

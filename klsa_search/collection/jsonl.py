@@ -15,18 +15,25 @@ from klsa_search.collection.record import as_document
 from klsa_search.errors import CollectionError
 
 
-def documents(path: Path, intake: Intake) -> Iterator[Document]:
+def documents(path: Path, intake: Intake, *, may_number: bool = True) -> Iterator[Document]:
     """Stream the documents of one file; blank lines are passed over, bad ones refused.
 
-    NaN and infinite numbers are read too: no JSON, but what Python and `export` write.
+    NaN and infinite numbers are read too: no JSON, but what Python and `export` write. Where the
+    first object has no id, all are numbered, if they may.
     """
+    numbered = None if may_number else False
     for number, line in lines(path):
         if not line.isspace():
+            origin = f"{path}:{number}"
             try:
-                document = document_of(line, f"{path}:{number}", decoder=_WITH_CONSTANTS)
+                record = _record(line, origin, WITH_CONSTANTS)
             except CollectionError as error:
                 intake.refuse(error.message)
-            else:
+                continue
+            if numbered is None:
+                numbered = intake.columns.id_in(record) is None and intake.may_number(path)
+            document = intake.document(record, origin, numbered=numbered)
+            if document is not None:
                 yield document
 
 
@@ -49,11 +56,15 @@ def queries(path: Path) -> list[Query]:
 
 def document_of(line: str, origin: str, *, decoder: json.JSONDecoder | None = None) -> Document:
     """Make a document of a line, as `lines` gives it; CollectionError begins with `origin`."""
+    return as_document(_record(line, origin, decoder or DECODER), origin)
+
+
+def _record(line: str, origin: str, decoder: json.JSONDecoder) -> dict[str, Any]:
     fault = text_fault(line)
     if fault:
         raise CollectionError(f"{origin}: the line {fault}")
     try:
-        record = (decoder or DECODER).decode(line)
+        record = decoder.decode(line)
     except json.JSONDecodeError as error:
         raise CollectionError(
             f"{origin}: broken JSON ({error.msg} at column {error.pos + 1})"
@@ -62,7 +73,7 @@ def document_of(line: str, origin: str, *, decoder: json.JSONDecoder | None = No
         raise CollectionError(f"{origin}: broken JSON ({error})") from None
     if not isinstance(record, dict):
         raise CollectionError(f"{origin}: a {type(record).__name__}, not a JSON object")
-    return as_document(record, origin)
+    return record
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -79,4 +90,5 @@ def _finite(digits: str) -> Any:
 DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 """Reads what is JSON and nothing else: neither NaN nor numbers too large for one."""
 
-_WITH_CONSTANTS = json.JSONDecoder(parse_float=_finite)
+WITH_CONSTANTS = json.JSONDecoder(parse_float=_finite)
+"""Reads what Python and `export` write, too."""

@@ -1,31 +1,70 @@
-"""Files as numbered lines: gzip seen through, encodings checked, failures named."""
+"""Files as numbered lines: packing seen through, encodings checked, failures named."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.intake import Cut
+from klsa_search.errors import MissingExtra
+from klsa_search.extras import require
 
 GZIP = b"\x1f\x8b"
+ZIP = b"PK\x03\x04"
+ZSTD = b"\x28\xb5\x2f\xfd"
 UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes; gzip is recognised by its first two bytes, not by name."""
+    """Open a file for reading bytes, unpacked; what packed it is told by its first bytes.
+
+    gzip, zstd (Python 3.14, or the extra `files`) and zip, of which it must be the only file.
+    """
     with path.open("rb") as raw:
-        if raw.peek(2)[:2] == GZIP:
+        start = raw.peek(4)[:4]
+        if start.startswith(GZIP):
             with gzip.GzipFile(fileobj=raw) as packed, io.BufferedReader(packed) as stream:
+                yield stream
+        elif start == ZSTD:
+            zstd = _zstd()
+            try:
+                with zstd.ZstdFile(raw) as packed, io.BufferedReader(packed) as stream:
+                    yield stream
+            except zstd.ZstdError as error:
+                raise zlib.error(str(error)) from None
+        elif start == ZIP:
+            with ZipFile(raw) as archive, archive.open(_only(archive, path)) as stream:
                 yield stream
         else:
             yield raw
+
+
+@contextmanager
+def packed_faults(path: Path, line: Callable[[], int] = lambda: 1) -> Iterator[None]:
+    """Turn whatever is wrong with a file, or with how it is packed, into `Cut`."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error, BadZipFile, NotImplementedError) as error:
+        kind = _kind(path)
+        raise Cut(
+            f"{path}:{line()}: the {kind} data is cut short or damaged after this line "
+            f"({error}); fetch or pack the file again"
+        ) from None
+    except RuntimeError as error:  # as zipfile tells that a password is needed
+        if _kind(path) != "zip":
+            raise
+        raise Cut(f"{path}: cannot be unpacked ({error})") from None
+    except OSError as error:
+        raise Cut(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
 def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
@@ -33,37 +72,70 @@ def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
 
     A byte-order mark is dropped. A byte that is not of the encoding becomes a lone surrogate,
     which `text_fault` names: the reader knows best how much of the record to refuse. `Cut` if
-    the file cannot be opened, is UTF-16, or its gzip data ends early or is damaged.
+    the file cannot be opened, is UTF-16, or what it is packed in ends early or is damaged.
     """
     number = 0
-    try:
-        with opened(path) as stream:
-            for number, line in enumerate(stream, start=1):
-                if number == 1:
-                    if line.startswith(UTF16_BOMS):
-                        raise Cut(f"{path}:1: the file is UTF-16; convert it to UTF-8")
-                    line = line.removeprefix(UTF8_BOM)
-                yield number, line.decode(encoding, "surrogateescape")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise Cut(
-            f"{path}:{number}: the gzip data is cut short or damaged after this line "
-            f"({error}); fetch or pack the file again"
-        ) from None
-    except OSError as error:
-        raise Cut(f"{path}: cannot be read ({error.strerror or error})") from None
+    with packed_faults(path, lambda: number), opened(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if number == 1:
+                if line.startswith(UTF16_BOMS):
+                    raise Cut(f"{path}:1: the file is UTF-16; convert it to UTF-8")
+                line = line.removeprefix(UTF8_BOM)
+            yield number, line.decode(encoding, "surrogateescape")
+
+
+def whole(path: Path) -> bytes:
+    """All bytes of a file, unpacked; `Cut` as of `lines`."""
+    with packed_faults(path), opened(path) as stream:
+        return stream.read()
 
 
 def head(path: Path, size: int = 65_536) -> str:
-    """Return the first `size` bytes as text, for a look at the format; never fails on content."""
+    """Return the first `size` bytes as text, for a look at the format; never fails on content.
+
+    Of what is packed in a way that cannot be read here there are none.
+    """
     try:
         with path.open("rb") as stream:
             data = stream.read(size)
     except OSError as error:
         raise Cut(f"{path}: cannot be read ({error.strerror or error})") from None
-    if data.startswith(GZIP):
-        try:
+    try:
+        if data.startswith(GZIP):
             # Unlike `gzip`, a decompressor gives what there is of a stream that is cut short.
             data = zlib.decompressobj(wbits=31).decompress(data, size)
-        except zlib.error:
-            return ""
+        elif data.startswith(ZSTD):
+            zstd = _zstd()
+            try:
+                data = zstd.ZstdDecompressor().decompress(data, size)
+            except zstd.ZstdError:
+                return ""
+        elif data.startswith(ZIP):
+            with packed_faults(path), opened(path) as stream:
+                data = stream.read(size)
+    except (zlib.error, Cut, MissingExtra):
+        return ""
     return data.removeprefix(UTF8_BOM).decode("utf-8", "replace")
+
+
+def _only(archive: ZipFile, path: Path) -> ZipInfo:
+    files = [entry for entry in archive.infolist() if not entry.is_dir()]
+    if len(files) != 1:
+        raise Cut(f"{path}: an archive of {len(files):,} files; unpack it and name the folder")
+    return files[0]
+
+
+def _kind(path: Path) -> str:
+    with path.open("rb") as raw:
+        start = raw.read(4)
+    return "gzip" if start.startswith(GZIP) else "zstd" if start == ZSTD else "zip"
+
+
+def _zstd() -> Any:
+    """What reads zstd: of Python from 3.14, else what brings the same to those before."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        require("files")
+        from backports import zstd
+    return zstd

@@ -49,18 +49,28 @@ class Judgement:
 class Problems:
     """What was skipped while reading: how many, and the first reasons.
 
+    kinds  of files that cannot be read: how many of each suffix and fault, ".pdf: is damaged"; the
+           first reason of each kind is kept
+
     >>> open_collection("reports.jsonl", on_error="skip").problems
-    Problems(count=0, reasons=[])
+    Problems(count=0, reasons=[], kinds={})
     """
 
     count: int = 0
     reasons: list[str] = field(default_factory=list)
+    kinds: dict[str, int] = field(default_factory=dict)
 
-    def add(self, reason: str, keep: int = 5) -> None:
-        """Count one more; the first `keep` reasons are kept in words."""
+    def add(self, reason: str, keep: int = 5, *, kind: str | None = None) -> None:
+        """Count one more; the first `keep` reasons are kept in words, and the first of a kind."""
         self.count += 1
-        if len(self.reasons) < keep:
+        if kind is not None:
+            self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        if len(self.reasons) < keep or (kind is not None and self.kinds[kind] == 1):
             self.reasons.append(reason)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for programs."""
+        return {"count": self.count, "first": self.reasons, "kinds": self.kinds}
 
 
 @dataclass(slots=True)

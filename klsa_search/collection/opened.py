@@ -7,6 +7,7 @@ from pathlib import Path
 
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Problems, Query, Unread
+from klsa_search.collection.record import PLAIN, Columns
 from klsa_search.errors import CollectionError
 
 
@@ -16,6 +17,8 @@ class OpenedCollection:
     root     file or folder that is read; None for Python objects
     address  where that is, as an absolute path; None where the name tells all
     files    how to find the files of the documents; notes what it passes over
+    columns  that make a document
+    holding  what has to live as long, as a temporary folder has
 
     >>> collection = open_collection("reports.jsonl")
     >>> isinstance(collection, OpenedCollection), len(list(collection.documents()))
@@ -34,6 +37,8 @@ class OpenedCollection:
         files: Callable[[Unread], Iterable[Path]] = lambda _: (),
         root: Path | None = None,
         address: str | None = None,
+        columns: Columns = PLAIN,
+        holding: object = None,
     ) -> None:
         self.name = name
         self.format = kind
@@ -45,16 +50,22 @@ class OpenedCollection:
         self._documents = documents
         self._files = files
         self._unread: Unread | None = None
-        self._intake = Intake(on_error)
+        self._intake = Intake(on_error, columns)
+        self._holding = holding
 
     @property
     def problems(self) -> Problems:
         """What the last pass over the documents has skipped so far."""
         return self._intake.problems
 
+    @property
+    def numbered(self) -> list[str]:
+        """Files without ids, whose documents the last pass over them has numbered so far."""
+        return self._intake.numbered
+
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
-        self._intake = Intake(self._on_error)
+        self._intake = Intake(self._on_error, self._intake.columns)
         admitted = self._intake.admit(self._documents(self._intake))
         return admitted if self.root is None else self._there(admitted)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, cast
 
 from klsa_search.collection import (
+    array,
     beside,
+    files,
     folder,
     frame,
     irds,
@@ -34,13 +39,17 @@ from klsa_search.collection.recognise import (
     smart_queries,
     sniff,
 )
-from klsa_search.collection.record import as_document
+from klsa_search.collection.record import PLAIN, Columns
 from klsa_search.errors import CollectionError
+from klsa_search.extras import require
 
+COLUMNED = ("csv", "json", "jsonl", "tsv")
+"""Formats whose columns can be named."""
 PathLike = str | os.PathLike[str]
 Reader = Callable[[Path, Intake], Iterator[Document]]
 READERS: dict[str, Reader] = {
     "csv": partial(table.documents, kind="csv"),
+    "json": array.documents,
     "jsonl": jsonl.documents,
     "trec": trec.documents,
     "tsv": partial(table.documents, kind="tsv"),
@@ -48,19 +57,22 @@ READERS: dict[str, Reader] = {
 
 
 def open_collection(
-    source: PathLike | Iterable[Document | Mapping[str, Any]],
+    source: PathLike | BinaryIO | Iterable[Document | Mapping[str, Any]],
     *,
     format: str | None = None,  # noqa: A002 - the word users know, as in --format
     on_error: str = "stop",
     data: PathLike | Iterable[PathLike] | None = None,
     follow_links: bool = False,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    sections: bool = False,
 ) -> OpenedCollection:
     """Recognise a source; nothing but the beginnings of files is read before it is asked for.
 
     source    a file or folder; one of `COLLECTIONS`; documents (or mappings with `id`, `title`,
               `text`) as Python objects, which can be read again only if they can; a data frame of
               pandas or polars with columns of these names; a data set of ir_datasets, or whatever
-              else has its `docs_iter`, or "irds:NAME" for that of a name (the extra `irds`)
+              else has its `docs_iter`, or "irds:NAME" for that of a name (the extra `irds`); a
+              stream of bytes in one of the formats of files, which is copied to a temporary file
     format    one of `FORMATS`, where the content does not tell
     on_error  stop at the first bad record, or skip it and count it in `problems`; queries and
               judgements are always strict
@@ -68,6 +80,9 @@ def open_collection(
     follow_links
               read what links in a folder lead to, outside of it too; the source may be a link
               in any case
+    columns   of CSV, TSV, JSON and Python objects: the names that stand for "id", "title" and
+              "text", which may be several: {"id": "ticket", "text": ["body", "notes"]}
+    sections  of files of text: one document for each section, page or chapter
 
     A plain string that is one of the names means the collection, even beside a file of that
     name: write `./cran` for the folder. Memory: one document, and the set of ids seen.
@@ -82,6 +97,7 @@ def open_collection(
     (True, True)
     """
     Intake(on_error)
+    named = Columns.of(columns)
     if format is not None and format not in FORMATS:
         raise CollectionError(
             f"there is no format {format!r}; there are: {', '.join(FORMATS)}", field="format"
@@ -92,7 +108,9 @@ def open_collection(
         return irds.collection(source, on_error)
     if frame.is_frame(source):
         read = partial(_rows, source)
-        return OpenedCollection("documents", "records", on_error, read)
+        return OpenedCollection("documents", "records", on_error, read, columns=named)
+    if isinstance(source, io.IOBase):
+        return _stream(cast(BinaryIO, source), format, on_error, named)
     if not isinstance(source, str | os.PathLike):
         if not isinstance(source, Iterable):
             raise CollectionError(
@@ -100,7 +118,8 @@ def open_collection(
                 f"{', '.join(COLLECTIONS)}, or documents to iterate over",
                 field="source",
             )
-        return OpenedCollection("documents", "records", on_error, partial(_records, source))
+        read = partial(_records, cast(Iterable[Any], source))
+        return OpenedCollection("documents", "records", on_error, read, columns=named)
     if source == PYTHON_DOCS:
         return _python_docs(on_error)
     if source in COLLECTIONS:
@@ -111,6 +130,15 @@ def open_collection(
             f"{path}: no such file or folder, nor is it one of {', '.join(COLLECTIONS)}"
         )
     kind = format or recognise(path, follow_links)
+    if named != PLAIN and kind not in COLUMNED:
+        raise CollectionError(
+            f"{path}: its format {kind} has no columns; there are some in {', '.join(COLUMNED)}",
+            field="columns",
+        )
+    if sections and kind != "text":
+        raise CollectionError(
+            f"{path}: its format {kind} has no sections; files of text have", field="sections"
+        )
     # Both travel into JSON and messages; a path may hold bytes that are not UTF-8.
     address = os.fsencode(path.resolve()).decode("utf-8", "replace")
     name = address.rpartition(os.sep)[2]
@@ -120,17 +148,20 @@ def open_collection(
         corpus = corpus_file(path, follow_links) if path.is_dir() else None
         if corpus is None:
             raise CollectionError(f"{path}: not a BEIR folder, there is no corpus.jsonl in it")
-        documents = partial(_one_file, jsonl.documents, corpus)
-        files = partial(folder.only, corpus, partial(lies_beside, path), path, follow_links)
+        # Judgements name documents, so none may be numbered.
+        documents = partial(_one_file, partial(jsonl.documents, may_number=False), corpus)
+        found = partial(folder.only, corpus, partial(lies_beside, path), path, follow_links)
     elif kind == "text":
-        documents = partial(folder.documents, path, links=follow_links)
-        files = partial(folder.texts, path, follow_links)
+        documents = partial(files.documents, path, links=follow_links, sections=sections)
+        found = partial(files.paths, path, follow_links)
+        if next(found(Unread()), None) is None:
+            _refuse_unreadable(path, follow_links)
     elif path.is_dir():
         documents = partial(_many_files, path, kind, follow_links)
-        files = partial(_files, path, kind, follow_links)
+        found = partial(_files, path, kind, follow_links)
     else:
         documents = partial(_one_file, READERS[kind], path)
-        files = partial(folder.walk, path, follow_links)
+        found = partial(folder.walk, path, follow_links)
     within = path.is_dir()
     return OpenedCollection(
         name,
@@ -139,9 +170,10 @@ def open_collection(
         documents,
         queries=partial(beside.queries, path, follow_links) if within else list,
         judgements=partial(beside.judgements, path, follow_links) if within else list,
-        files=files,
+        files=found,
         root=path,
         address=address,
+        columns=named,
     )
 
 
@@ -182,6 +214,30 @@ def _smart(
     )
 
 
+def _stream(
+    source: BinaryIO, kind: str | None, on_error: str, columns: Columns
+) -> OpenedCollection:
+    """Copy what comes from a stream to a file: it is looked at before it is read."""
+    folder = TemporaryDirectory(prefix="klsa-stream-")
+    path = Path(folder.name) / "stdin"
+    with path.open("wb") as copy:
+        shutil.copyfileobj(source, copy)
+    kind = kind or recognise(path)
+    if kind not in READERS:
+        raise CollectionError(
+            f"a stream cannot be read as {kind}; as one of {', '.join(READERS)} it can",
+            field="format",
+        )
+    documents = partial(_one_file, READERS[kind], path)
+    return OpenedCollection("stdin", kind, on_error, documents, columns=columns, holding=folder)
+
+
+def _refuse_unreadable(path: Path, links: bool) -> None:
+    """MissingExtra where all there is to be read in a folder needs packages that are not there."""
+    if any(kind and kind.lacking for kind in map(files.kind_of, folder.walk(path, links))):
+        require(files.LACKING)
+
+
 def _python_docs(on_error: str) -> OpenedCollection:
     root = python_docs.standard_library()
     if not root.is_dir():
@@ -218,11 +274,8 @@ def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) ->
         if isinstance(record, Document):
             yield record if record.origin else replace(record, origin=f"document {number}")
         elif isinstance(record, Mapping):
-            try:
-                document = as_document(record, f"document {number}")
-            except CollectionError as error:
-                intake.refuse(error.message)
-            else:
+            document = intake.document(record, f"document {number}")
+            if document is not None:
                 yield document
         else:
             intake.refuse(f"document {number}: a {type(record).__name__}, not a mapping")

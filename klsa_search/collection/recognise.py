@@ -6,19 +6,21 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from klsa_search.collection.folder import is_text, listing, plain_name, walk
+from klsa_search.collection.files import is_code, kind_of
+from klsa_search.collection.folder import listing, plain_name, walk
 from klsa_search.collection.lines import head
 from klsa_search.collection.model import Unread
 from klsa_search.collection.table import KNOWN_NAMES
 from klsa_search.errors import CollectionError
 
-FORMATS = ("beir", "csv", "jsonl", "smart", "text", "trec", "tsv")
+FORMATS = ("beir", "csv", "json", "jsonl", "smart", "text", "trec", "tsv")
 """Every format that can be asked for by name."""
 
 SAMPLE = 50  # files of a folder that are looked into,
 MOST = 5_000  # and so many as long as none of them is recognised
 SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
 TREC_START = re.compile(r"^[ \t]*<DOC>\s*.*?<DOCNO>", re.IGNORECASE | re.DOTALL | re.MULTILINE)
+ARRAY_START = re.compile(r"\[\s*(?:\{|\]\s*\Z)")
 JSON_SUFFIXES = (".jsonl", ".ndjson")
 TABLES = {"csv": ",", "tsv": "\t"}
 # Files that say something about a collection and are not of it.
@@ -32,6 +34,10 @@ def recognise(path: Path, links: bool = False) -> str:
         found = sniff(path)
         if found:
             return found
+        kind = kind_of(path)
+        # What stands in one file of text alone is hardly meant to be all.
+        if kind and kind.name not in ("code", "text"):
+            return "text"
         raise CollectionError(
             f"{path}: not recognised, {_sight(path)}; name its format: {', '.join(FORMATS)}"
         )
@@ -45,13 +51,14 @@ def recognise(path: Path, links: bool = False) -> str:
     for number, file in enumerate(walk(path, links, unread)):
         if number >= (SAMPLE if formats or texts else MOST):
             break
-        found = sniff(file) or ("text" if is_text(file) else None)
-        aside = lies_beside(path, file) or plain_name(file).startswith(ABOUT)
+        found = sniff(file) or ("text" if kind_of(file) else None)
+        about = is_code(file) or plain_name(file).startswith(ABOUT)
+        aside = lies_beside(path, file) or about
         if found == "text":
             texts.setdefault(aside, file)
         elif found and not aside:
             formats.setdefault(found, file)
-    # A README beside a table is about the table; a folder of nothing but READMEs is text.
+    # A README, or a script, beside a table is about the table; a folder of nothing else is text.
     text = texts.get(False) or (None if formats else texts.get(True))
     if text:
         formats["text"] = text
@@ -70,7 +77,7 @@ def recognise(path: Path, links: bool = False) -> str:
 
 
 def sniff(path: Path) -> str | None:
-    """Return the format of one file: smart, trec, jsonl, csv or tsv; None if it is none of them.
+    """Return the format of one file, but for text: smart, trec, json and so on; None for others.
 
     A table is known by its header, an id column and `title` or `text`; a suffix alone decides
     only where the content leaves it open, so that a bad first line is reported as such.
@@ -83,6 +90,8 @@ def sniff(path: Path) -> str | None:
         return "trec"
     if start.startswith("{") or (name.endswith(JSON_SUFFIXES) and not start.startswith("[")):
         return "jsonl"
+    if ARRAY_START.match(start) or name.endswith(".json"):
+        return "json"
     header = start.partition("\n")[0].rstrip("\r")
     for table, separator in TABLES.items():
         columns = {cell.strip().strip('"').lower() for cell in header.split(separator)}
@@ -139,6 +148,4 @@ def _sight(path: Path) -> str:
         return "the file is empty"
     if "\0" in start or "�" in start:
         return "it begins with bytes that are not UTF-8 text"
-    if start.lstrip().startswith("["):
-        return "it looks like one JSON array; write one object a line"
     return f"it begins {start.strip().splitlines()[0][:60]!r}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import CollectionError
@@ -12,27 +13,80 @@ ID_NAMES = ("_id", "id")
 TEXT_NAMES = ("text", "contents")
 
 
-def as_document(record: Mapping[str, Any], origin: str = "document") -> Document:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Which columns of a table, or names of JSON objects, make a document; blank for the usual."""
+
+    id: str = ""
+    title: str = ""
+    text: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Mapping[str, str | Sequence[str]] | None) -> Columns:
+        """Check what was given; CollectionError for another name, or a value that is no text."""
+        columns = dict(given or {})
+        texts = columns.get("text", ())
+        if isinstance(texts, str):
+            columns["text"] = texts = (texts,)
+        for name, told in columns.items():
+            each = texts if name == "text" else (told,)
+            known = name in ("id", "title", "text")
+            if not known or not all(isinstance(column, str) and column for column in each):
+                raise CollectionError(
+                    f"columns = {{{name!r}: {told!r}}}: there are 'id' and 'title', each the name "
+                    "of a column, and 'text', one or several",
+                    field="columns",
+                )
+        named = {name: str(columns.get(name, "")) for name in ("id", "title")}
+        return cls(**named, text=tuple(texts))
+
+    def names(self) -> tuple[str, ...]:
+        """All that are named."""
+        return tuple(filter(None, (self.id, self.title, *self.text)))
+
+    def id_in(self, names: Iterable[str]) -> str | None:
+        """The id column among these names; None where there is none."""
+        names = set(names)
+        return next((name for name in ((self.id,) if self.id else ID_NAMES) if name in names), None)
+
+
+PLAIN: Final = Columns()
+
+
+def as_document(
+    record: Mapping[str, Any],
+    origin: str = "document",
+    columns: Columns = PLAIN,
+    *,
+    number: int | None = None,
+) -> Document:
     """Make a document of a mapping with `_id` or `id`, `title`, `text`; the rest is metadata.
 
-    `_id` wins over `id`; `contents` stands in where there is no `text`. Numbers become strings,
-    null is empty, and neither title nor text is needed. A mapping under `metadata` (BEIR) is
-    flattened into the metadata; a name outside wins over the same name inside. `origin` is
-    "file:line"; a CollectionError begins with it.
+    `_id` wins over `id`; `contents` stands in where there is no `text`. Columns that are named
+    beat these names, and several of text are put together, with blank lines between them. Numbers
+    become strings, null is empty, and neither title nor text is needed. A mapping under `metadata`
+    (BEIR) is flattened into the metadata; a name outside wins over the same name inside. `number`
+    is the id of a record that has none. `origin` is "file:line"; a CollectionError begins with it.
     """
-    id_name = next((name for name in ID_NAMES if name in record), None)
-    if id_name is None:
-        raise CollectionError(f"{origin}: neither '_id' nor 'id' is there")
-    text_name = next((name for name in TEXT_NAMES if name in record), "text")
-    rest = {key: value for key, value in record.items() if key not in (id_name, "title", text_name)}
+    id_name = columns.id_in(record)
+    if id_name is None and number is None:
+        wanted = f"no {columns.id!r}" if columns.id else "neither '_id' nor 'id'"
+        raise CollectionError(f"{origin}: {wanted} is there")
+    title_name = columns.title or "title"
+    text_names = columns.text
+    if not text_names:
+        text_names = (next((name for name in TEXT_NAMES if name in record), "text"),)
+    taken = {title_name, *text_names} | ({id_name} if number is None else set())
+    rest = {key: value for key, value in record.items() if key not in taken}
     inner = rest.get("metadata")
     if isinstance(inner, Mapping):
         del rest["metadata"]
         rest = {**inner, **rest}
+    texts = [_string(record, name, origin) for name in text_names]
     return Document(
-        id=_string(record, id_name, origin),
-        title=_string(record, "title", origin),
-        text=_string(record, text_name, origin),
+        id=_string(record, id_name or "", origin) if number is None else str(number),
+        title=_string(record, title_name, origin),
+        text=texts[0] if len(texts) == 1 else "\n\n".join(filter(str.strip, texts)),
         metadata=rest,
         origin=origin,
     )

@@ -10,7 +10,7 @@ from typing import Literal
 from klsa_search.collection.intake import Cut, Intake, text_fault
 from klsa_search.collection.lines import lines
 from klsa_search.collection.model import Document
-from klsa_search.collection.record import ID_NAMES, TEXT_NAMES, as_document
+from klsa_search.collection.record import ID_NAMES, TEXT_NAMES, Columns
 from klsa_search.errors import CollectionError
 
 LONGEST_FIELD = 16 * 2**20  # characters; Python's own 128 K is less than many a document
@@ -20,10 +20,11 @@ KNOWN_NAMES = (*ID_NAMES, "title", *TEXT_NAMES)
 def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterator[Document]:
     """Stream the documents of one file; the header names the columns.
 
-    The header needs `_id` or `id`, and `title` or `text` (in any case); other columns become
-    metadata, as strings. CSV follows RFC 4180 strictly. TSV has no quoting: a tab ends a field
-    and a newline ends a record, always. A row with more or fewer cells than the header is
-    refused; empty lines are passed over.
+    The header needs `title` or `text` (in any case), unless columns are named; where it has
+    neither `_id` nor `id` the documents are numbered. Other columns become metadata, as strings.
+    CSV follows RFC 4180 strictly. TSV has no quoting: a tab ends a field and a newline ends a
+    record, always. A row with more or fewer cells than the header is refused; empty lines are
+    passed over.
     """
     # A setting of the whole process, there is no other: it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
@@ -31,7 +32,8 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
     first = next(rows, None)
     if first is None:
         return
-    header = _header(first[1], f"{path}:{first[0]}")
+    header = _header(first[1], f"{path}:{first[0]}", intake.columns)
+    numbered = intake.columns.id_in(header) is None and intake.may_number(path)
     for number, cells in rows:
         origin = f"{path}:{number}"
         fault = next(filter(None, map(text_fault, cells)), None)
@@ -40,7 +42,10 @@ def documents(path: Path, intake: Intake, kind: Literal["csv", "tsv"]) -> Iterat
         elif len(cells) != len(header):
             intake.refuse(f"{origin}: {len(cells)} cells under a header of {len(header)}")
         else:
-            yield as_document(dict(zip(header, cells, strict=True)), origin)
+            record = dict(zip(header, cells, strict=True))
+            document = intake.document(record, origin, numbered=numbered)
+            if document is not None:
+                yield document
 
 
 def _rows(path: Path, intake: Intake, kind: str) -> Iterator[tuple[int, list[str]]]:
@@ -69,14 +74,22 @@ def _rows(path: Path, intake: Intake, kind: str) -> Iterator[tuple[int, list[str
             yield number, cells
 
 
-def _header(cells: list[str], origin: str) -> list[str]:
+def _header(cells: list[str], origin: str, columns: Columns) -> list[str]:
     names = [cell.strip() for cell in cells]
-    names = [name.lower() if name.lower() in KNOWN_NAMES else name for name in names]
+    named = columns.names()
+    names = [
+        name.lower() if name.lower() in KNOWN_NAMES and name not in named else name
+        for name in names
+    ]
     seen = ", ".join(map(repr, names))
     if "" in names or len(set(names)) < len(names):
         raise CollectionError(f"{origin}: a column without a name, or two of one name: {seen}")
-    if not set(names) & set(ID_NAMES):
-        raise CollectionError(f"{origin}: no column 'id' or '_id' among {seen}; add one")
-    if not set(names) & {"title", *TEXT_NAMES}:
-        raise CollectionError(f"{origin}: no column 'title' or 'text' among {seen}; add one")
+    missing = ", ".join(repr(name) for name in named if name not in names)
+    if missing:
+        raise CollectionError(f"{origin}: no column {missing} among {seen}", field="columns")
+    if not (columns.title or columns.text or set(names) & {"title", *TEXT_NAMES}):
+        raise CollectionError(
+            f"{origin}: no column 'title' or 'text' among {seen}; say which they are (--title, "
+            "--text, in Python columns=)"
+        )
     return names

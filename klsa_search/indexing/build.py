@@ -6,12 +6,12 @@ import hashlib
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.config import Settings
@@ -42,7 +42,7 @@ from klsa_search.store.manifest import (
     SpectrumEntry,
 )
 
-Source = str | Path | Collection | Iterable[Document | Mapping[str, Any]]
+Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
 
 
 def build(
@@ -55,6 +55,8 @@ def build(
     on_error: str = "stop",
     data: Any = None,
     follow_links: bool = False,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    sections: bool = False,
     progress: Progress | None = None,
     memory: str | int | None = None,
     replace: bool = False,
@@ -75,6 +77,8 @@ def build(
     data      folder or folders in which collection names are looked up
     follow_links
               read what links in a source folder lead to, too
+    columns   of a table, JSON or Python objects that stand for "id", "title" and "text"; and
+    sections  of files as documents: as `open_collection` has them
     progress  called with (phase, done, total); the phases are named in `klsa_search.progress`
     memory    that the build may use, as "4GiB" or in bytes; three quarters of the machine's, or of
               its control group's, by default. It changes no bit of the index
@@ -99,7 +103,13 @@ def build(
     chosen = Settings.of_preset(preset, **settings)
     if not isinstance(source, Collection):
         source = open_collection(
-            source, format=format, on_error=on_error, data=data, follow_links=follow_links
+            source,
+            format=format,
+            on_error=on_error,
+            data=data,
+            follow_links=follow_links,
+            columns=columns,
+            sections=sections,
         )
     path = index_path(Path(home), name)
     budget = memory_budget(memory)
@@ -128,7 +138,7 @@ def build_generation(
             refuse_other_source(path, collection)
             refuse_to_drop_writes(path)
         refuse_large_source(collection, chosen, budget)
-        counts, digest, fields = read(collection, generation, chosen, report, memory=budget)
+        counts, digest, fields, chosen = read(collection, generation, chosen, report, memory=budget)
         refuse_to_empty(path, counts.matrix.shape[0], collection)
         if not replace:
             refuse_to_shrink(path, counts.matrix.shape[0], collection)

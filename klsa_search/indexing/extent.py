@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from klsa_search.collection import Collection, Document
-from klsa_search.collection.lines import GZIP
+from klsa_search.collection.lines import GZIP, ZIP, ZSTD
 from klsa_search.collection.model import Filed
 
 _FIRST = 5_000  # documents before the first guess
@@ -43,10 +43,11 @@ class Extent:
     def guess(self, number: int, origin: str) -> int | None:
         """Guess the documents in all from where number `number`, from 1, begins: "file:line".
 
-        None where that is in no file of the source. Cost: reading that file up to there.
+        None where that is in no file of the source, or within one that zip or zstd packed. Cost:
+        reading that file up to there.
         """
         name, _, line = origin.rpartition(":")
-        if name not in self._sizes:
+        if name not in self._sizes or (line != "1" and _is_packed(Path(name))):
             return None
         read = 0
         for path, size in self._sizes.items():
@@ -55,6 +56,12 @@ class Extent:
             read += size
         read += _offset(Path(name), int(line) - 1)
         return round((number - 1) * self.bytes / read) if read else None
+
+
+def _is_packed(path: Path) -> bool:
+    """Whether nothing tells how many bytes of a file its first lines took."""
+    with path.open("rb") as raw:
+        return raw.peek(4)[:4] in (ZIP, ZSTD)
 
 
 def _offset(path: Path, lines: int) -> int:

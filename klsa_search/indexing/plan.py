@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -125,6 +125,8 @@ def plan(
     on_error: str = "stop",
     data: Any = None,
     follow_links: bool = False,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    sections: bool = False,
     **settings: Any,
 ) -> Plan:
     """Foretell what `build` with the same arguments takes; builds nothing.
@@ -144,7 +146,13 @@ def plan(
     budget = memory_budget(memory)
     if not isinstance(source, Collection):
         source = open_collection(
-            source, format=format, on_error=on_error, data=data, follow_links=follow_links
+            source,
+            format=format,
+            on_error=on_error,
+            data=data,
+            follow_links=follow_links,
+            columns=columns,
+            sections=sections,
         )
     processes = processors()
     found = survey(source, chosen, most=_SAMPLE)

@@ -8,11 +8,13 @@ import shutil
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 
-from klsa_search.analysis import Analyzer, NumberedTexts, Numbering
+from klsa_search.analysis import Analyzer, NumberedTexts, Numbering, detected, named
+from klsa_search.analysis.languages import AUTO
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.collection import Collection, Document
 from klsa_search.config import Settings
@@ -31,6 +33,7 @@ from klsa_search.store.names import SCRATCH
 
 _BATCH = 2000  # documents at a time, and fewer where they are long
 _CHARACTERS = 2**20
+_TOLD = 200  # documents that tell the language
 _ALONE = 2**22  # characters that are analysed as fast as workers would start
 _ENCODED = json.JSONEncoder(sort_keys=True).encode
 
@@ -43,9 +46,9 @@ def read(
     *,
     memory: int,
     processes: int | None = None,
-) -> tuple[TermCounts, str, FieldsEntry]:
-    """Write documents, forward index and fields; return counts, a digest of all that was read, and
-    what there is of fields.
+) -> tuple[TermCounts, str, FieldsEntry, Settings]:
+    """Write documents, forward index and fields; return counts, a digest of all that was read,
+    what there is of fields, and the settings with the language by its name.
 
     memory     bytes that may be used; what is counted goes to files in the generation's folder
                where it takes more, and they are gone at the end
@@ -55,6 +58,8 @@ def read(
     This process reads and stores what others analyse. CollectionError, StoreError; KlsaError if a
     process dies.
     """
+    declared = Declared(settings.declared())
+    documents, settings = _settled(fitting(collection, declared), settings)
     scratch = generation / SCRATCH
     scratch.mkdir()
     spools = Spools(scratch, spool_room(memory))
@@ -64,7 +69,6 @@ def read(
         title_weight=settings.title_weight,
         common=analyzer.common() if settings.common_weight < 1 else frozenset(),
     )
-    declared = Declared(settings.declared())
     fields = FieldsWriter(declared.types, spools.spool(np.uint8))
     digest = hashlib.sha256()
     extent = Extent(collection)
@@ -72,12 +76,12 @@ def read(
     with DocumentWriter(generation) as writer:
 
         def batches() -> Iterator[list[str]]:
-            for documents in _batches(fitting(collection, declared)):
-                writer.extend(documents)
-                fields.extend(documents)
-                digest.update(b"".join(map(_content, documents)))
-                extent.pass_on(documents)
-                yield [part for document in documents for part in (document.title, document.text)]
+            for batch in _batches(documents):
+                writer.extend(batch)
+                fields.extend(batch)
+                digest.update(b"".join(map(_content, batch)))
+                extent.pass_on(batch)
+                yield [part for document in batch for part in (document.title, document.text)]
 
         processes = processes or processors()
         with closing(_numbered(batches(), analyzer, processes)) as numbered:
@@ -97,7 +101,21 @@ def read(
     write_forward(generation, builder.blocks(), counts)
     builder.close()
     shutil.rmtree(scratch)
-    return counts, digest.hexdigest(), columns
+    return counts, digest.hexdigest(), columns, settings
+
+
+def _settled(
+    documents: Iterator[Document], settings: Settings
+) -> tuple[Iterator[Document], Settings]:
+    """Documents and settings with the language by its name, found by the first where it is auto."""
+    language = named(settings.language)
+    if language == AUTO:
+        first = list(islice(documents, _TOLD))
+        language = detected(f"{document.title}\n{document.text}" for document in first)
+        documents = chain(first, documents)
+    if language == settings.language:
+        return documents, settings
+    return documents, settings.model_copy(update={"language": language})
 
 
 def stored_bytes(generation: Path) -> int:

@@ -62,7 +62,7 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
 
     with tempfile.TemporaryDirectory(prefix="klsa-survey-") as folder:
         started = time.perf_counter()
-        counts, _, fields = read(
+        counts, _, fields, _ = read(
             _Held(documents), Path(folder), settings, note, memory=2**30, processes=1
         )
         ended = time.perf_counter()

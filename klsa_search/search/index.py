@@ -158,7 +158,8 @@ class Index:
         source    what `build` takes: a file or folder, or an iterable of Documents or mappings with
                   id, title, text and metadata. One whose id is there replaces that document.
         progress  called with ("documents", how many are there, None) after each batch
-        reading   `format`, `on_error` and `follow_links`, as `build` has them
+        reading   `format`, `on_error`, `columns` and so on, as `build` has them; documents without
+                  ids, which a build numbers, are refused
         By the thousand, each of which is there whole or not at all; where a later one fails those
         before stay. BadDocument for one that cannot be kept, or has a value that does not fit a
         declared field; IndexBusy while another builds, WritingRefused where D is not kept cut,

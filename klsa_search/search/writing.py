@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-from klsa_search.collection import Collection, Document, open_collection
-from klsa_search.errors import WritingRefused
+from klsa_search.collection import Collection, Document, OpenedCollection, open_collection
+from klsa_search.errors import CollectionError, WritingRefused
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store.fields.declared import Declared, fitting
 
-Source = str | Path | Collection | Iterable[Document | Mapping[str, Any]]
+Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
 
 DOCUMENTS: Final = 1_000
 """Of a batch, at most."""
@@ -40,7 +40,14 @@ class Written:
 def documents_of(source: Source, declared: Declared, **reading: Any) -> Iterator[Document]:
     """Documents of anything `build` takes, one in memory at a time, that fit declared fields."""
     collection = source if isinstance(source, Collection) else open_collection(source, **reading)
-    yield from fitting(collection, declared)
+    for document in fitting(collection, declared):
+        if isinstance(collection, OpenedCollection) and collection.numbered:
+            raise CollectionError(
+                f"{collection.numbered[0]}: its documents have no id, and as 1, 2, 3 they would "
+                "replace those of these ids: name a column of ids (--id, in Python columns=)",
+                field="columns",
+            )
+        yield document
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:

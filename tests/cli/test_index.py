@@ -20,7 +20,7 @@ def test_the_summary_for_programs(shell, cars):
     facts = done.json
     assert facts["name"] == "cars"
     assert facts["counts"]["documents"] == 4
-    assert facts["skipped"] == {"count": 0, "first": []}
+    assert facts["skipped"] == {"count": 0, "first": [], "kinds": {}}
     assert facts["bytes"] > 0
 
 
@@ -147,7 +147,7 @@ def notes(tmp_path):
     """A folder of two texts, a link to another, and what is no text."""
     folder = tmp_path / "notes"
     folder.mkdir()
-    for name in ("a.md", "b.txt", "c.html", "d.html", "e.pdf"):
+    for name in ("a.md", "b.txt", "c.png", "d.png", "e.xls"):
         (folder / name).write_text("Engines overheat.")
     (tmp_path / "other.txt").write_text("Engines stall.")
     (folder / "link.txt").symlink_to(tmp_path / "other.txt")
@@ -155,16 +155,16 @@ def notes(tmp_path):
 
 
 def test_files_that_are_not_read_are_named_in_the_summary(shell, notes):
-    words = "4 files: 2 .html, 1 .pdf, 1 linked (first: c.html, e.pdf, link.txt)"
+    words = "4 files: 2 .png, 1 .xls, 1 linked (first: c.png, e.xls, link.txt)"
     words += "; --follow-links reads those linked"
-    known = {"count": 4, "kinds": {".html": 2, ".pdf": 1, "linked": 1}}
+    known = {"count": 4, "kinds": {".png": 2, ".xls": 1, "linked": 1}}
     build = ["klsa-index", "build", notes, "--name", "notes"]
     for command in (build, ["klsa-index", "plan", notes]):
         (line,) = (x for x in shell(*command).out.splitlines() if x.startswith("not read"))
         assert line.split("  ")[-1].strip() == words
         told = shell(*command, "--json").json["unread"]
         assert {key: told[key] for key in known} == known
-        assert told["first"][".html"] == "c.html"
+        assert told["first"][".png"] == "c.png"
 
 
 def test_a_source_that_is_read_whole_says_nothing_of_it(shell, cars):
@@ -182,10 +182,10 @@ def test_links_are_followed_when_asked(shell, notes, options, found):
 
 
 def test_more_kinds_than_can_be_named(shell, notes):
-    for kind in "fghijk":
+    for kind in "fgijkl":
         (notes / f"x.{kind}").write_text("")
     done = shell("klsa-index", "build", notes, "--name", "notes")
-    assert "10 files: 2 .html, 1 .f, 1 .g, 1 .h, 1 .i, 4 of other kinds (first:" in done.out
+    assert "10 files: 2 .png, 1 .f, 1 .g, 1 .i, 1 .j, 4 of other kinds (first:" in done.out
 
 
 @pytest.fixture

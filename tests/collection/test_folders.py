@@ -182,7 +182,7 @@ def test_folder_of_text(tmp_path):
     (tmp_path / "k.txt").write_bytes(b"fine\nna\xefve\n")
     (tmp_path / "l.txt").write_bytes("sixteen".encode("utf-16"))
     (tmp_path / "m.txt.gz").write_bytes(gzip.compress(b"x" * 99)[:-9])
-    with pytest.raises(CollectionError, match=r"k.txt:2: the line is not UTF-8"):
+    with pytest.raises(CollectionError, match=r"k.txt:2: .*the line is not UTF-8"):
         ids(tmp_path)
     source = open_collection(tmp_path, on_error="skip")
     assert len(list(source.documents())) == 4
@@ -202,7 +202,6 @@ def test_one_text_file_only_when_asked_for(tmp_path):
     ("content", "reason"),
     [
         (b"", "the file is empty"),
-        (b"[{}]", "one JSON array"),
         (b"\x89PNG\0\0", "not UTF-8 text"),
     ],
 )

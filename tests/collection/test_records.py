@@ -218,7 +218,6 @@ def test_csv_fields_may_be_long_but_not_endless(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
-        ("name,text", "no column 'id'"),
         ("id,name", "no column 'title' or 'text'"),
         ("id,text,text", "two of one name"),
         ("id,,text", "without a name"),

@@ -25,25 +25,25 @@ def ids(source, **options):
 
 def test_files_of_a_folder_that_are_not_read_are_counted_by_kind(tmp_path):
     fill(tmp_path, "a.md", "b.txt", "deep/c.rst", ".hidden.html", ".git/config")
-    fill(tmp_path, *(f"site/{number}.HTML" for number in range(3)), "b.pdf", "Makefile", "x.tar.gz")
+    fill(tmp_path, *(f"site/{number}.PNG" for number in range(3)), "b.exe", "Makefile", "x.tar.gz")
     os.mkfifo(tmp_path / "pipe")
     source = open_collection(tmp_path)
     assert source.unread.kinds == {
-        ".html": 3,
-        ".pdf": 1,
+        ".png": 3,
+        ".exe": 1,
         "without suffix": 1,
         ".tar.gz": 1,
         "special": 1,
     }
-    assert source.unread.first[".html"] == "site/0.HTML"
+    assert source.unread.first[".png"] == "site/0.PNG"
     assert source.unread.count == 7
     assert source.unread.as_json()["count"] == 7
     assert len(list(source.documents())) == 3
 
 
 def test_they_are_counted_anew_with_each_look(tmp_path):
-    source = open_collection(fill(tmp_path, "a.md", "b.pdf"))
-    for names in ((), ("c.pdf",)):
+    source = open_collection(fill(tmp_path, "a.md", "b.exe"))
+    for names in ((), ("c.exe",)):
         fill(tmp_path, *names)
         list(source.files())
         assert source.unread.count == 1 + len(names)
@@ -162,6 +162,6 @@ def test_queries_and_judgements_behind_links_are_followed_likewise(tmp_path, lin
 
 
 def test_text_after_many_files_that_are_none_is_found(tmp_path):
-    fill(tmp_path, *(f"a{number}.html" for number in range(60)), "b.md", text="<p>")
+    fill(tmp_path, *(f"a{number}.png" for number in range(60)), "b.md", text="<p>")
     source = open_collection(tmp_path)
-    assert (source.format, source.unread.kinds) == ("text", {".html": 60})
+    assert (source.format, source.unread.kinds) == ("text", {".png": 60})

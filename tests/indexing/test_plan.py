@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+import zipfile
 from dataclasses import replace
 
 import pytest
@@ -252,3 +253,13 @@ def test_weighing_solving_and_looking_are_compiled_before_they_are_timed(
         monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
     module.plan(write(tmp_path / "a.jsonl", texts), expansion="cut")
     assert called[:4] == ["_kernel", "decompose", "nearest_rows", "_timed"]
+
+
+def test_what_zip_packed_is_counted(tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("a.jsonl", "".join(f'{{"id": {n}, "text": "a b"}}\n' for n in range(50)))
+    extent = Extent(open_collection(path))
+    assert extent.guess(30, f"{path}:30") is None
+    assert extent.guess(30, f"{tmp_path}/b.zip:30") is None
+    assert survey(open_collection(path), Settings(), most=20).shape.documents == 50

@@ -1,0 +1,14 @@
+"""Source code: text, titled by the name of its file with the suffix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from klsa_search.collection.files.content import Content, Section
+from klsa_search.collection.files.plain import text_of
+
+
+def read(path: Path) -> Iterator[Content]:
+    """Read a file as one document."""
+    yield Content(title=path.name, sections=[Section("", text_of(path))])

@@ -1,0 +1,54 @@
+"""Books: the chapters in their order, each a page of HTML in an archive."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from klsa_search.collection.files.archives import opened_archive
+from klsa_search.collection.files.content import Content, Section, Unreadable, iso, known, tidy
+from klsa_search.collection.files.html import content_of, decoded
+
+_PAGES: Final = ("application/xhtml+xml", "text/html")
+_ABOUT: Final = "{http://purl.org/dc/elements/1.1/}"
+
+
+def read(path: Path) -> Iterator[Content]:
+    """Read a book as one document."""
+    with opened_archive(path) as archive:
+        place = next(
+            (
+                node.get("full-path", "")
+                for node in archive.tree("META-INF/container.xml").iter()
+                if node.tag.endswith("}rootfile")
+            ),
+            "",
+        )
+        package = archive.tree(place)
+        items = {
+            node.get("id"): node
+            for node in package.iter()
+            if node.tag.endswith("}item") and node.get("media-type") in _PAGES
+        }
+        sections: list[Section] = []
+        for node in package.iter():
+            item = items.get(node.get("idref")) if node.tag.endswith("}itemref") else None
+            if item is not None:
+                name = posixpath.normpath(
+                    posixpath.join(posixpath.dirname(place), unquote(item.get("href", "")))
+                )
+                sections += content_of(decoded(archive.data(name))).sections
+    if not any(section.text for section in sections):
+        raise Unreadable("holds no text", "no chapter of it has any")
+
+    def told(name: str) -> str | None:
+        return next((node.text for node in package.iter(f"{_ABOUT}{name}") if node.text), None)
+
+    yield Content(
+        title=tidy(told("title") or "").replace("\n", " "),
+        sections=sections,
+        metadata=known(author=told("creator"), date=iso(told("date")), language=told("language")),
+    )

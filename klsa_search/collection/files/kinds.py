@@ -1,0 +1,72 @@
+"""Which files are read, told by their suffix, and what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+from klsa_search.collection.files.content import Content
+from klsa_search.collection.folder import plain_name
+from klsa_search.extras import installed
+
+LACKING: Final = "files"
+"""The extra without which some kinds are not read."""
+
+
+class Kind(NamedTuple):
+    """A kind of files.
+
+    name    as documents have it in their metadata
+    module  beside this one, whose `read` reads it; imported when the first file is
+    extra   whether that needs packages of the extra `files`
+    """
+
+    name: str
+    module: str
+    extra: bool
+
+    @property
+    def lacking(self) -> bool:
+        """Whether it cannot be read here for want of packages."""
+        return self.extra and not installed(LACKING)
+
+    def read(self, path: Path) -> Iterator[Content]:
+        """Read a file; Unreadable, Cut."""
+        module = import_module(f"klsa_search.collection.files.{self.module}")
+        return cast(Callable[[Path], Iterator[Content]], module.read)(path)
+
+
+_PROSE: Final = Kind("text", "plain", False)
+_CODE: Final = Kind("code", "code", False)
+_SUFFIXES: Final[dict[Kind, str]] = {
+    _PROSE: "adoc org tex text txt",
+    Kind("markdown", "markdown", False): "markdown md",
+    Kind("rst", "rst", False): "rst",
+    Kind("html", "html", True): "htm html xhtml",
+    Kind("pdf", "pdf", True): "pdf",
+    Kind("docx", "docx", False): "docx",
+    Kind("epub", "epub", True): "epub",
+    Kind("mail", "mail", True): "eml mbox",
+    _CODE: "bash c cc clj cpp cs css cxx dart erl ex f90 go h hpp hs java jl js jsx kt lua m ml"
+    " php pl proto ps1 py pyi r rb rs scala sh sql swift tsx ts vue",
+}
+_KINDS: Final = {
+    f".{suffix}": kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()
+}
+
+
+def kind_of(path: Path) -> Kind | None:
+    """Kind of a file by its suffix, packed or not; None where it is none of them."""
+    return _KINDS.get(Path(plain_name(path)).suffix)
+
+
+def is_code(path: Path) -> bool:
+    """Whether it holds source code."""
+    return kind_of(path) == _CODE
+
+
+def kind_of_one(path: Path) -> Kind:
+    """Kind of a file that was asked for: text, whatever its name, unless that tells."""
+    return kind_of(path) or _PROSE

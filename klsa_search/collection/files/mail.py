@@ -1,0 +1,99 @@
+"""Mail by the standard library: a message a file, or many of them in an mbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email import message_from_bytes
+from email.header import decode_header
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from klsa_search.collection.files.content import Content, Section, known, tidy
+from klsa_search.collection.files.html import content_of
+from klsa_search.collection.lines import opened, packed_faults, whole
+
+
+def read(path: Path) -> Iterator[Content]:
+    """Read messages: subject, what was written, and to whom; attachments are left out."""
+    if path.name.lower().removesuffix(".gz").endswith(".mbox"):
+        for message in _messages(path):
+            yield _content(message)
+    else:
+        yield _content(whole(path))
+
+
+def _messages(path: Path) -> Iterator[bytes]:
+    """Cut an mbox into messages, one in memory at a time."""
+    held: list[bytes] = []
+    blank = True
+    with packed_faults(path), opened(path) as stream:
+        for line in stream:
+            if blank and line.startswith(b"From "):
+                if held:
+                    yield b"".join(held)
+                held = []
+            else:
+                held.append(line[1:] if line.startswith(b">From ") else line)
+            blank = not line.strip()
+    if held:
+        yield b"".join(held)
+
+
+def _content(data: bytes) -> Content:
+    message = message_from_bytes(data)
+    texts = [_text(part) for part in message.walk() if _is_written(part)]
+    plain = [text for kind, text in texts if kind == "text/plain" and text.strip()]
+    # Most who send HTML send the same as plain text beside it.
+    shown = plain or [content_of(text).text for kind, text in texts if kind == "text/html"]
+    return Content(
+        title=_header(message, "Subject"),
+        sections=[Section("", "\n\n".join(map(str.strip, shown)))],
+        metadata=known(
+            author=_header(message, "From"), date=_date(message), to=_header(message, "To")
+        ),
+    )
+
+
+def _is_written(part: Message) -> bool:
+    return (
+        part.get_content_type() in ("text/plain", "text/html")
+        and part.get_content_disposition() != "attachment"
+    )
+
+
+def _text(part: Message) -> tuple[str, str]:
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    charset = part.get_content_charset() or "utf-8"
+    return part.get_content_type(), _decoded(data, charset).replace("\0", "")
+
+
+def _header(message: Message, name: str) -> str:
+    """A header as it reads; what cannot be decoded is shown as it stands."""
+    value = message.get(name)
+    if value is None:
+        return ""
+    try:
+        parts = decode_header(value)
+    except ValueError:  # HeaderParseError is one: broken base64
+        parts = [(str(value), None)]
+    told = "".join(
+        part if isinstance(part, str) else _decoded(part, charset or "utf-8")
+        for part, charset in parts
+    )
+    return tidy(told.encode("utf-8", "replace").decode().replace("\0", "")).replace("\n", " ")
+
+
+def _decoded(data: bytes, charset: str) -> str:
+    try:
+        return data.decode(charset)
+    except (LookupError, UnicodeDecodeError):
+        return data.decode("utf-8", "replace")
+
+
+def _date(message: Message) -> str | None:
+    try:
+        return parsedate_to_datetime(str(message.get("Date"))).isoformat()
+    except (ValueError, IndexError, OverflowError, TypeError):
+        return None

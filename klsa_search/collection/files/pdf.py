@@ -1,0 +1,55 @@
+"""PDF by PDFium: it keeps most of damaged files, and what it cannot read it says in one way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from klsa_search.collection.files.content import Content, Section, Unreadable, iso, known, tidy
+from klsa_search.collection.lines import whole
+from klsa_search.forks import lock_free_in_children
+
+_LOCK: Final = lock_free_in_children()  # PDFium must not be entered twice
+_DATE: Final = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
+_PASSWORD: Final = "password"
+
+
+def read(path: Path) -> Iterator[Content]:
+    """Read a file as one document, or a page as a section."""
+    data = whole(path)
+    with _LOCK:
+        title, sections, metadata = _read(data)
+    if not any(section.text for section in sections):
+        raise Unreadable("holds no text", f"pages, perhaps of pictures alone: {len(sections)}")
+    yield Content(title=title, sections=sections, metadata=metadata, numbered=True)
+
+
+def _read(data: bytes) -> tuple[str, list[Section], dict[str, str]]:
+    import pypdfium2
+
+    try:
+        with pypdfium2.PdfDocument(data) as document:
+            told = document.get_metadata_dict()
+            sections = []
+            for number in range(len(document)):
+                page = document[number]
+                text = page.get_textpage()
+                sections.append(Section(f"page {number + 1}", _text(text.get_text_bounded())))
+                text.close()
+                page.close()
+    except pypdfium2.PdfiumError as error:
+        locked = _PASSWORD in str(error).lower()
+        raise Unreadable("needs a password" if locked else "is damaged", error) from None
+    date = _DATE.match(told.get("CreationDate", ""))
+    metadata = known(
+        author=_text(told.get("Author")), date=iso("-".join(date.groups()) if date else "")
+    )
+    return tidy(_text(told.get("Title"))).replace("\n", " "), sections, metadata
+
+
+def _text(text: str | None) -> str:
+    """Without what stands for no character, and hyphens at line ends, which come as U+FFFE."""
+    kept = re.sub(r"[￾\x02]\r?\n?", "", text or "")
+    return tidy(re.sub(r"[\0￿\ud800-\udfff]", "", kept))

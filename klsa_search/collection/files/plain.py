@@ -1,0 +1,26 @@
+"""Plain text: as it stands, in UTF-8."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from klsa_search.collection.files.content import Content, Section, Unreadable
+from klsa_search.collection.intake import text_fault
+from klsa_search.collection.lines import lines
+
+
+def read(path: Path) -> Iterator[Content]:
+    """Read a file as one document."""
+    yield Content(sections=[Section("", text_of(path))])
+
+
+def text_of(path: Path) -> str:
+    """The text of a file; Unreadable with the line that holds what is no text."""
+    parts = []
+    for number, line in lines(path):
+        fault = text_fault(line)
+        if fault:
+            raise Unreadable("holds what is no text", f"the line {fault}", line=number)
+        parts.append(line)
+    return "".join(parts).strip()

@@ -1,0 +1,79 @@
+"""A folder of files people have, one document each, or one for each of their sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from klsa_search.collection.files.content import Content, Unreadable, storable
+from klsa_search.collection.files.kinds import LACKING, kind_of, kind_of_one
+from klsa_search.collection.folder import pass_over, plain_name, shown, walk
+from klsa_search.collection.intake import Intake
+from klsa_search.collection.model import Document, Unread
+from klsa_search.extras import require
+
+
+def documents(
+    root: Path, intake: Intake, links: bool = False, sections: bool = False
+) -> Iterator[Document]:
+    """Stream the files of a folder that are read; or one file, as text unless its name tells.
+
+    The id is the path below the folder, with slashes; #1, #2 follow it where a file holds several
+    documents, mails or sections. The title is what the file says of itself, else its name.
+    `kind`, and where the file tells them `author`, `date` and `language`, are metadata, `path`
+    always. Memory: one file. A file that cannot be read is refused.
+    """
+    for path in paths(root, links):
+        name = shown(path, root) if path != root else path.name
+        yield from intake.whole(_documents(path, name, sections, intake))
+
+
+def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
+    """Yield the files that `documents` reads, in its order.
+
+    Those that packages are missing for go to `unread`; MissingExtra for one that was asked for.
+    """
+    for path in walk(root, links, unread):
+        if path == root:
+            if kind_of_one(path).extra:
+                require(LACKING)
+            yield path
+            continue
+        kind = kind_of(path)
+        if kind is None or kind.lacking:
+            pass_over(path, root, unread)
+        else:
+            yield path
+
+
+def _documents(path: Path, name: str, sections: bool, intake: Intake) -> Iterator[Document]:
+    kind = kind_of_one(path)
+    number = 0
+    try:
+        for content in map(storable, kind.read(path)):
+            metadata = {**content.metadata, "kind": kind.name, "path": name}
+            title = content.title or path.name.split(".")[0]
+            parts = _sections(content, title) if sections else [(title, content.text)]
+            several = sections or path.suffix.lower() == ".mbox"
+            for heading, text in parts:
+                number += 1
+                yield Document(
+                    id=f"{name}#{number}" if several else name,
+                    title=heading,
+                    text=text,
+                    metadata=metadata,
+                    origin=f"{path}:1",
+                )
+    except Unreadable as fault:
+        suffix = PurePosixPath(plain_name(path)).suffix or "without suffix"
+        detail = f" ({fault.detail})" if fault.detail else ""
+        message = f"{path}:{fault.line}: {fault.kind}{detail}"
+        intake.refuse(message, kind=f"{suffix}: {fault.kind}")
+
+
+def _sections(content: Content, title: str) -> list[tuple[str, str]]:
+    """Title and text of each; what has no section of its own is one."""
+    return [
+        (f"{title}: {heading}" if heading and heading != title else title, text)
+        for heading, text in content.sections
+    ] or [(title, "")]

@@ -1,0 +1,181 @@
+"""Columns by name, numbers for ids, JSON arrays, streams and what is packed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+import zipfile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klsa_search.collection import open_collection
+from klsa_search.errors import CollectionError
+
+NAMED = {"id": "ticket", "title": "subject", "text": ["body", "notes"]}
+ROWS = [
+    {"ticket": "7", "subject": "Pump", "body": "It leaks.", "notes": "Again.", "text": "t"},
+    {"ticket": "8", "subject": "Fan", "body": "It hums.", "notes": "", "text": "u"},
+]
+CSV = "ticket,subject,body,notes,text\n7,Pump,It leaks.,Again.,t\n8,Fan,It hums.,,u\n"
+
+
+def zipped(**files):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as packed:
+        for name, data in files.items():
+            packed.writestr(name, data)
+    return made.getvalue()
+
+
+def zstd(data):
+    if sys.version_info >= (3, 14):
+        from compression import zstd as packer
+    else:
+        from backports import zstd as packer
+    return packer.compress(data)
+
+
+def written(folder, name, data):
+    path = folder / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def ids(source):
+    return [document.id for document in source.documents()]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "jsonl", "tsv", "records"])
+def test_columns_are_those_that_are_named_and_others_are_metadata(tmp_path, kind):
+    source = {
+        "csv": CSV,
+        "tsv": CSV.replace(",", "\t"),
+        "json": json.dumps(ROWS, indent=1),
+        "jsonl": "\n".join(map(json.dumps, ROWS)),
+        "records": ROWS,
+    }[kind]
+    if kind != "records":
+        source = written(tmp_path, f"a.{kind}", source)
+    one, two = open_collection(source, columns=NAMED).documents()
+    assert (one.id, one.title, one.text) == ("7", "Pump", "It leaks.\n\nAgain.")
+    assert (two.id, two.title, two.text) == ("8", "Fan", "It hums.")
+    assert one.metadata == {"text": "t"}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json"])
+def test_a_column_that_nothing_has_is_no_silent_gap(tmp_path, name):
+    path = written(tmp_path, name, CSV if name == "a.csv" else json.dumps(ROWS))
+    with pytest.raises(CollectionError, match=r"no .*column 'bdy'"):
+        ids(open_collection(path, columns={**NAMED, "text": ["body", "bdy"]}, on_error="skip"))
+
+
+@pytest.mark.parametrize("columns", [{"body": "x"}, {"id": ""}, {"text": ["a", 3]}, {"id": ["a"]}])
+def test_columns_that_make_no_sense_are_refused(columns):
+    with pytest.raises(CollectionError, match="columns = "):
+        open_collection(ROWS, columns=columns)
+
+
+def test_a_format_without_columns_says_so(tmp_path):
+    written(tmp_path, "a.txt", "text")
+    with pytest.raises(CollectionError, match="format text has no columns"):
+        open_collection(tmp_path, columns=NAMED)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.csv", "title,text\na,b\nc,d\n"),
+        ("a.json", '[{"title": "a"}, {"title": "c"}]'),
+        ("a.jsonl", '{"title": "a"}\n{"title": "c"}\n'),
+    ],
+)
+def test_without_ids_documents_are_numbered_and_that_is_told(tmp_path, name, data):
+    path = written(tmp_path, name, data)
+    source = open_collection(path)
+    for _ in range(2):
+        assert ids(source) == ["1", "2"]
+        assert source.numbered == [str(path)]
+    written(tmp_path, f"b{name[1:]}", data)
+    assert ids(open_collection(tmp_path)) == ["1", "2", "3", "4"]
+    with pytest.raises(CollectionError, match="ticket"):
+        ids(open_collection(path, columns={"id": "ticket"}))
+
+
+def test_judged_documents_are_never_numbered(tmp_path):
+    written(tmp_path, "corpus.jsonl", '{"text": "a"}\n')
+    with pytest.raises(CollectionError, match="neither '_id' nor 'id'"):
+        ids(open_collection(tmp_path))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.dictionaries(st.text(max_size=9), st.integers() | st.text(max_size=20)), max_size=9
+    ),
+    st.sampled_from([None, 1]),
+    st.integers(1, 40),
+)
+def test_arrays_are_read_as_json_reads_them(tmp_path_factory, records, indent, chunk):
+    from klsa_search.collection import array
+
+    records = [{**record, "n": number} for number, record in enumerate(records)]
+    path = tmp_path_factory.mktemp("array") / "a.json"
+    path.write_text(json.dumps(records, indent=indent, ensure_ascii=False), errors="surrogatepass")
+    before, array._CHUNK = array._CHUNK, chunk
+    try:
+        found = [element for _, element in array._elements(path)]
+    except CollectionError:
+        assert any(0xD800 <= ord(c) < 0xE000 for c in path.read_text(errors="surrogateescape"))
+    else:
+        assert found == records
+    finally:
+        array._CHUNK = before
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "before"),
+    [
+        ('[{"id": 1}', ":1: broken JSON: the array is cut short", 1),
+        ('[{"id": 1},\n{"id": 2', ":2: broken JSON .*cut short|:2: broken JSON", 1),
+        ('[{"id": 1}\n{"id": 2}]', ":2: broken JSON .*','", 1),
+        ('[{"id": 1}, 3]', ":1: a int, not a JSON object", 1),
+        ('{"id": 1}x', "broken JSON", 0),
+    ],
+)
+def test_broken_arrays_are_named_or_end_there(tmp_path, data, reason, before):
+    path = written(tmp_path, "a.json", data)
+    with pytest.raises(CollectionError, match=reason):
+        ids(open_collection(path))
+    source = open_collection(path, on_error="skip")
+    assert len(ids(source)) == before
+    assert source.problems.count == 1
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd, lambda data: zipped(a=data)])
+def test_what_packs_a_file_is_told_by_its_bytes(tmp_path, pack):
+    packed = pack(b'{"id": "a"}\n' * 2)
+    source = open_collection(written(tmp_path, "packed", packed), on_error="skip")
+    assert (source.format, ids(source), source.problems.count) == ("jsonl", ["a"], 1)
+    written(tmp_path, "packed", packed[:-9])
+    with pytest.raises(CollectionError, match=r"cut short or damaged|not recognised"):
+        ids(open_collection(tmp_path / "packed"))
+
+
+def test_an_archive_of_several_files_is_no_file(tmp_path):
+    path = written(tmp_path, "a.csv.zip", zipped(a="id,text\n", b="id,text\n"))
+    with pytest.raises(CollectionError, match="archive of 2 files; unpack it"):
+        ids(open_collection(path))
+
+
+def test_a_stream_is_read_as_a_file_and_can_be_read_again():
+    source = open_collection(io.BytesIO(b"id,text\n1,a\n2,b\n"))
+    assert (source.name, source.format, source.address, source.root) == ("stdin", "csv", None, None)
+    assert ids(source) == ids(source) == ["1", "2"]
+    with pytest.raises(CollectionError, match="not recognised"):
+        open_collection(io.BytesIO(b"prose"))
+    with pytest.raises(CollectionError, match="cannot be read as text"):
+        open_collection(io.BytesIO(b"prose"), format="text")

@@ -1,0 +1,257 @@
+"""Files people have: what is read of each kind, and what becomes of damaged ones."""
+
+from __future__ import annotations
+
+import io
+import random
+import sys
+import zipfile
+
+import pytest
+
+from klsa_search.collection import open_collection
+from klsa_search.errors import CollectionError, MissingExtra
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+DUBLIN = 'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/"'
+
+
+def archive(**parts):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, text in parts.items():
+            packed.writestr(name.replace("__", "/").replace("_DOT_", "."), text)
+    return made.getvalue()
+
+
+def pdf(*pages, title="Pump report"):
+    """A file with a line of Helvetica a page."""
+    count = len(pages)
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(count))
+    objects = [
+        "<</Type/Catalog/Pages 2 0 R>>",
+        f"<</Type/Pages/Kids[{kids}]/Count {count}>>",
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    for number, text in enumerate(pages):
+        stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET" if text else ""
+        objects += [
+            f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents {5 + 2 * number} 0 R"
+            "/Resources<</Font<</F1 3 0 R>>>>>>",
+            f"<</Length {len(stream)}>>\nstream\n{stream}\nendstream",
+        ]
+    objects.append(f"<</Title({title})/Author(Ann)/CreationDate(D:20240229120000Z)>>")
+    made, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        places.append(len(made))
+        made += f"{number} 0 obj\n{body}\nendobj\n".encode()
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    size = len(objects) + 1
+    return (
+        made
+        + (
+            f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n"
+            f"<</Size {size}/Root 1 0 R/Info {size - 1} 0 R>>\nstartxref\n{len(made)}\n%%EOF\n"
+        ).encode()
+    )
+
+
+def docx(body):
+    return archive(
+        word__document_DOT_xml=f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>',
+        word__styles_DOT_xml=f'<w:styles xmlns:w="{WORD}"><w:style w:styleId="berschrift1">'
+        '<w:name w:val="heading 1"/></w:style></w:styles>',
+        docProps__core_DOT_xml=f"<c {DUBLIN}><dc:title>Pump report</dc:title>"
+        "<dc:creator>Ann</dc:creator><dcterms:created>2024-02-29T12:00:00Z</dcterms:created></c>",
+    )
+
+
+def paragraph(text, style=""):
+    styled = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    return f"<w:p>{styled}<w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+DOCX = docx(
+    paragraph("Leaks", "berschrift1")
+    + paragraph("The pump leaks.")
+    + "<w:p><w:r><w:delText>gone</w:delText></w:r></w:p>"
+    + paragraph("Noise", "berschrift1")
+    + paragraph("It hums.")
+)
+EPUB = archive(
+    mimetype="application/epub+zip",
+    **{
+        "META-INF__container_DOT_xml": "<container xmlns='urn:c'><rootfiles><rootfile"
+        " full-path='OPS/book.opf'/></rootfiles></container>",
+        "OPS__book_DOT_opf": f"<package xmlns='urn:p' {DUBLIN}><metadata>"
+        "<dc:title>Pump report</dc:title><dc:language>en</dc:language></metadata><manifest>"
+        "<item id='b' href='two.xhtml' media-type='application/xhtml+xml'/>"
+        "<item id='a' href='o%20ne.xhtml' media-type='application/xhtml+xml'/></manifest>"
+        "<spine><itemref idref='a'/><itemref idref='b'/></spine></package>",
+        "OPS__o ne_DOT_xhtml": "<?xml version='1.0' encoding='utf-8'?><html><body>"
+        "<h1>Leaks</h1><p>The pump leaks.</p></body></html>",
+        "OPS__two_DOT_xhtml": "<html><body><h1>Noise</h1><p>It hums.</p></body></html>",
+    },
+)
+HTML = (
+    b"<html lang=en><head><title>Pump\n report</title><meta name=author content=Ann>"
+    b"<meta property='article:published_time' content='2024-02-29'><style>p {}</style></head>"
+    b"<body><nav>Home</nav><script>let x = '<p>'</script><!-- no --><h1>Leaks</h1>"
+    b"<p>The <b>pump</b>\nleaks.<table><tr><td>1<td>2</table><h2>Noise</h2>It&nbsp;hums."
+)
+MAIL = (
+    b"From: Ann <ann@x.org>\nTo: Bo <bo@x.org>\nSubject: =?utf-8?q?Caf=C3=A9?= pump\n"
+    b"Date: Thu, 29 Feb 2024 12:00:00 +0100\nMIME-Version: 1.0\n"
+    b"Content-Type: multipart/mixed; boundary=x\n\n"
+    b"--x\nContent-Type: text/plain; charset=latin-1\n\nIt leaks, \xe9.\n"
+    b"--x\nContent-Type: text/plain\nContent-Disposition: attachment\n\nsecret\n--x--\n"
+)
+MARKDOWN = (
+    b"---\ntitle: 'Pump report'\ndate: 2024-02-29\nlang: en\n---\n# Leaks\n\nThe [pump](u) *leaks*."
+    b"\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n## Noise\n\n```\nx = 1\n```\n<!-- no -->\n"
+)
+RST = (
+    b"=====\nLeaks\n=====\n\nThe :ref:`pump <p>` ``leaks``.\n\n.. _p:\n\nNoise\n-----\n\nIt hums.\n"
+)
+
+
+def write(folder, **files):
+    for name, data in files.items():
+        (folder / name.replace("_", ".")).write_bytes(data)
+    return folder
+
+
+def read(source, **options):
+    return list(open_collection(source, **options).documents())
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "title", "text", "metadata"),
+    [
+        ("a.pdf", pdf("It leaks.", "It hums."), "Pump report", "It leaks.\n\nIt hums.",
+         {"author": "Ann", "date": "2024-02-29", "kind": "pdf"}),
+        ("a.docx", DOCX, "Pump report", "Leaks\n\nThe pump leaks.\n\nNoise\n\nIt hums.",
+         {"author": "Ann", "date": "2024-02-29T12:00:00Z", "kind": "docx"}),
+        ("a.epub", EPUB, "Pump report", "Leaks\n\nThe pump leaks.\n\nNoise\n\nIt hums.",
+         {"language": "en", "kind": "epub"}),
+        ("a.html", HTML, "Pump report", "Leaks\n\nThe pump leaks.\n1 2\n\nNoise\n\nIt hums.",
+         {"author": "Ann", "date": "2024-02-29", "language": "en", "kind": "html"}),
+        ("a.eml", MAIL, "Café pump", "It leaks, é.",
+         {"author": "Ann <ann@x.org>", "to": "Bo <bo@x.org>", "kind": "mail",
+          "date": "2024-02-29T12:00:00+01:00"}),
+        ("a.md", MARKDOWN, "Pump report", "Leaks\n\nThe pump leaks.\na b\n1 2\n\nNoise\n\nx = 1",
+         {"date": "2024-02-29", "language": "en", "kind": "markdown"}),
+        ("a.rst", RST, "Leaks", "The pump leaks.\n\nNoise\n\nIt hums.", {"kind": "rst"}),
+        ("a.py", b"def f():\n    return 1\n", "a.py", "def f():\n    return 1", {"kind": "code"}),
+        ("a.txt", b"It  leaks.\n", "a", "It  leaks.", {"kind": "text"}),
+    ],
+)  # fmt: skip
+def test_each_kind_gives_title_text_and_what_it_tells(tmp_path, name, data, title, text, metadata):
+    (tmp_path / name).write_bytes(data)
+    [document] = read(tmp_path)
+    assert (document.id, document.title, document.text) == (name, title, text)
+    assert document.metadata == {**metadata, "path": name}
+
+
+def test_sections_are_documents_when_asked(tmp_path):
+    write(tmp_path, a_pdf=pdf("It leaks.", "It hums."), b_md=MARKDOWN, c_txt=b"plain")
+    found = [(d.id, d.title, d.text) for d in read(tmp_path, sections=True)]
+    assert found == [
+        ("a.pdf#1", "Pump report: page 1", "It leaks."),
+        ("a.pdf#2", "Pump report: page 2", "It hums."),
+        ("b.md#1", "Pump report: Leaks", "The pump leaks.\na b\n1 2"),
+        ("b.md#2", "Pump report: Noise", "x = 1"),
+        ("c.txt#1", "c", "plain"),
+    ]
+    with pytest.raises(CollectionError, match="has no sections"):
+        open_collection(write(tmp_path / "..", x_jsonl=b'{"id": "1"}') / "x.jsonl", sections=True)
+
+
+def test_an_mbox_is_a_document_a_message(tmp_path):
+    write(tmp_path, a_mbox=b"From a\nSubject: one\n\nfirst\n>From here\n\nFrom b\n\nsecond\n")
+    one, two = read(tmp_path / "a.mbox")
+    assert (one.id, one.title, one.text) == ("a.mbox#1", "one", "first\nFrom here")
+    assert (two.id, two.title, two.text) == ("a.mbox#2", "a", "second")
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>caf\xe9".encode("latin-1"), "café"),
+        ("<meta charset=koi8-r><p>да".encode("koi8-r"), "да"),
+        ("<p>да".encode("utf-16"), "да"),
+        ("<meta charset=no-such><p>да".encode(), "да"),
+        (b"", ""),
+    ],
+)
+def test_pages_are_read_in_what_they_are_written_in(tmp_path, page, text):
+    assert read(write(tmp_path, a_html=page))[0].text == text
+
+
+def test_what_cannot_be_read_is_counted_by_kind_and_reason(tmp_path):
+    write(tmp_path, a_txt=b"plain", b_pdf=pdf("x")[:100], c_pdf=pdf("x")[:90], d_pdf=pdf(""))
+    write(tmp_path, e_docx=DOCX[:-30], f_html=b"<div>x" * 2000, g_txt=b"ok\n\xff\n", h_xyz=b"?")
+    with pytest.raises(CollectionError, match=r"b.pdf:1: is damaged \(.*on-error skip"):
+        read(tmp_path)
+    source = open_collection(tmp_path, on_error="skip")
+    assert [document.id for document in source.documents()] == ["a.txt"]
+    assert source.problems.kinds == {
+        ".pdf: is damaged": 2,
+        ".pdf: holds no text": 1,
+        ".docx: is damaged": 1,
+        ".html: is nested too deep": 1,
+        ".txt: holds what is no text": 1,
+    }
+    assert "g.txt:2: " in source.problems.reasons[-1]
+    assert source.unread.kinds == {".xyz": 1}
+
+
+def test_without_the_extra_its_kinds_are_named_as_not_read(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lxml", None)
+    write(tmp_path, a_txt=b"plain", b_pdf=pdf("x"), c_docx=DOCX)
+    source = open_collection(tmp_path)
+    assert [document.id for document in source.documents()] == ["a.txt", "c.docx"]
+    assert source.unread.kinds == {".pdf": 1}
+    with pytest.raises(MissingExtra, match=r"klsa-search\[files\]"):
+        open_collection(tmp_path / "b.pdf")
+    (tmp_path / "a.txt").unlink()
+    (tmp_path / "c.docx").unlink()
+    with pytest.raises(MissingExtra, match=r"klsa-search\[files\]"):
+        open_collection(tmp_path)
+
+
+WHOLE = {
+    "docx": DOCX,
+    "eml": MAIL,
+    "epub": EPUB,
+    "html": HTML * 20,
+    "mbox": b"From a\n" + MAIL,
+    "md": MARKDOWN * 10,
+    "pdf": pdf(*["It leaks."] * 5),
+    "rst": RST * 10,
+}
+
+
+@pytest.mark.parametrize("suffix", WHOLE)
+def test_damaged_files_are_read_or_refused(tmp_path, suffix):
+    """Cut short, a bit turned, many bits turned: no crash, no other error, the same each time."""
+    chance = random.Random(suffix)
+    whole = WHOLE[suffix]
+    for number in range(60):
+        data = bytearray(whole)
+        if number % 3 == 0:
+            del data[chance.randrange(len(data)) :]
+        else:
+            for _ in range(1 if number % 3 == 1 else 30):
+                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        (tmp_path / f"{number:02}.{suffix}").write_bytes(data)
+    source = open_collection(tmp_path, format="text", on_error="skip")
+    found = list(source.documents())
+    files = {document.id.partition("#")[0] for document in found}
+    assert len(files) + source.problems.count >= 60 - (suffix == "mbox") * 20
+    assert found == list(source.documents())
+
+
+@pytest.mark.parametrize("piece", ["<!--", "<a ", '<a href="', "</", "<![CDATA[", "<b><p>", "&#"])
+def test_pages_that_other_parsers_never_finish_are_read(tmp_path, piece):
+    assert len(read(write(tmp_path, a_html=piece.encode() * 50_000))) == 1
