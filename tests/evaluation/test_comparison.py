@@ -130,7 +130,7 @@ def test_no_difference_at_all_can_be_drawn(tmp_path):
 
 def test_a_picture_of_another_kind_is_refused(tmp_path):
     flat = compare({"bm25": measured(0.5), "ours": measured(0.5)}, target="flat")
-    with pytest.raises(SettingsError, match=r"\.png or an \.svg"):
+    with pytest.raises(SettingsError, match=r"\.png, an \.svg or a \.pdf"):
         draw_differences([flat], "ours", tmp_path / "flat.jpg")
 
 
