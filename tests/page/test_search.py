@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from klsa_search.search import open_index
+from tests.waiting import wait_until
 
 from .conftest import api, watched
 from .notes import HOSTILE
@@ -20,10 +21,16 @@ def asked(page):
     return parse_qs(urlsplit(page.url).query)
 
 
+def is_answer(response, text):
+    """Whether it answers this text, and is no file of the page."""
+    asked = response.request.post_data_json if response.request.method == "POST" else {}
+    return urlsplit(response.url).path.endswith("/search") and asked.get("q") == text
+
+
 def search(page, text):
     """Type, and wait for the answer to the last letter."""
     page.locator("#q").fill("")
-    with page.expect_response(lambda each: "/search" in each.url) as told:
+    with page.expect_response(lambda each: is_answer(each, text)) as told:
         page.locator("#q").fill(text)
     assert told.value.ok
     page.locator("#results:not([aria-busy]) .hit, #results .notice").first.wait_for()
@@ -193,11 +200,14 @@ def test_synonyms_that_were_asked_for_are_told(page, notes_home):
     index = open_index(notes_home / "notes")
     index.set_synonyms(["boat => ferry"])
     try:
+        told = f"{page.url}indexes/notes/synonyms"
+        wait_until(lambda: page.request.get(told).json()["synonyms"])
         search(page, "boat")
         page.locator(".understood").get_by_text("boat also asks for ferry").wait_for()
     finally:
         index.set_synonyms({})
         index.close()
+        wait_until(lambda: not page.request.get(told).json()["synonyms"])
 
 
 def test_where_nothing_fits_it_says_so(page):
@@ -308,7 +318,6 @@ def test_a_narrow_window_needs_no_scrolling_aside(browser, address, width):
 
 def test_everything_is_reached_by_keyboard(page):
     search(page, "automobile")
-    page.locator("#q").press("Escape")
     page.locator("body").press("Tab")
     reached = []
     for _ in range(60):
