@@ -21,7 +21,11 @@ os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "user")
 # How long an example takes says how busy the machine is. Each run tries others; one that fails is
 # printed so that it can be tried again.
 settings.register_profile(
-    "klsa", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "klsa",
+    max_examples=50,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("klsa")
 

@@ -24,10 +24,10 @@ api.expect.set_options(timeout=LONG)
 
 
 def pytest_collection_modifyitems(items):
-    """One worker runs them all, so that there is one browser."""
+    """One worker runs a module, so that it has one browser; the other need not wait at the end."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
+            item.add_marker(pytest.mark.xdist_group(f"browser-{item.path.stem}"))
 
 
 @pytest.fixture(scope="package")  # its event loop is in the way of whoever starts one
