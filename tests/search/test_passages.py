@@ -58,7 +58,7 @@ class Kept:
             for number, text in enumerate(texts)
         ]
         chosen = Settings(**chosen)
-        counts, _, _ = read(
+        counts, *_ = read(
             open_collection(records), folder, chosen, lambda *_: None, memory=2**30, processes=1
         )
         self.texts, self.analyzer = texts, Analyzer(chosen)
