@@ -83,7 +83,7 @@ def _of_class(title, held):
     if is_dataclass(held):
         for field in fields(held):
             yield f"{title}.{field.name}: {field.type}"
-    elif "__init__" in vars(held) and not getattr(held, "_is_protocol", False):
+    elif ours(held.__init__) and not getattr(held, "_is_protocol", False):
         yield f"{title}{signature(held.__init__).replace('(self, ', '(').replace('(self)', '()')}"
     for name, member in inspect.getmembers(held):
         if name.startswith("_") or not ours(getattr(member, "fget", None) or member):

@@ -86,6 +86,13 @@ def names(world, monkeypatch):
     index.close()
 
 
+def parts(held):
+    """What a public thing is made of here: a class and the classes it builds on."""
+    if not inspect.isclass(held):
+        return [held]
+    return [part for part in held.__mro__ if part.__module__.startswith("klsa_search.")]
+
+
 def examples():
     """Every docstring with examples of what is public: (title, doctest)."""
     finder = doctest.DocTestFinder(exclude_empty=True)
@@ -98,7 +105,9 @@ def examples():
         for name in front_door.public_names(package):
             held = getattr(module, name)
             if callable(held):
-                for found in finder.find(held, f"{package}.{name}"):
+                for found in [
+                    each for part in parts(held) for each in finder.find(part, f"{package}.{name}")
+                ]:
                     if found.examples:
                         member = found.name.removeprefix(f"{package}.{name}")
                         seen.setdefault(f"{held.__module__}.{held.__qualname__}{member}", found)
@@ -137,7 +146,8 @@ def test_every_public_name_is_in_an_example():
 def test_every_method_of_an_index_is_in_an_example():
     methods = [
         name
-        for name, member in vars(klsa.Index).items()
+        for part in parts(klsa.Index)
+        for name, member in vars(part).items()
         if inspect.isfunction(member) and not name.startswith("_")
     ]
     said = shown()

@@ -3,48 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
-from klsa_search.collection import Document
-from klsa_search.config import SearchSettings, Settings
-from klsa_search.errors import QueryError, StoreError
-from klsa_search.forks import lock_free_in_children
-from klsa_search.progress import DOCUMENTS, Progress, silent
+from klsa_search.config import SearchSettings
+from klsa_search.errors import QueryError
 from klsa_search.search import engine
 from klsa_search.search.answering import find
 from klsa_search.search.batch import in_parallel
 from klsa_search.search.explaining import Explanation
 from klsa_search.search.filters.masks import Given as Filter
+from klsa_search.search.language import Asked
+from klsa_search.search.living import LivingIndex
 from klsa_search.search.parameters import whole_number
 from klsa_search.search.presenting import Presenting, hits_of
 from klsa_search.search.rankers import USES
 from klsa_search.search.ranking import both
 from klsa_search.search.results import Hit, Results
-from klsa_search.search.since import Since
-from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.snippet import LENGTH, checked_length
-from klsa_search.search.state import Following, State, open_state
+from klsa_search.search.state import State
 from klsa_search.search.suggest import Suggestion
 from klsa_search.search.wishes import Wishes
-from klsa_search.search.writing import Source, Written, batches, documents_of, refuse_whole
-from klsa_search.store import Judgements, Manifest, current_generation, write_synonyms
-from klsa_search.store.fields.columns import Fields
-from klsa_search.store.fields.declared import Declared
-from klsa_search.store.generations import writing
-from klsa_search.store.log_format import Last, checked_id
-from klsa_search.store.log_writing import LogWriter
-from klsa_search.store.synonyms import Given, checked_synonyms
 
 Mask = npt.NDArray[np.bool_]
 
 
-class Index:
+class Index(LivingIndex):
     """One generation of an index, opened, and what was written to it since.
 
     Safe to share between threads.
@@ -55,227 +42,6 @@ class Index:
     `z` and `dimensions` of each call default to the settings the index was built with. StoreError
     from every call but the length once it is closed.
     """
-
-    def __init__(self, generation: Path) -> None:
-        built = open_state(generation)
-        self._following: Following | None = Following(built)
-        self._taking_up = lock_free_in_children()
-        try:
-            # Nobody has answers from here yet: what is not compiled is compiled at once.
-            self._take(self._following.state(built, wait=False))
-        except BaseException:
-            built.documents.close()
-            raise
-
-    def _take(self, state: State) -> None:
-        self._state: State | None = state
-        self._facts = state.facts
-
-    @property
-    def path(self) -> Path:
-        """Folder of the generation."""
-        return self._facts.path
-
-    @property
-    def name(self) -> str:
-        """Name of the index."""
-        return self.path.parent.name
-
-    @property
-    def generation(self) -> str:
-        """Name of the generation."""
-        return self.path.name
-
-    @property
-    def manifest(self) -> Manifest:
-        """What was built, and of what."""
-        return self._facts.manifest
-
-    @property
-    def settings(self) -> Settings:
-        """All settings it was built with."""
-        return self._facts.settings
-
-    @property
-    def analyzer(self) -> Analyzer:
-        """What turns texts into terms."""
-        return self._facts.analyzer
-
-    @property
-    def last(self) -> Last:
-        """How far the log of writes was taken up."""
-        return self._facts.last
-
-    @property
-    def since(self) -> Since:
-        """How far it has come from what was built, and what of that the build does not know."""
-        return self._facts.since
-
-    @property
-    def size(self) -> int:
-        """Positions, those of documents that are gone among them: what masks and scores are for.
-
-        As many as documents until one is deleted or replaced.
-        """
-        return len(self._opened().snapshot)
-
-    def __len__(self) -> int:
-        """N, the number of documents."""
-        return self._facts.documents
-
-    def __repr__(self) -> str:
-        """Name, generation and size."""
-        return f"<Index {self.name} generation {self.generation}: {len(self)} documents>"
-
-    def refresh(self) -> bool:
-        """Take up what was written since, synonyms among it, and a generation that was built since;
-        whether any was.
-
-        Answers go on meanwhile; those that are under way are of what was there when they began.
-        Cost: 0.5 ms where there is nothing, else see `add`.
-
-        >>> other = open_index("index/reports")
-        >>> other.delete(["tyre", "copy"])
-        2
-        >>> len(index), index.refresh(), len(index)
-        (6, True, 4)
-        """
-        with self._taking_up:
-            before = self._opened()
-            if self._following is None:
-                return False
-            state, generation = before, current_generation(self.path.parent)
-            if generation != self.path:
-                state = open_state(generation)
-                self._following = Following(state)
-            # Who is in a call keeps the former state, whose files close with its last user.
-            self._take(self._following.state(state))
-            return self._state is not before
-
-    def add(self, source: Source, *, progress: Progress | None = None, **reading: Any) -> int:
-        """Put documents in; returns how many. They are there for good, and found, on return.
-
-        source    what `build` takes: a file or folder, or an iterable of Documents or mappings with
-                  id, title, text and metadata. One whose id is there replaces that document.
-        progress  called with ("documents", how many are there, None) after each batch
-        reading   `format`, `on_error`, `columns` and so on, as `build` has them; documents without
-                  ids, which a build numbers, are refused
-        By the thousand, each of which is there whole or not at all; where a later one fails those
-        before stay. BadDocument for one that cannot be kept, or has a value that does not fit a
-        declared field; IndexBusy while another builds, WritingRefused where D is not kept cut,
-        StoreError where the disk is full.
-        Cost: some 1 ms a document, and 10 ms.
-
-        >>> index.add([{"id": "fan", "title": "Fans", "text": "A fan that stands overheats."}])
-        1
-        >>> [hit.id for hit in index.search("fans").hits][:1]
-        ['fan']
-        """
-        count = 0
-        for puts in batches(documents_of(source, self._declared(), **reading)):
-            count += self.write(puts).put
-            (progress or silent)(DOCUMENTS, count, None)
-        return count
-
-    def delete(self, ids: Iterable[str]) -> int:
-        """Delete the documents of these ids; returns how many were there.
-
-        One that is not there is passed over. It is for good, and they are found no more, on return.
-        For what fails, see `add`.
-
-        >>> index.delete(["tyre", "copy", "never there"])
-        2
-        """
-        return self.write((), list(ids)).deleted
-
-    def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> Written:
-        """Write one batch, the deletions before the documents: all of it, or nothing.
-
-        Of several documents of one id the last stays. It is durable, and found, on return. For what
-        fails, see `add`; memory is that of the batch as JSON.
-        """
-        self._opened()
-        if self._following is None:
-            raise StoreError("what is pinned cannot be written to: write to the index itself")
-        deletes = [checked_id(id_) for id_ in deletes]
-        with writing(self.path.parent):
-            self.refresh()
-            state = self._opened()
-            refuse_whole(self.name, state.snapshot)
-            there = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
-            with LogWriter(state.facts.path) as writer:
-                last = writer.append(puts, deletes)
-        try:
-            self.refresh()
-        except StoreError as error:
-            raise StoreError(
-                f"what was written to {self.name} is kept, and not searched yet: {error.message}"
-            ) from error
-        with self._taking_up:
-            if self._following is not None:
-                self._following.save()
-        return Written(state.facts.path.name, last.seq, len(puts), len(there))
-
-    @property
-    def synonyms(self) -> Mapping[str, Sequence[str]]:
-        """What stands for words, or for several in a row, in queries: see `set_synonyms`."""
-        return self._opened().language.synonyms
-
-    def set_synonyms(self, synonyms: Given) -> None:
-        """Have words stand for others in queries from now on; they replace those there are.
-
-        synonyms  what stands for a word, by word, or rules: `tv, television` for words that stand
-                  for each other, `phone => iphone, galaxy` for what is found by *phone*, too; at
-                  most 10,000 words with 100 each. Nothing, as `{}`, takes all of them away
-        A side may be several words. They are of the index, whatever is built or written, and a
-        query is without them by `synonyms=False`. See docs/query-language.md. SettingsError for
-        what is no such thing; IndexBusy, StoreError.
-
-        >>> index.set_synonyms(["automobile, engine", "chilled => coolant"])
-        >>> index.synonyms["chilled"]
-        ('coolant',)
-        >>> [hit.id for hit in index.search("chilled").hits]
-        ['leak', 'heat', 'pump']
-        >>> index.set_synonyms({})
-        """
-        self._opened()
-        if self._following is None:
-            raise StoreError("what is pinned cannot be written to: write to the index itself")
-        write_synonyms(self.path.parent, checked_synonyms(synonyms))
-        self.refresh()
-
-    @property
-    def judgements(self) -> Judgements:
-        """What people said of its documents: beside all generations, and no part of a state."""
-        return Judgements(self.path.parent)
-
-    def judge(self, query: str, id: str, grade: int) -> None:  # noqa: A002 - the field's own name
-        """Say how relevant a document is to a query: above 0 it is; the last word counts.
-
-        It is durable on return, stays where the document goes, and changes no ranking: to measure
-        rankings by it, see `klsa-eval own`. DocumentNotFound, QueryError. Cost: some ms.
-
-        >>> index.judge("leaking coolant", "leak", 1)
-        >>> index.judge("leaking coolant", "tyre", 0)
-        >>> [(judged.text, judged.grades) for judged in index.judgements.queries()]
-        [('leaking coolant', {'leak': 1, 'tyre': 0})]
-        """
-        self.positions([id])
-        self.judgements.put(query, id, grade)
-
-    def pinned(self) -> Index:
-        """Return an index of what is there now, which nothing changes; it closes with this one.
-
-        For who asks several times for one answer, while others write.
-
-        >>> before = index.pinned()
-        >>> index.delete(["copy"]), len(before), len(index)
-        (1, 6, 5)
-        """
-        self._opened()
-        pinned = object.__new__(Index)  # a third of the time that `copy` takes
-        pinned.__dict__.update(self.__dict__, _following=None)
-        return pinned
 
     def scores(self, query: str, *, dimensions: int | None = None, **parameters: Any) -> Scores:
         """Score every document: (size,) float32, in document order; 0 where there is none.
@@ -288,9 +54,7 @@ class Index:
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
         state = self._opened()
-        asked = state.language.read(query, state.parameters.reading(parameters))
-        chosen = state.parameters.checked(parameters)
-        used = state.parameters.dimensions(dimensions, chosen)
+        asked, chosen, used = _read(state, query, dimensions, parameters)
         return state.ranking.scores(asked, chosen, used)
 
     def rank(
@@ -309,9 +73,7 @@ class Index:
         """
         state = self._opened()
         k = whole_number("k", k)
-        asked = state.language.read(query, state.parameters.reading(parameters))
-        chosen = state.parameters.checked(parameters)
-        used = state.parameters.dimensions(dimensions, chosen)
+        asked, chosen, used = _read(state, query, dimensions, parameters)
         (top,) = state.ranking.top([asked], k, chosen, used, self._checked(mask))
         return top.positions, top.scores
 
@@ -383,7 +145,7 @@ class Index:
                   characters of a snippet, at most 10,000
         quality   tell how good a match each hit is, and whether any fits: some 2 ms, and a second
                   for the first of an index (`klsa_search.search.quality`)
-        explain   tell of each hit how its score came about: some 10 ms a hit
+        explain   tell of each hit how its score came about: some 2 ms a hit
         liked, disliked  ids of documents to move the ranking towards and away from; without a query
                   it is of them alone. Every document is scored then
         QueryError for what cannot be read, and for fields there are not; DocumentNotFound.
@@ -396,9 +158,7 @@ class Index:
         """
         state = self._opened()
         k = whole_number("k", k)
-        asked = state.language.read(query, state.parameters.reading(parameters))
-        chosen = state.parameters.checked(parameters)
-        used = state.parameters.dimensions(dimensions, chosen)
+        asked, chosen, used = _read(state, query, dimensions, parameters)
         allowed = both(self._checked(mask), asked.allowed)
         wishes = Wishes.checked(
             offset, filter, sort, facets, max_facet_values, distinct, min_score, liked, disliked
@@ -458,9 +218,7 @@ class Index:
         ['leak', 'coolant']
         """
         state = self._opened()
-        chosen = state.parameters.checked(parameters)
-        used = state.parameters.dimensions(dimensions, chosen)
-        asked = state.language.read(query, state.parameters.reading(parameters))
+        asked, chosen, used = _read(state, query, dimensions, parameters)
         asked = asked._replace(allowed=None)  # it is explained whether it may be answered or not
         (position,) = state.documents.positions([id])
         alone = np.zeros(len(state.snapshot), np.bool_)
@@ -527,45 +285,6 @@ class Index:
             raise QueryError(f"typed = {typed!r}: a text is needed", field="q")
         return tuple(state.suggesting.suggestions(typed, whole_number("k", k)))
 
-    def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
-        """Return the document of that id as it was indexed; DocumentNotFound."""
-        return self._opened().documents.get(id)
-
-    def ids(self, positions: Iterable[int] | None = None) -> list[str]:
-        """Ids of the documents at these positions, or of all, in document order."""
-        documents = self._opened().documents
-        return documents.all_ids() if positions is None else documents.ids(positions)
-
-    @property
-    def fields(self) -> Fields:
-        """Metadata fields as columns, by name: what `mask` of a search is made of.
-
-        A field is a column if it was declared when the index was built, or if all its values are
-        of one type; `fields.others` says why any other is none. A column that the build found keeps
-        its type: while a document is there that was added with a value that does not fit, it is
-        none. One of a field that is first met in added documents is found among those.
-
-        >>> sorted(index.fields)
-        ['about', 'seen', 'year']
-        >>> recent = index.fields["seen"].between("2024-03-01") & ~index.fields["year"].equal(2021)
-        >>> [hit.id for hit in index.search("coolant", mask=recent).hits]
-        ['leak', 'pump']
-        """
-        return self._opened().fields
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The arrays of the index: what a room above reads its documents and terms from."""
-        return self._opened().snapshot
-
-    def positions(self, ids: Iterable[str]) -> list[int]:
-        """Positions of the documents of these ids, in their order; DocumentNotFound."""
-        return self._opened().documents.positions(ids)
-
-    def documents(self, positions: Iterable[int]) -> list[Document]:
-        """Documents at these positions, in their order, as they were indexed."""
-        return self._opened().documents.at(positions)
-
     def parameters(self, /, **given: Any) -> SearchSettings:
         """Fill up parameters of a search by the index's own; QueryError for what it refuses."""
         return self._opened().parameters.checked(given)
@@ -578,24 +297,6 @@ class Index:
         living = self._opened().snapshot.living
         first = np.arange(self.size)[slice(None) if living is None else living.allowed][:1]
         self.hits(first, np.zeros(len(first), np.float32), ())
-
-    def close(self) -> None:
-        """Let go of all files and memory; any call afterwards is refused with a StoreError.
-
-        A call that another thread is in keeps its arrays until it ends; one that has yet to look up
-        an id is refused there.
-        """
-        state, self._state = self._state, None
-        following, self._following = self._following, None
-        if state is not None and following is not None:
-            state.documents.close()
-
-    def _declared(self) -> Declared:
-        """The fields that were declared, with the types they have by now."""
-        fields = self._opened().fields
-        declared = self.settings.declared()
-        known = {name: fields[name].type for name in declared if name in fields}
-        return Declared(declared | known)
 
     def _checked(self, mask: Mask | None) -> engine.Mask | None:
         if mask is None:
@@ -611,10 +312,11 @@ class Index:
             field="mask",
         )
 
-    def _opened(self) -> State:
-        state = self._state
-        if state is None:
-            raise StoreError(
-                f"index {self.name} was closed: open it again with open_index({self.path.parent!s})"
-            )
-        return state
+
+def _read(
+    state: State, query: str, dimensions: int | None, parameters: dict[str, Any]
+) -> tuple[Asked, SearchSettings, int]:
+    """What a query asks for, by which parameters, with how many eigenvectors."""
+    asked = state.language.read(query, state.parameters.reading(parameters))
+    chosen = state.parameters.checked(parameters)
+    return asked, chosen, state.parameters.dimensions(dimensions, chosen)
