@@ -64,13 +64,18 @@ def run(
     *,
     operations: tuple[Operation, ...] = OPERATIONS,
     layouts: tuple[str, ...] = LAYOUTS,
-    every: bool = True,
+    every: int | None = None,
 ) -> list[Tally]:
-    """Kill each operation just before each of its file events, or before those that tell most."""
+    """Kill each operation just before each of its file events.
+
+    every  so many-th of those that tell most, instead of all
+    """
     return [_tally(operation, folder, layouts, every) for operation in operations]
 
 
-def _tally(operation: Operation, folder: Path, layouts: tuple[str, ...], every: bool) -> Tally:
+def _tally(
+    operation: Operation, folder: Path, layouts: tuple[str, ...], every: int | None
+) -> Tally:
     tally = Tally(f"kills: {operation.name}", "SIGKILL just before a file event")
     for layout in layouts:
         known = call(known_of, folder / "known" / layout, layout).given()
@@ -82,7 +87,7 @@ def _tally(operation: Operation, folder: Path, layouts: tuple[str, ...], every: 
             tally.fail("cannot be done at all", said.words)
         planted = [trial.home, trial.index] if operation.planted else [trial.home]
         usual = call(_after, trial, known, planted).given()
-        for number in range(len(events)) if every else telling(events):
+        for number in range(len(events)) if every is None else telling(events)[::every]:
             killed = call(_until, _fresh(template, trial), operation.what, number)
             if killed.signal is None:
                 continue  # it met fewer events than before
