@@ -106,6 +106,7 @@ def create_app(
     app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(Head)
+    app.add_middleware(Straight, paths={"/search": search})
     app.add_middleware(Door, admission=admission)
     if rates is not None:
         app.add_middleware(RateLimit, rates=rates)
@@ -133,7 +134,6 @@ def create_app(
         upkeep.router,
         anserini.router,
     )
-    app.router.routes.append(Straight("/search", search))
     for each in routers:
         app.include_router(each)
     routes = [route for each in routers for route in each.routes]

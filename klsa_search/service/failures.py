@@ -179,9 +179,8 @@ async def _explained(_: Request, error: Exception) -> JSONResponse:
     return explained(error)
 
 
-async def _invalid(_: Request, error: Exception) -> JSONResponse:
+def invalid(error: RequestValidationError) -> JSONResponse:
     """Answer a request that does not fit the types: the first offence, by name."""
-    assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     kind, place, context = first["type"], first["loc"], first.get("ctx", {})
     if kind == "json_invalid":
@@ -198,6 +197,11 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     else:
         message = f"{field} = {_BRIEF.repr(first['input'])}: {first['msg']}"
     return _answer(422, QueryError.code, message, field)
+
+
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    return invalid(error)
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:

@@ -6,30 +6,46 @@ to be closed; for an endpoint that wants none of it that takes longer than all e
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
 
+from fastapi.exceptions import RequestValidationError
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from klsa_search.errors import KlsaError
+from klsa_search.service.failures import explained, invalid
+
+Answering = Callable[[Request], Awaitable[Response]]
 
 
-class Straight(Route):
-    """GET of a path without parameters, before all routers; one of these declares it as well."""
+class _Route(NamedTuple):
+    """What metrics and journal tell of the route."""
 
-    def __init__(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
-        super().__init__(path, answer, methods=["GET"], include_in_schema=False)
-        self._answer = answer
-        self._found: dict[str, Any] = {"endpoint": answer, "path_params": {}, "route": self}
+    path_format: str
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Say whether it is asked for; other methods are left to the routers."""
-        if scope["type"] == "http" and scope["path"] == self.path and scope["method"] == "GET":
-            return Match.FULL, self._found
-        return Match.NONE, {}
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer."""
-        answer = await self._answer(Request(scope, receive, send))
+class Straight:
+    """ASGI middleware that answers GET of some paths before all routers, which declare them too."""
+
+    def __init__(self, app: ASGIApp, paths: Mapping[str, Answering]) -> None:
+        self._app = app
+        self._paths = {path: (_Route(path), answering) for path, answering in paths.items()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass the request on."""
+        asked = scope["type"] == "http" and scope["method"] == "GET"
+        found = self._paths.get(scope["path"]) if asked else None
+        if found is None:
+            await self._app(scope, receive, send)
+            return
+        scope["route"], answering = found
+        request = Request(scope, receive, send)
+        try:
+            answer = await answering(request)
+        except KlsaError as error:
+            answer = explained(error)
+        except RequestValidationError as error:
+            answer = invalid(error)
         await answer(scope, receive, send)
