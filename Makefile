@@ -2,6 +2,8 @@
 # make test   lint, types and tests
 # make test-connect  the tests of what other tools need, which make test skips; three minutes more to install
 # make test-all  the tests on each Python from 3.11 to 3.13 that is found
+# make docs   the site of docs/, into build/docs; broken links fail
+# make docs-serve  the same at http://127.0.0.1:8001, searched by klsa-serve
 # make eval   MAP of BM25, LSI, the published method and the default
 # make help   this list
 
@@ -13,7 +15,7 @@ export KLSA_HOME ?= index
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13
 
-.PHONY: help run test tests test-connect test-all eval clean
+.PHONY: help run test tests test-connect test-all docs docs-serve eval clean
 .DEFAULT_GOAL := help
 
 help:
@@ -39,6 +41,10 @@ $(VENV)/.installed-connect: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-eval
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@ $(VENV)/.installed
 
 run: $(VENV)/.installed
 	@ls "$$KLSA_HOME"/*/CURRENT >/dev/null 2>&1 || \
@@ -70,6 +76,16 @@ test-all:
 	  echo "Python $$version: $$found"; \
 	  $(MAKE) --no-print-directory tests PYTHON="$$found" VENV=.venv-$$version || exit 1; \
 	done
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
+
+docs-serve: export KLSA_DOCS_SERVICE = http://127.0.0.1:8000
+docs-serve: docs
+	$(BIN)/klsa-index build build/docs/sections.jsonl --name docs --home build/docs-index
+	@$(BIN)/python -m http.server 8001 --bind 127.0.0.1 -d build/docs & pages=$$!; \
+	  trap "kill $$pages" EXIT; \
+	  $(BIN)/klsa-serve --home build/docs-index --port 8000 --read-only --origin http://127.0.0.1:8001
 
 eval: $(VENV)/.installed-eval
 	$(BIN)/klsa-eval map $(TARGETS)

@@ -41,7 +41,7 @@ def page():
         "`klsa_search.build`. Those of a query are also options of `klsa-search`, parameters of a "
         "search over HTTP and arguments of `Index.search`.",
         of_settings(),
-        "The settings of the service are in `docs/service.md`.",
+        "Those of the service are [on the page about it](service.md#settings).",
         "## Endpoints",
         "`/openapi.json`, and `/docs` as a page, also have the types, the limits, every failure "
         "and an example of each.",
