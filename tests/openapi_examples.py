@@ -17,11 +17,11 @@ from starlette.testclient import TestClient
 from klsa_search import build
 from klsa_search.search import Index
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.access import Keys
 from klsa_search.service.admission import Admission
-from klsa_search.service.body_limit import LINES
-from klsa_search.service.keys import add_key
-from klsa_search.service.rates import Rates
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.body_limit import LINES
+from klsa_search.service.middleware.keys import add_key
+from klsa_search.service.middleware.rates import Rates
 from klsa_search.service.refitting import Refits
 from klsa_search.service.schema import EXAMPLES
 from klsa_search.service.writing import Writes

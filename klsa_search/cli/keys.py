@@ -13,7 +13,7 @@ from klsa_search.cli.options import given, json_option
 from klsa_search.cli.output import Column, write_json, write_table
 from klsa_search.cli.service_options import service_options
 from klsa_search.errors import SettingsError
-from klsa_search.service.keys import Key, Scope, add_key, read_keys, revoke_key
+from klsa_search.service.middleware.keys import Key, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.settings import read_settings
 from klsa_search.store import index_path
 

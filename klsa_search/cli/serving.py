@@ -24,17 +24,17 @@ from klsa_search.compiled.beside import compile_beside, missing
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.access import Keys
 from klsa_search.service.admission import QUEUED, Admission
-from klsa_search.service.connections import Connections
-from klsa_search.service.descriptors import most_connections, raise_limit
-from klsa_search.service.hosts import names_of_this_machine
-from klsa_search.service.journal import Journal
-from klsa_search.service.rates import Rates
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.hosts import names_of_this_machine
+from klsa_search.service.middleware.rates import Rates
+from klsa_search.service.monitoring.journal import Journal
+from klsa_search.service.protocol.connections import Connections
+from klsa_search.service.protocol.descriptors import most_connections, raise_limit
+from klsa_search.service.protocol.server import Server, end
+from klsa_search.service.protocol.tls import tls_of
 from klsa_search.service.refitting import Refits
-from klsa_search.service.server import Server, end
 from klsa_search.service.settings import ServiceSettings
-from klsa_search.service.tls import tls_of
 from klsa_search.service.writing import Writes
 from klsa_search.store import indexes_in
 

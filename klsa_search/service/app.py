@@ -8,40 +8,39 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from klsa_search.service import (
+from klsa_search.service import schema
+from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
+from klsa_search.service.catalog import Catalog
+from klsa_search.service.endpoints import (
     aliases,
     anserini,
     documents,
-    failures,
     judgements,
     judging,
     mining,
-    reading,
-    schema,
     suggesting,
     synonyms,
     upkeep,
 )
-from klsa_search.service.access import Gate, Keys
-from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
-from klsa_search.service.body_limit import BodyLimit
-from klsa_search.service.catalog import Catalog
-from klsa_search.service.connections import Connections
-from klsa_search.service.door import Door
-from klsa_search.service.gauges import Sources
-from klsa_search.service.head import Head
-from klsa_search.service.hosts import ANY, AllowedHosts
-from klsa_search.service.journal import Journal, Requests
-from klsa_search.service.metrics import Metrics
-from klsa_search.service.origins import Origins
-from klsa_search.service.rates import RateLimit, Rates
+from klsa_search.service.endpoints.routes import router, search
+from klsa_search.service.messages import failures, reading
+from klsa_search.service.middleware.access import Gate, Keys
+from klsa_search.service.middleware.body_limit import BodyLimit
+from klsa_search.service.middleware.door import Door
+from klsa_search.service.middleware.head import Head
+from klsa_search.service.middleware.hosts import ANY, AllowedHosts
+from klsa_search.service.middleware.origins import Origins
+from klsa_search.service.middleware.rates import RateLimit, Rates
+from klsa_search.service.middleware.request_id import RequestId
+from klsa_search.service.middleware.straight import Straight
+from klsa_search.service.middleware.target import AbsoluteTarget
+from klsa_search.service.middleware.timing import Timed
+from klsa_search.service.monitoring.gauges import Sources
+from klsa_search.service.monitoring.journal import Journal, Requests
+from klsa_search.service.monitoring.metrics import Metrics
+from klsa_search.service.protocol.connections import Connections
 from klsa_search.service.refitting import Refits
-from klsa_search.service.request_id import RequestId
-from klsa_search.service.routes import router, search
 from klsa_search.service.serving import Desk
-from klsa_search.service.straight import Straight
-from klsa_search.service.target import AbsoluteTarget
-from klsa_search.service.timing import Timed
 from klsa_search.service.welcome import Page
 from klsa_search.service.writing import Writes
 

@@ -10,13 +10,13 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from klsa_search.errors import IndexNotFound, QueryError, SettingsError, WritingRefused
 from klsa_search.search import Index
-from klsa_search.service.access import EVERYTHING, Access
 from klsa_search.service.admission import Admission
-from klsa_search.service.answers import Answer
 from klsa_search.service.catalog import Catalog, Status
-from klsa_search.service.metrics import Metrics
+from klsa_search.service.messages.answers import Answer
+from klsa_search.service.messages.size import refuse_too_large
+from klsa_search.service.middleware.access import EVERYTHING, Access
+from klsa_search.service.monitoring.metrics import Metrics
 from klsa_search.service.refitting import Refit, Refits
-from klsa_search.service.size import refuse_too_large
 from klsa_search.service.writing import Writes
 
 T = TypeVar("T")

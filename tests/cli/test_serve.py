@@ -21,7 +21,7 @@ from klsa_search.cli.index import klsa_index
 from klsa_search.cli.listening import is_of_this_machine, listen
 from klsa_search.cli.serve import serve
 from klsa_search.indexing import build
-from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.keys import add_key
 
 LONG = 60.0
 PEM = Path(__file__).with_name("localhost.pem")
@@ -56,7 +56,7 @@ SERVE = "from klsa_search.cli.serve import main; main()"
 STUCK = f"""
 import os, threading
 from klsa_search.search import Index
-from klsa_search.service.server import Server
+from klsa_search.service.protocol.server import Server
 def search(*_, **__):
     os.write(1, b"at work\\n")  # in one piece, whatever other threads write
     threading.Event().wait({LONG})

@@ -6,9 +6,9 @@ import re
 import subprocess
 import sys
 
-from klsa_search.service.mining import router as mining
-from klsa_search.service.routes import router
-from klsa_search.service.suggesting import router as suggesting
+from klsa_search.service.endpoints.mining import router as mining
+from klsa_search.service.endpoints.routes import router
+from klsa_search.service.endpoints.suggesting import router as suggesting
 
 ASKED = {
     "/", "/health", "/health/live", "/health/ready", "/indexes", "/indexes/{name}", "/search",

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 
 from klsa_search.cli.refitting import MODULE
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.access import Keys
 from klsa_search.service.admission import Admission
-from klsa_search.service.connections import Connections
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.protocol.connections import Connections
+from klsa_search.service.protocol.server import Server
 from klsa_search.service.refitting import Refits
-from klsa_search.service.server import Server
 from klsa_search.service.writing import Writes
 from tests.service.sockets import Served
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from klsa_search.service import create_app
 from klsa_search.service.admission import Admission
-from klsa_search.service.connections import Connections
-from klsa_search.service.server import Server
+from klsa_search.service.protocol.connections import Connections
+from klsa_search.service.protocol.server import Server
 
 LONG = 60.0
 

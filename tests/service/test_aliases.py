@@ -4,8 +4,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service import create_app
-from klsa_search.service.access import Keys
-from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.writing import Writes
 from klsa_search.store import set_alias
 

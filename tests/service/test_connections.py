@@ -5,8 +5,8 @@ import http.client
 
 import pytest
 
-from klsa_search.service.connections import PIECE, Bounds, Connections, Waiting
-from klsa_search.service.descriptors import FEWEST
+from klsa_search.service.protocol.connections import PIECE, Bounds, Connections, Waiting
+from klsa_search.service.protocol.descriptors import FEWEST
 from tests.waiting import wait_until
 
 from .conftest import build_tiny

@@ -12,7 +12,9 @@ from starlette.testclient import TestClient
 
 from klsa_search import Index, build, open_index
 from klsa_search.errors import IndexBusy
-from klsa_search.service import create_app, documents, reading
+from klsa_search.service import create_app
+from klsa_search.service.endpoints import documents
+from klsa_search.service.messages import reading
 from klsa_search.service.writing import Writes
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
@@ -184,7 +186,7 @@ def test_lines_are_the_same_however_a_stream_is_cut(parts, size):
 
 
 def test_a_line_that_is_too_long_is_told_and_passed_over(writer, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.reading.MAX_BODY", 50)
+    monkeypatch.setattr("klsa_search.service.messages.reading.MAX_BODY", 50)
     long = b'{"id": "long", "text": "' + b"x" * 200 + b'"}\n'
     body = b'{"id": "a"}\n' + long + b'{"id": "b"}\n' + long.strip()
     pieces = [body[at : at + 16] for at in range(0, len(body), 16)]

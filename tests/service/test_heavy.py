@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from klsa_search.search import Index
-from klsa_search.service import mining
-from klsa_search.service.requests import SearchBody
+from klsa_search.service.endpoints import mining
+from klsa_search.service.messages.requests import SearchBody
 
 from .sockets import LONG, serving
 

@@ -10,9 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.access import Keys
-from klsa_search.service.journal import Journal
-from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.keys import add_key
+from klsa_search.service.monitoring.journal import Journal
 from klsa_search.service.writing import Writes
 
 FORGED = 'x\n{"time": "now", "level": "info", "status": 200}\r\x1b[2J\u2028\u0085 é'

@@ -5,8 +5,8 @@ from starlette.testclient import TestClient
 
 from klsa_search import open_index
 from klsa_search.service import create_app
-from klsa_search.service.access import Keys
-from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.writing import Writes
 
 from .conftest import build_tiny, failure_of

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import SettingsError
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.access import Keys, needs_key
-from klsa_search.service.keys import add_key, read_keys, revoke_key
+from klsa_search.service.middleware.access import Keys, needs_key
+from klsa_search.service.middleware.keys import add_key, read_keys, revoke_key
 from klsa_search.service.writing import Writes
 from tests.service.conftest import failure_of
 

@@ -7,11 +7,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.access import Keys
 from klsa_search.service.admission import Admission
-from klsa_search.service.connections import Connections
-from klsa_search.service.keys import add_key
-from klsa_search.service.rates import Rates
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.keys import add_key
+from klsa_search.service.middleware.rates import Rates
+from klsa_search.service.protocol.connections import Connections
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
 from tests.conftest import ROOT

@@ -4,8 +4,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.access import Keys
-from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.keys import add_key
 from tests.service.conftest import failure_of
 
 OURS, ANOTHER = "https://one.example", "https://evil.example"

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES
 
-from klsa_search.service.plain import plain, written
+from klsa_search.service.protocol.plain import plain, written
 from tests.waiting import wait_until
 
 from .sockets import serving

@@ -6,9 +6,9 @@ import pytest
 from fastapi import FastAPI, Query, Request
 from starlette.testclient import TestClient
 
-from klsa_search.service import failures
-from klsa_search.service.querying import asked_of, described
-from klsa_search.service.requests import (
+from klsa_search.service.messages import failures
+from klsa_search.service.messages.querying import asked_of, described
+from klsa_search.service.messages.requests import (
     DocumentRequest,
     RelatedRequest,
     SearchRequest,

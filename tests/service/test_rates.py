@@ -4,10 +4,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import RateExceeded
-from klsa_search.service import Catalog, create_app, rates
-from klsa_search.service.access import Keys
-from klsa_search.service.keys import add_key
-from klsa_search.service.rates import Rates
+from klsa_search.service import Catalog, create_app
+from klsa_search.service.middleware import rates
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.keys import add_key
+from klsa_search.service.middleware.rates import Rates
 from tests.service.conftest import failure_of
 
 

@@ -18,9 +18,9 @@ import httpx2
 import pytest
 
 from klsa_search.service import Catalog
-from klsa_search.service.access import Keys
-from klsa_search.service.connections import Bounds
-from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.keys import add_key
+from klsa_search.service.protocol.connections import Bounds
 from klsa_search.service.writing import Writes
 from tests.openapi_examples import REQUESTS
 

@@ -6,9 +6,11 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 from klsa_search.errors import QueryError
-from klsa_search.service import anserini, judgements, judging, upkeep
-from klsa_search.service.mining import router as mining
-from klsa_search.service.requests import (
+from klsa_search.service.endpoints import anserini, judgements, judging, upkeep
+from klsa_search.service.endpoints.mining import router as mining
+from klsa_search.service.endpoints.routes import router
+from klsa_search.service.endpoints.suggesting import router as suggesting
+from klsa_search.service.messages.requests import (
     MAX_CLASSIFIED,
     MAX_HITS,
     MAX_LABEL,
@@ -19,9 +21,7 @@ from klsa_search.service.requests import (
     MAX_STRONG,
     MAX_TEXTS,
 )
-from klsa_search.service.routes import router
-from klsa_search.service.size import MAX_ANSWER, refuse_too_large
-from klsa_search.service.suggesting import router as suggesting
+from klsa_search.service.messages.size import MAX_ANSWER, refuse_too_large
 
 from .conftest import build_tiny, failure_of
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from klsa_search.service.together import _MOST, Together
+from klsa_search.service.protocol.together import _MOST, Together
 
 
 class Transport:

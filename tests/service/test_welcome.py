@@ -6,9 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.access import Keys
-from klsa_search.service.keys import add_key
-from klsa_search.service.rates import Rates
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.keys import add_key
+from klsa_search.service.middleware.rates import Rates
 from klsa_search.service.welcome import PREFIX, page_files, prefers_html
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from klsa_search.errors import KlsaError
-from klsa_search.service.failures import explained, invalid
+from klsa_search.service.messages.failures import explained, invalid
 
 Answering = Callable[[Request], Awaitable[Response]]
 

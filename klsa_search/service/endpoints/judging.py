@@ -14,9 +14,9 @@ from klsa_search.config import RankerName
 from klsa_search.errors import QueryError
 from klsa_search.evaluation import Contrast, compare_rankers, own_judgements
 from klsa_search.search import Index
-from klsa_search.service.answers import Answer
-from klsa_search.service.failures import documented
-from klsa_search.service.requests import MAX_QUERY, Asked, Text, misfit
+from klsa_search.service.messages.answers import Answer
+from klsa_search.service.messages.failures import documented
+from klsa_search.service.messages.requests import MAX_QUERY, Asked, Text, misfit
 from klsa_search.service.serving import Served
 
 MAX_JUDGED = 500

@@ -7,10 +7,10 @@ import time
 from fastapi import APIRouter, Request, Response
 
 from klsa_search.search import Index
-from klsa_search.service.answers import SuggestAnswer, SuggestionAnswer
-from klsa_search.service.failures import documented
-from klsa_search.service.querying import asked_of, described
-from klsa_search.service.requests import SuggestAnyRequest, SuggestRequest
+from klsa_search.service.messages.answers import SuggestAnswer, SuggestionAnswer
+from klsa_search.service.messages.failures import documented
+from klsa_search.service.messages.querying import asked_of, described
+from klsa_search.service.messages.requests import SuggestAnyRequest, SuggestRequest
 from klsa_search.service.serving import Desk, Served, desk_of
 
 router = APIRouter()

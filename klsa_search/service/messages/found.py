@@ -9,9 +9,9 @@ from pydantic import Field
 from pydantic_core import to_json
 
 from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, Results
-from klsa_search.service.answers import Answer
-from klsa_search.service.requests import Ranked
-from klsa_search.service.size import MAX_ANSWER, too_large
+from klsa_search.service.messages.answers import Answer
+from klsa_search.service.messages.requests import Ranked
+from klsa_search.service.messages.size import MAX_ANSWER, too_large
 
 _AT_ONCE: Final = 10
 """Hits told as JSON in one call: no more are told beyond what an answer may hold."""

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from starlette.types import Scope
 
-from klsa_search.service.request_id import request_id
+from klsa_search.service.middleware.request_id import request_id
 
 _LONGEST = 1000
 """Characters of a path or query that are told."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from klsa_search.errors import KeyRefused, KeyTooNarrow, KlsaError, SettingsError, WritingRefused
-from klsa_search.service.door import ALWAYS
-from klsa_search.service.failures import explained
-from klsa_search.service.keys import Key, found, read_keys
+from klsa_search.service.messages.failures import explained
+from klsa_search.service.middleware.door import ALWAYS
+from klsa_search.service.middleware.keys import Key, found, read_keys
 
 _log = logging.getLogger(__name__)
 

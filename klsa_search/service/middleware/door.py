@@ -6,7 +6,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from klsa_search.errors import ServiceBusy
 from klsa_search.service.admission import Admission
-from klsa_search.service.failures import explained
+from klsa_search.service.messages.failures import explained
 
 ALWAYS = frozenset({"/", "/health", "/health/live", "/health/ready", "/metrics"})
 """Paths that are answered however busy the service is."""

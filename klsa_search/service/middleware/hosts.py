@@ -14,7 +14,7 @@ from collections.abc import Collection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from klsa_search.service.failures import failure_answer
+from klsa_search.service.messages.failures import failure_answer
 
 ANY = "*"
 """Stands for all names."""

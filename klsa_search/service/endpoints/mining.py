@@ -17,7 +17,7 @@ from klsa_search.mining import (
     strongest_terms,
 )
 from klsa_search.search import Index
-from klsa_search.service.answers import (
+from klsa_search.service.messages.answers import (
     ClassifiedAnswer,
     ClassifyAnswer,
     HitAnswer,
@@ -29,9 +29,9 @@ from klsa_search.service.answers import (
     StrongTermAnswer,
     StrongTermsAnswer,
 )
-from klsa_search.service.failures import documented
-from klsa_search.service.querying import asked_of, described
-from klsa_search.service.requests import (
+from klsa_search.service.messages.failures import documented
+from klsa_search.service.messages.querying import asked_of, described
+from klsa_search.service.messages.requests import (
     ClassifyBody,
     MapBody,
     RelatedRequest,

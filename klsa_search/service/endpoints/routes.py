@@ -15,7 +15,7 @@ from fastapi.responses import PlainTextResponse
 from klsa_search.compiled.beside import missing
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search import Index
-from klsa_search.service.answers import (
+from klsa_search.service.messages.answers import (
     Alive,
     DocumentAnswer,
     Health,
@@ -27,10 +27,15 @@ from klsa_search.service.answers import (
     RefitAnswer,
     Welcome,
 )
-from klsa_search.service.failures import documented
-from klsa_search.service.found import BatchAnswer, ExplainAnswer, SearchAnswer, search_answer
-from klsa_search.service.querying import asked_of, described
-from klsa_search.service.requests import (
+from klsa_search.service.messages.failures import documented
+from klsa_search.service.messages.found import (
+    BatchAnswer,
+    ExplainAnswer,
+    SearchAnswer,
+    search_answer,
+)
+from klsa_search.service.messages.querying import asked_of, described
+from klsa_search.service.messages.requests import (
     BatchBody,
     DocumentRequest,
     ExplainRequest,
@@ -38,8 +43,8 @@ from klsa_search.service.requests import (
     SearchBody,
     SearchRequest,
 )
+from klsa_search.service.messages.size import MAX_ANSWER, too_large
 from klsa_search.service.serving import Desk, Served, desk_of
-from klsa_search.service.size import MAX_ANSWER, too_large
 
 router = APIRouter()
 

@@ -12,8 +12,8 @@ from prometheus_client.metrics_core import Metric
 from klsa_search.compiled.beside import missing
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog import Status
-from klsa_search.service.connections import Connections
-from klsa_search.service.rates import Rates
+from klsa_search.service.middleware.rates import Rates
+from klsa_search.service.protocol.connections import Connections
 from klsa_search.service.refitting import Refits
 
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 
-from klsa_search.service.answers import AliasAnswer, AliasList
-from klsa_search.service.failures import documented
-from klsa_search.service.requests import AliasBody
+from klsa_search.service.messages.answers import AliasAnswer, AliasList
+from klsa_search.service.messages.failures import documented
+from klsa_search.service.messages.requests import AliasBody
 from klsa_search.service.serving import Served
 
 router = APIRouter()

@@ -9,8 +9,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from klsa_search.service.failures import failure_answer
-from klsa_search.service.request_id import HEADER
+from klsa_search.service.messages.failures import failure_answer
+from klsa_search.service.middleware.request_id import HEADER
 
 _DAY = 86_400
 

@@ -13,9 +13,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from klsa_search.service.admission import Admission
-from klsa_search.service.connections import IDLE, MAX_HEAD, Connections
-from klsa_search.service.descriptors import accepted_at_once
-from klsa_search.service.tls import Tls
+from klsa_search.service.protocol.connections import IDLE, MAX_HEAD, Connections
+from klsa_search.service.protocol.descriptors import accepted_at_once
+from klsa_search.service.protocol.tls import Tls
 
 LEAVING = 8.0
 """Seconds that requests at work are given once the service is to stop."""

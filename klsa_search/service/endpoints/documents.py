@@ -19,10 +19,9 @@ from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, KlsaError, QueryError
 from klsa_search.search import Index
 from klsa_search.search.writing import DOCUMENTS, Written
-from klsa_search.service.answers import LineAnswer, WriteAnswer
-from klsa_search.service.body_limit import LINES, content_type
-from klsa_search.service.failures import Failure, documented
-from klsa_search.service.reading import (
+from klsa_search.service.messages.answers import LineAnswer, WriteAnswer
+from klsa_search.service.messages.failures import Failure, documented
+from klsa_search.service.messages.reading import (
     Line,
     document_of_line,
     document_of_object,
@@ -30,6 +29,7 @@ from klsa_search.service.reading import (
     ids_of_array,
     lines_of,
 )
+from klsa_search.service.middleware.body_limit import LINES, content_type
 from klsa_search.service.serving import Desk, Served
 
 router = APIRouter()

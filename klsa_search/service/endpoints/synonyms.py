@@ -8,9 +8,9 @@ from fastapi import APIRouter, Body, Response
 
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search import Index
-from klsa_search.service.answers import SynonymsAnswer, SynonymsSet
-from klsa_search.service.failures import documented
-from klsa_search.service.requests import SynonymsBody
+from klsa_search.service.messages.answers import SynonymsAnswer, SynonymsSet
+from klsa_search.service.messages.failures import documented
+from klsa_search.service.messages.requests import SynonymsBody
 from klsa_search.service.serving import Desk, Served
 
 router = APIRouter()

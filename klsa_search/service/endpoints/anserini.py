@@ -15,11 +15,11 @@ from pydantic_core import from_json, to_json
 
 from klsa_search.collection import Document
 from klsa_search.search import Index
-from klsa_search.service.answers import Answer
-from klsa_search.service.querying import asked_of, described
-from klsa_search.service.requests import MAX_HITS, MAX_QUERY, Asked, Text
+from klsa_search.service.messages.answers import Answer
+from klsa_search.service.messages.querying import asked_of, described
+from klsa_search.service.messages.requests import MAX_HITS, MAX_QUERY, Asked, Text
+from klsa_search.service.messages.size import MAX_ANSWER, too_large
 from klsa_search.service.serving import desk_of
-from klsa_search.service.size import MAX_ANSWER, too_large
 
 PREFIX = "/v1/"
 """What the paths of this API begin with; their errors are its own."""

@@ -16,7 +16,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import Scope
 
 from klsa_search.service.catalog import Status
-from klsa_search.service.gauges import Sources, gauges
+from klsa_search.service.monitoring.gauges import Sources, gauges
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"))
 _OTHER = "other"

@@ -23,12 +23,12 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.server import ServerState
 
-from klsa_search.service.descriptors import FEWEST
-from klsa_search.service.door import ALWAYS
-from klsa_search.service.failures import failure_answer
-from klsa_search.service.plain import PATHS, Plain, PlainCycle, plain, written
-from klsa_search.service.request_id import RAW_HEADER, request_id
-from klsa_search.service.together import Together
+from klsa_search.service.messages.failures import failure_answer
+from klsa_search.service.middleware.door import ALWAYS
+from klsa_search.service.middleware.request_id import RAW_HEADER, request_id
+from klsa_search.service.protocol.descriptors import FEWEST
+from klsa_search.service.protocol.plain import PATHS, Plain, PlainCycle, plain, written
+from klsa_search.service.protocol.together import Together
 
 IDLE = 60
 """Seconds that a connection is kept between two requests."""

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Body, Request, Response
 from pydantic import ConfigDict, Field
 
 from klsa_search.search import Index
-from klsa_search.service.answers import Answer, RefitAnswer
-from klsa_search.service.documents import refuse_other_types
-from klsa_search.service.failures import documented
-from klsa_search.service.requests import Asked, Text
+from klsa_search.service.endpoints.documents import refuse_other_types
+from klsa_search.service.messages.answers import Answer, RefitAnswer
+from klsa_search.service.messages.failures import documented
+from klsa_search.service.messages.requests import Asked, Text
 from klsa_search.service.serving import Served
 
 router = APIRouter()

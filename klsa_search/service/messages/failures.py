@@ -32,8 +32,8 @@ from klsa_search.errors import (
     TooManyWrites,
     WritingRefused,
 )
-from klsa_search.service.reading import BadJson
-from klsa_search.service.request_id import HEADER, request_id
+from klsa_search.service.messages.reading import BadJson
+from klsa_search.service.middleware.request_id import HEADER, request_id
 
 Shape = Callable[[JSONResponse], JSONResponse]
 _Handler = Callable[[Request, Exception], Awaitable[JSONResponse]]

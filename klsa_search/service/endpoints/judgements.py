@@ -11,12 +11,12 @@ from pydantic import ConfigDict, Field
 from klsa_search.collection.qrels import qrels_lines
 from klsa_search.errors import DocumentNotFound
 from klsa_search.search import Index
-from klsa_search.service.answers import Answer
-from klsa_search.service.failures import documented
-from klsa_search.service.querying import asked_of, described
-from klsa_search.service.requests import MAX_QUERY, Asked, Text
+from klsa_search.service.messages.answers import Answer
+from klsa_search.service.messages.failures import documented
+from klsa_search.service.messages.querying import asked_of, described
+from klsa_search.service.messages.requests import MAX_QUERY, Asked, Text
+from klsa_search.service.messages.size import MAX_ANSWER, too_large
 from klsa_search.service.serving import Desk, Served
-from klsa_search.service.size import MAX_ANSWER, too_large
 from klsa_search.store.judgements import MOST_GRADE
 
 router = APIRouter()

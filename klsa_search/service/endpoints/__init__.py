@@ -1,0 +1,1 @@
+"""What can be asked for: a router a module."""

@@ -1,0 +1,1 @@
+"""What is asked and answered, as HTTP has it: models, sizes, failures."""

@@ -1,0 +1,1 @@
+"""What a request passes on its way in: names, hosts, keys, limits."""
