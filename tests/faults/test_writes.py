@@ -18,12 +18,12 @@ def test_readers_meanwhile(folder, survived):
 
 
 def test_a_damaged_file(folder, survived):
-    survived(write_damage.run(folder, times=1, every=20))
+    survived(write_damage.run(folder, times=1, every=30))
 
 
 @pytest.mark.skipif(not failing_calls.can_fail(), reason="needs a C compiler and Linux")
 def test_a_system_call_that_fails(folder, survived):
-    survived(failing_calls.run(folder, every=12, changes=("add", "refit")))
+    survived(failing_calls.run(folder, every=20, changes=("add", "refit")))
 
 
 def test_what_is_lost_risen_or_wrong_is_noticed():
