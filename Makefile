@@ -1,7 +1,8 @@
 # make run    serve a sample index at http://127.0.0.1:8000
 # make test   lint, types and tests
 # make test-connect  the tests of what other tools need, which make test skips; three minutes more to install
-# make test-all  the tests on each Python from 3.11 to 3.13 that is found
+# make test-all  the tests on each Python from 3.11 to 3.14 that is found
+# make test-package  wheel and sdist into dist/, checked, installed where nothing is, and tried
 # make docs   the site of docs/, into build/docs; broken links fail
 # make docs-serve  the same at http://127.0.0.1:8001, searched by klsa-serve
 # make eval   MAP of BM25, LSI, the published method and the default
@@ -13,9 +14,9 @@ BIN    := $(VENV)/bin
 # As the commands read it; KLSA_PORT and all other settings of klsa-serve go to it as they are.
 export KLSA_HOME ?= index
 TARGETS ?= cran cran-1837 cisi cacm med
-VERSIONS ?= 3.11 3.12 3.13
+VERSIONS ?= 3.11 3.12 3.13 3.14
 
-.PHONY: help run test tests test-connect test-all docs docs-serve eval clean
+.PHONY: help run test tests test-connect test-all test-package docs docs-serve eval clean
 .DEFAULT_GOAL := help
 
 help:
@@ -77,6 +78,15 @@ test-all:
 	  $(MAKE) --no-print-directory tests PYTHON="$$found" VENV=.venv-$$version || exit 1; \
 	done
 
+# In an environment of its own, which has no more than what builds and checks.
+test-package:
+	@$(MAKE) --no-print-directory $(VENV)-package/bin/python VENV=$(VENV)-package
+	$(VENV)-package/bin/python -m pip install --quiet --disable-pip-version-check 'build>=1.2' 'twine>=6.1'
+	rm -rf dist
+	$(VENV)-package/bin/python -m build --outdir dist
+	$(VENV)-package/bin/twine check --strict dist/*
+	$(VENV)-package/bin/python -m benchmarks.package --none dist/*.whl
+
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
 
@@ -91,4 +101,4 @@ eval: $(VENV)/.installed-eval
 	$(BIN)/klsa-eval map $(TARGETS)
 
 clean:
-	rm -rf $(VENV) $(VENV)-connect .venv-3.* build *.egg-info
+	rm -rf $(VENV) $(VENV)-connect $(VENV)-package .venv-3.* build dist *.egg-info

@@ -2,10 +2,15 @@
 
 import ast
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
+from email import message_from_bytes
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -13,10 +18,12 @@ from pathlib import Path
 import pytest
 
 import klsa_search
+from benchmarks.package import OURS, told
 from klsa_search.service.schema import EXAMPLES
 
 PACKAGE = Path(klsa_search.__file__).parent
-PROJECT = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
+ROOT = PACKAGE.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {
     "backports": "collection/lines.py",
     "compression": "collection/lines.py",  # of Python, from 3.14
@@ -99,19 +106,87 @@ def test_each_connector_has_its_extra():
         assert PROJECT["optional-dependencies"][path.stem.partition("_")[0]]
 
 
-def test_the_wheel_holds_the_package_alone():
-    settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]
-    assert settings["setuptools"]["packages"]["find"]["include"] == ["klsa_search*"]
+BUILD = """
+import sys
+from setuptools import build_meta
+_, folder = sys.argv  # which it changes
+build_meta.build_wheel(folder)
+build_meta.build_sdist(folder)
+"""
+HOSTS = (".ci/", ".github/")
+"""What only the host of the repository reads."""
 
 
-def test_the_wheel_holds_the_files_of_the_service():
-    settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]
-    patterns = settings["setuptools"]["package-data"]["klsa_search.service"]
-    service = PACKAGE / "service"
-    packed = {path for pattern in patterns for path in service.glob(pattern) if path.is_file()}
-    page = {path for path in (service / "page").rglob("*") if path.is_file()}
-    assert page
-    assert packed == page | {EXAMPLES}
+def kept():
+    """Names of the files that git keeps, or would with the next commit."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("what belongs into a wheel is told by git, and this is no checkout")
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {name for name in done.stdout.splitlines() if (ROOT / name).is_file()}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A wheel and an sdist of what git keeps: (zip, names in the sdist)."""
+    pytest.importorskip("setuptools", minversion="77", reason="needs what builds wheels")
+    folder = tmp_path_factory.mktemp("built")
+    for name in kept():
+        (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / "source" / name)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", BUILD, folder],
+        cwd=folder / "source",
+        env=os.environ | {"VALIDATE_PYPROJECT_NO_NETWORK": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as packed:
+        names = {each.name.partition("/")[2] for each in packed if each.isfile()}
+    with zipfile.ZipFile(wheel) as packed:
+        yield packed, names
+
+
+def test_the_wheel_holds_the_package_alone(built):
+    names = set(built[0].namelist())
+    facts = {name for name in names if ".dist-info/" in name}
+    assert names - facts == {name for name in kept() if name.startswith("klsa_search/")}
+    assert names > {
+        "klsa_search/py.typed",
+        "klsa_search/service/page/index.html",
+        EXAMPLES.relative_to(ROOT).as_posix(),
+    }
+    lists = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt"}
+    assert {name.partition("/")[2] for name in facts} == lists | {"licenses/LICENSE"}
+
+
+def test_the_sdist_holds_what_git_keeps(built):
+    names = {name for name in built[1] if not name.startswith("klsa_search.egg-info/")}
+    wanted = {name for name in kept() if not name.startswith(HOSTS)}
+    assert names - {"PKG-INFO", "setup.cfg"} == wanted
+
+
+def test_the_wheel_says_what_it_is(built):
+    [facts] = [name for name in built[0].namelist() if name.endswith(".dist-info/METADATA")]
+    said = message_from_bytes(built[0].read(facts))
+    assert (said["Name"], said["Version"]) == ("klsa-search", PROJECT["version"])
+    assert (said["License-Expression"], said["License-File"]) == ("MIT", "LICENSE")
+    assert said["Description-Content-Type"] == "text/markdown"
+    assert said["Requires-Python"] == PROJECT["requires-python"]
+    assert set(said.get_all("Provides-Extra")) == set(PROJECT["optional-dependencies"])
+    needed = {each for each in said.get_all("Requires-Dist") if "extra ==" not in each}
+    assert names(needed) == names(PROJECT["dependencies"])
+    assert {"Home-page", "Project-URL"}.isdisjoint(said.keys())  # it has no address yet
+    assert "Typing :: Typed" in said.get_all("Classifier")
+
+
+def test_what_is_measured_of_a_wheel_is_what_it_declares(built):
+    version, extras, commands = told(Path(built[0].filename))
+    assert version == PROJECT["version"]
+    assert set(commands) == set(PROJECT["scripts"])
+    assert set(PROJECT["optional-dependencies"]) - set(extras) == set(OURS)
 
 
 WITHOUT_EXTRAS = f"""
@@ -177,8 +252,9 @@ def folder(tmp_path_factory):
 
 def test_build_search_and_serve_need_no_extra(folder):
     done = run(SERVE, folder)
-    assert (done.returncode, done.stderr) == (0, "Opening 1 index in index\n")
-    assert done.stdout == "heat\n"
+    assert (done.returncode, done.stdout) == (0, "heat\n")
+    # Where nothing is compiled yet it says that, too.
+    assert done.stderr.startswith("Opening 1 index in index\n")
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,16 @@ def test_growth(world, built, tmp_path):
     assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_interpreted(world, tmp_path):
+    lines = (world / "corpus.jsonl").read_text().splitlines(keepends=True)[::8]
+    (tmp_path / "few.jsonl").write_text("".join(lines))
+    found = tmp_path / "found.json"
+    run("benchmarks.interpreted", tmp_path / "few.jsonl", "--queries", 2, "--json", found)
+    told = figures(found)
+    assert told.keys() == {"compiled", "in Python"}
+    assert all(row.keys() == {"build_s", "klsa_ms", "bm25_ms"} for row in told.values())
+
+
 def test_mining(built, tmp_path, monkeypatch):
     from benchmarks import mining
 

@@ -1,0 +1,59 @@
+"""The workflows of the repository's host: what is tested there, and how a release is published."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_packaging import PROJECT, ROOT
+
+FOLDER = ROOT / ".github" / "workflows"
+if not FOLDER.is_dir():
+    pytest.skip("the workflows are no part of an sdist", allow_module_level=True)
+
+
+def read(name):
+    yaml = pytest.importorskip("yaml", reason="no YAML parser is installed")
+    return yaml.safe_load((FOLDER / name).read_text())
+
+
+def test_they_are_what_the_host_reads():
+    beside = Path(sys.executable).with_name("check-jsonschema")
+    checker = str(beside) if beside.exists() else shutil.which("check-jsonschema")
+    if checker is None:
+        pytest.skip("check-jsonschema is not installed: pip install check-jsonschema")
+    asked = [checker, "--builtin-schema", "vendor.github-workflows", *FOLDER.iterdir()]
+    done = subprocess.run(asked, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_they_run_targets_that_there_are():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    steps = [step for job in read("ci.yml")["jobs"].values() for step in job["steps"]]
+    asked = {step["run"].split()[1] for step in steps if "run" in step}
+    assert asked == {"test", "test-connect", "test-package", "docs"} <= targets
+
+
+def test_every_python_that_is_named_is_tested():
+    matrix = read("ci.yml")["jobs"]["test"]["strategy"]["matrix"]["python"]
+    named = [
+        each.rpartition(" ")[2] for each in PROJECT["classifiers"] if ":: Python :: 3." in each
+    ]
+    assert matrix == named
+    assert PROJECT["requires-python"] == f">={matrix[0]}"
+
+
+def test_what_is_published_was_tested_and_built_of_a_tag():
+    release = read("release.yml")
+    jobs = release["jobs"]
+    assert release[True] == {"push": {"tags": ["v*"]}}  # what YAML makes of `on`
+    assert jobs["ci"] == {"uses": "./.github/workflows/ci.yml"}
+    assert (jobs["publish"]["needs"], jobs["publish"]["environment"]) == ("ci", "pypi")
+    # Nobody but this job gets a token, and none is kept.
+    assert jobs.keys() == {"ci", "publish"}
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert release["permissions"] == {"contents": "read"}
+    assert "secrets" not in (FOLDER / "release.yml").read_text()
