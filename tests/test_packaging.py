@@ -12,6 +12,7 @@ import tomllib
 import zipfile
 from email import message_from_bytes
 from functools import cache
+from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -180,6 +181,26 @@ def test_the_wheel_says_what_it_is(built):
     assert names(needed) == names(PROJECT["dependencies"])
     assert {"Home-page", "Project-URL"}.isdisjoint(said.keys())  # it has no address yet
     assert "Typing :: Typed" in said.get_all("Classifier")
+
+
+def test_the_changelog_has_the_version_with_its_date():
+    sections = re.findall("^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert sections[0] == "Unreleased"
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d", each) for each in sections[1:])
+    versions, dates = zip(*(each.split(" - ") for each in sections[1:]), strict=True)
+    assert versions[0] == PROJECT["version"]
+    assert list(dates) == sorted(dates, reverse=True)
+
+
+@pytest.mark.parametrize("name", PROJECT["scripts"])
+def test_each_command_tells_the_version(name, monkeypatch, capsys):
+    module, _, function = PROJECT["scripts"][name].partition(":")
+    monkeypatch.setattr(sys, "argv", [name, "--version"])
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    with pytest.raises(SystemExit) as left:
+        getattr(import_module(module), function)()
+    assert left.value.code == 0
+    assert capsys.readouterr().out.endswith(f"{name}, version {klsa_search.__version__}\n")
 
 
 def test_what_is_measured_of_a_wheel_is_what_it_declares(built):

@@ -5,6 +5,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
+import klsa_search
 from klsa_search.config import LanguageSettings, SearchSettings
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.messages.requests import SearchRequest
@@ -107,6 +108,7 @@ def references(part):
 def test_schema_is_whole(schema):
     assert schema["openapi"].startswith("3.1")
     assert schema["info"]["title"] == "klsa-search"
+    assert schema["info"]["version"] == klsa_search.__version__
     names = set(schema["components"]["schemas"])
     used = {reference.removeprefix("#/components/schemas/") for reference in references(schema)}
     assert used == names
