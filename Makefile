@@ -64,7 +64,7 @@ tests: $(VENV)/.installed-test
 # In an environment of its own: what must work without other tools is tested without them.
 test-connect:
 	@$(MAKE) --no-print-directory $(VENV)-connect/.installed-connect VENV=$(VENV)-connect
-	$(VENV)-connect/bin/python -m pytest -n 2 tests/connect tests/collection
+	$(VENV)-connect/bin/python -m pytest -n 2 tests/connect tests/collection tests/test_walks.py
 
 # An environment for each version; a shim of pyenv is there and may yet start nothing.
 test-all:

@@ -1,6 +1,5 @@
 """What docs/start.md and docs/tuning.md show, in a row, is what comes out."""
 
-import doctest
 import re
 import shlex
 
@@ -10,6 +9,7 @@ from klsa_search.evaluation.tuning import space
 from klsa_search.service import Catalog, create_app
 from tests.conftest import ROOT
 from tests.reference_page import COMMANDS
+from tests.shown import commands, wrong_examples
 
 BLOCK = re.compile(r"```(text|console|python)\n(.*?)```", re.DOTALL)
 
@@ -25,11 +25,9 @@ def test_they_give_what_they_say(tmp_path, monkeypatch, capsys):
             if kind == "text":
                 (tmp_path / "tickets.csv").write_text(block)
             elif kind == "python":
-                examples = doctest.DocTestParser().get_doctest(block, {}, page, page, 0)
-                assert doctest.DocTestRunner().run(examples).failed == 0
+                assert wrong_examples(block, page) == ""
             else:
-                for shown in block.removeprefix("$ ").split("\n$ "):
-                    command, _, wanted = shown.partition("\n")
+                for command, wanted in commands(f"```console\n{block}```"):
                     capsys.readouterr()
                     found = answered(shlex.split(command), tmp_path, capsys)
                     assert wanted in ("", found), command

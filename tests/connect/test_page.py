@@ -1,6 +1,5 @@
 """What docs/connect.md shows is what comes out, where the packages are found."""
 
-import doctest
 import re
 import warnings
 from importlib.util import find_spec
@@ -8,6 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from tests.conftest import ROOT
+from tests.shown import wrong_examples
 
 FIRST, *SECTIONS = re.split(r"(?m)^## ", (ROOT / "docs" / "connect.md").read_text("utf-8"))
 NEEDED = {
@@ -36,9 +36,6 @@ def test_its_examples_give_what_it_says(section, tmp_path, monkeypatch):
     if find_spec(NEEDED[titled(section)]) is None:
         pytest.skip(f"{NEEDED[titled(section)]} is not installed: make test-connect")
     monkeypatch.chdir(tmp_path)
-    examples = doctest.DocTestParser().get_doctest(FIRST + section, {}, titled(section), None, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        told = []
-        result = doctest.DocTestRunner().run(examples, out=told.append)
-    assert (result.failed, result.attempted) == (0, len(examples.examples)), "".join(told)
+        assert wrong_examples(FIRST + section, titled(section)) == ""
