@@ -34,7 +34,11 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "new.jsonl").write_text(json.dumps(LAMP) + "\n")
     (tmp_path / "queries.tsv").write_text("1\tleaking coolant\n2\twet roads\n")
     (tmp_path / "synonyms.txt").write_text("tyre, tire\n")
-    build(tmp_path / "reports.jsonl", name="reports").close()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "hoses.md").write_text("# Hoses\n\nLook for stains.\n")
+    index = build(tmp_path / "reports.jsonl", name="reports")
+    index.judge("leaking coolant", "leak", 2)
+    index.close()
     return tmp_path
 
 
@@ -43,7 +47,7 @@ def test_every_row_says_yes_or_no():
     for row in ROWS:
         assert len(row) == 3
         assert re.match("yes|partly|no", row[1]), row
-        assert (row[1] == "no") == (row[2] in ("", "|")), row
+        assert row[1].startswith("no") == (row[2] in ("", "|")), row
 
 
 @pytest.mark.parametrize("command", SHOWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 @click.option(
     "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Terms to show."
 )
+@click.option("--rule", is_flag=True, help="As a line of a file for klsa-index synonyms.")
 @json_option
 @debug_option
-def related(name: str, term: str, home: Path, k: int, as_json: bool) -> None:
+def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool) -> None:
     """Show the terms nearest to TERM, a word or several, in the index NAME.
 
     Words in any form: they are analysed as the documents are. Of several, those that no document
@@ -33,11 +35,16 @@ def related(name: str, term: str, home: Path, k: int, as_json: bool) -> None:
     """
     from klsa_search.mining import related as related_terms
 
+    if rule and as_json:
+        raise click.UsageError("--rule and --json are two forms of one answer: give one of them")
     found = related_terms(_opened(home, name), term, k)
     if as_json:
         write_json([asdict(one) for one in found])
     elif not found:
-        click.echo("no other term is near it")
+        click.echo("no other term is near it", err=rule)
+    elif rule:
+        asked = " ".join(re.sub("=>|,", " ", term).split())  # the signs of a rule are no words
+        click.echo(f"{asked} => {', '.join(one.word for one in found)}")
     else:
         columns = [
             Column("word"),

@@ -18,6 +18,18 @@ def test_related_shows_words_as_they_are_written(built):
     assert (facts[0]["term"], facts[0]["documents"]) == ("coolant", 2)
 
 
+def test_related_gives_rules_that_synonyms_take(built, tmp_path):
+    done = built("klsa-index", "related", "cars", "engines, cold", "-k", 2, "--rule")
+    asked, _, others = done.out.strip().partition(" => ")
+    assert asked == "engines cold"
+    assert others
+    (tmp_path / "rules.txt").write_text(done.out)
+    assert built("klsa-index", "synonyms", "cars", tmp_path / "rules.txt").code == 0
+    kept = built("klsa-index", "synonyms", "cars", "--json").json
+    assert kept == {"engines cold": others.split(", ")}
+    assert built("klsa-index", "related", "cars", "engines", "--rule", "--json").code == 2
+
+
 def test_an_unknown_term_is_explained(built):
     done = built("klsa-index", "related", "cars", "zebra")
     assert (done.code, done.out) == (1, "")
