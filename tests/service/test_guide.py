@@ -1,4 +1,4 @@
-"""The commands of the README that write, as they stand there."""
+"""The commands of docs/writing.md that write, as they stand there."""
 
 import json
 import re
@@ -14,6 +14,7 @@ from klsa_search.service import Catalog, create_app
 from klsa_search.service.writing import Writes
 from tests.conftest import ROOT
 
+BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 REPORTS = [
     {"id": "heat", "text": "An engine that overheats."},
     {"id": "horn", "text": "A horn that will not sound."},
@@ -27,9 +28,8 @@ def blocks(tmp_path, monkeypatch):
     build(REPORTS, name="reports").close()
     lamp = json.dumps({"id": "lamp", "text": "A lamp."}) + "\n"
     (tmp_path / "new.jsonl").write_text(lamp)
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = page.partition("## Documents come and go")[2].partition("\n## ")[0]
-    _, (_, shell), (_, curl) = re.findall(r"```(\w*)\n(.*?)```", section, re.DOTALL)
+    page = (ROOT / "docs" / "writing.md").read_text(encoding="utf-8")
+    shell, curl = [text for kind, text in BLOCK.findall(page) if not kind][:2]
     return [
         [shlex.split(line, comments=True) for line in block.splitlines()]
         for block in (shell, curl)
