@@ -98,6 +98,7 @@ REQUESTS = {
     "DELETE /indexes/{name}/judgements": {
         "parameters": {**NAMES, "q": "leaking coolant", "id": "leak"}
     },
+    "POST /indexes/{name}/analyze": {"parameters": NAMES, "body": {"text": "The roads were wet"}},
     "GET /indexes/{name}/spectrum": {"parameters": NAMES},
     "GET /suggest": {"parameters": {"q": "wet r", "k": 3}},
     "GET /indexes/{name}/suggest": {"parameters": {**NAMES, "q": "coo", "k": 2}},

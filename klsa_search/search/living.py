@@ -302,6 +302,14 @@ class LivingIndex:
         if state is not None and following is not None:
             state.documents.close()
 
+    def __enter__(self) -> Self:
+        """Open until the block ends."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
     def _declared(self) -> Declared:
         """The fields that were declared, with the types they have by now."""
         fields = self._opened().fields

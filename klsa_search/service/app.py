@@ -13,6 +13,7 @@ from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.endpoints import (
     aliases,
+    analyzing,
     anserini,
     documents,
     judgements,
@@ -125,6 +126,7 @@ def create_app(
         router,
         mining.router,
         suggesting.router,
+        analyzing.router,
         documents.router,
         aliases.router,
         synonyms.router,

@@ -132,3 +132,10 @@ def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
     assert all("was closed" in failure.message for failure in failures)
     assert all(ids == expected for ids in seen)
     reference.close()
+
+
+def test_it_is_closed_where_its_block_ends(tmp_path):
+    with build(DOCUMENTS, name="t", home=tmp_path, dimensions=2) as index:
+        assert len(index) == len(DOCUMENTS)
+    with pytest.raises(StoreError, match="closed"):
+        index.search("wing")

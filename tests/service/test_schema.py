@@ -34,6 +34,7 @@ ROUTES = {
     ("/indexes/{name}/judgements", "delete"): WRITING - {"415"},
     ("/indexes/{name}/judgements.qrels", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes/{name}/judgements.tsv", "get"): {"200", "404", "422", "500", "503"},
+    ("/indexes/{name}/analyze", "post"): {"200", "400", "404", "413", "422", "500", "503"},
     ("/indexes/{name}/spectrum", "get"): {"200", "404", "422", "500", "503"},
     ("/indexes/{name}/refit", "get"): {"200", "403", "404", "422", "429", "500", "503"},
     ("/indexes/{name}/refit", "post"): (WRITING - {"200"}) | {"202"},

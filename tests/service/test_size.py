@@ -7,10 +7,12 @@ from pydantic import BaseModel, TypeAdapter
 
 from klsa_search.errors import QueryError
 from klsa_search.service.endpoints import anserini, judgements, judging, upkeep
+from klsa_search.service.endpoints.analyzing import router as analyzing
 from klsa_search.service.endpoints.mining import router as mining
 from klsa_search.service.endpoints.routes import router
 from klsa_search.service.endpoints.suggesting import router as suggesting
 from klsa_search.service.messages.requests import (
+    MAX_ANALYZED,
     MAX_CLASSIFIED,
     MAX_HITS,
     MAX_LABEL,
@@ -81,6 +83,9 @@ QUESTIONS = {
     ("GET", "/indexes/{name}/judgements"): [("/indexes/heavy/judgements", None)],
     ("GET", "/indexes/{name}/judgements.qrels"): [("/indexes/heavy/judgements.qrels", None)],
     ("GET", "/indexes/{name}/judgements.tsv"): [("/indexes/heavy/judgements.tsv", None)],
+    ("POST", "/indexes/{name}/analyze"): [
+        ("/indexes/heavy/analyze", {"text": "w " * (MAX_ANALYZED // 2)})
+    ],
     ("GET", "/indexes/{name}/spectrum"): [("/indexes/heavy/spectrum", None)],
     ("GET", "/metrics"): [("/metrics", None)],
     ("GET", "/indexes/{name}/explain/{id:whole}"): [
@@ -141,7 +146,7 @@ def heavy_home(tmp_path_factory):
 
 def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
     client = client_of(heavy_home)
-    routers = (router, mining, suggesting, judging.router, anserini.router)
+    routers = (router, mining, suggesting, analyzing, judging.router, anserini.router)
     routes = {
         (method, route.path)
         for each in routers

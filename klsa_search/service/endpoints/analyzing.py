@@ -1,0 +1,60 @@
+"""The route that shows how an index reads a text."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
+from pydantic import ConfigDict, Field
+
+from klsa_search.search import Index
+from klsa_search.service.messages.answers import Answer
+from klsa_search.service.messages.failures import documented
+from klsa_search.service.messages.requests import MAX_ANALYZED, Asked, Text
+from klsa_search.service.serving import Served
+
+router = APIRouter()
+
+
+class AnalyzeBody(Asked):
+    """The body of POST /indexes/{name}/analyze."""
+
+    model_config = ConfigDict(strict=True)
+
+    text: Text = Field(max_length=MAX_ANALYZED, description="a document's text, or a query's")
+
+
+class TokenAnswer(Answer):
+    """One term, and where it stands."""
+
+    term: str
+    position: int = Field(description="from 0; words that are left out take one too")
+    start: int = Field(description="its first character in the text")
+    end: int = Field(description="the one after its last")
+
+
+class AnalyzeAnswer(Answer):
+    """The terms of a text, in their order."""
+
+    index: str
+    generation: str
+    tokens: list[TokenAnswer]
+
+
+@router.post(
+    "/indexes/{name}/analyze",
+    summary="Terms of a text",
+    response_model=AnalyzeAnswer,
+    responses=documented(400, 404, 413, 422, 500, 503),
+)
+async def analyze(name: str, asked: Annotated[AnalyzeBody, Body()], desk: Served) -> Response:
+    """The terms that a text is indexed under, with their positions."""
+
+    def question(index: Index) -> AnalyzeAnswer:
+        return AnalyzeAnswer(
+            index=index.name,
+            generation=index.generation,
+            tokens=[TokenAnswer.model_validate(each) for each in index.analyzer.tokens(asked.text)],
+        )
+
+    return await desk.ask(name, question)
