@@ -25,6 +25,7 @@ from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import QUEUED, Admission
+from klsa_search.service.ledger import Ledger
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
 from klsa_search.service.middleware.rates import Rates
@@ -70,17 +71,20 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
                 )
             if settings.workers > 1:
                 catalog.close()
+                gc.freeze()  # or the end looks through all that was loaded, for seconds
                 Workers(settings, listener, tell).run()
             else:
                 _serve(settings, catalog, listener, journal)
 
 
-def serve_at(settings: ServiceSettings, listener: socket.socket, *, worker: int) -> None:
-    """Serve on a socket, as one of several processes, until SIGTERM; the first refits by itself."""
+def serve_at(
+    settings: ServiceSettings, listener: socket.socket, *, worker: int, folder: Path
+) -> None:
+    """Serve on a socket, as one of several processes that share a folder, until SIGTERM."""
     journal = _journal(settings)
     compile_beside(MODULE)
     with Catalog(settings.home) as catalog:
-        _serve(settings, catalog, listener, journal, worker=worker)
+        _serve(settings, catalog, listener, journal, worker=worker, folder=folder)
 
 
 def _serve(
@@ -90,6 +94,7 @@ def _serve(
     journal: Journal | None,
     *,
     worker: int | None = None,
+    folder: Path | None = None,
 ) -> None:
     raise_limit()
     keys = _keys(settings, listener)
@@ -98,8 +103,7 @@ def _serve(
     if writes is not None:
         Reversing.ready()  # compiles beside what the first write would wait for
         command = (sys.executable, "-m", REFITTING, "--home", str(settings.home))
-        share = None if worker else settings.refit_at or None
-        refits = Refits(catalog, command, share=share)
+        refits = Refits(catalog, command, share=settings.refit_at or None, ledger=Ledger(folder))
     admissions = [*_pools(settings), *([writes] if writes else [])]
     light, others = admissions[0], admissions[1:]
     connections = Connections(

@@ -1,6 +1,6 @@
 """One of several processes that answer at one address: see `klsa_search.cli.workers`.
 
-    python -m klsa_search.cli.worker NUMBER DESCRIPTOR
+    python -m klsa_search.cli.worker NUMBER DESCRIPTOR FOLDER
 
 Settings are a line of JSON on the standard input, with whose end it ends.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from pathlib import Path
 
 from klsa_search.cli.serving import serve_at
 from klsa_search.processors import end_with_starter
@@ -18,7 +19,7 @@ from klsa_search.service.settings import ServiceSettings
 
 def main() -> None:
     """Serve."""
-    number, descriptor = map(int, sys.argv[1:])
+    number, descriptor, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     line = b""
     while not line.endswith(b"\n"):  # by single bytes: what follows is for `end_with_starter`
         byte = os.read(0, 1)
@@ -28,7 +29,7 @@ def main() -> None:
     end_with_starter()
     settings = ServiceSettings.model_validate_json(line)
     with socket.socket(fileno=descriptor) as listener:
-        serve_at(settings, listener, worker=number)
+        serve_at(settings, listener, worker=number, folder=folder)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
+from klsa_search.service.protocol.server import GRACE
 from klsa_search.service.settings import ServiceSettings
 
 MODULE: Final = "klsa_search.cli.worker"
@@ -31,7 +32,8 @@ class Workers:
     """Keeps so many processes at work on a socket, until it is told to leave.
 
     Each gets the settings on its standard input, which stays open as long as this process lives:
-    it ends with it. What is counted for /metrics goes to files of a folder that all share.
+    it ends with it. What is counted for /metrics, and known of refits, goes to files of a folder
+    that all share.
     """
 
     def __init__(
@@ -46,11 +48,11 @@ class Workers:
 
     def run(self) -> None:
         """Start them, and again whichever ends, until SIGINT, SIGTERM or SIGHUP; then wait for
-        all.
+        all, as long as they may take. SystemExit at a second SIGINT or SIGTERM, with none left.
         """
         for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(kind, self._leave)
-        with tempfile.TemporaryDirectory(prefix="klsa-metrics-") as folder:
+        with tempfile.TemporaryDirectory(prefix="klsa-workers-") as folder:
             self._processes = [self._start(number, folder) for number in range(len(self._begun))]
             while not self._leaving:
                 for number, process in enumerate(self._processes):
@@ -59,9 +61,20 @@ class Workers:
                         self._tell(_how(number, process.returncode))
                         self._start_again(number, folder)
                 time.sleep(_LOOK)
+            self._listener.close()  # or who comes now waits for nobody to accept
             for process in self._processes:
                 process.terminate()
-            for process in self._processes:
+            self._wait()
+
+    def _wait(self) -> None:
+        """Wait for all, as long as one may take to end, and end those that take longer."""
+        end = time.monotonic() + GRACE
+        for number, process in enumerate(self._processes):
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self._tell(f"warning: worker {number} did not end in {GRACE:g} s, and is ended")
+                process.kill()
                 process.wait()
 
     def _start_again(self, number: int, folder: str) -> None:
@@ -75,7 +88,7 @@ class Workers:
         self._begun[number] = time.monotonic()
         descriptor = self._listener.fileno()
         process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, str(number), str(descriptor)],
+            [sys.executable, "-m", MODULE, str(number), str(descriptor), folder],
             stdin=subprocess.PIPE,
             pass_fds=[descriptor],
             env=os.environ | {"PROMETHEUS_MULTIPROC_DIR": folder},
@@ -86,7 +99,11 @@ class Workers:
         process.stdin.flush()
         return process
 
-    def _leave(self, *_: object) -> None:
+    def _leave(self, kind: int, _: Any = None) -> None:
+        if self._leaving and kind != signal.SIGHUP:  # which a terminal may send twice as it closes
+            for process in self._processes:
+                process.kill()
+            raise SystemExit(128 + kind)
         self._leaving = True
 
 

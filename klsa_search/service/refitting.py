@@ -1,7 +1,8 @@
 """Refits: an index that has come too far from its build is built anew, in a process of its own.
 
 That goes by the index as it is served, whoever wrote to it; or it is asked for, with other settings
-where that is wished. The new generation is taken up by the catalog as any other.
+where that is wished. The new generation is taken up by the catalog as any other. Of several
+processes at one address one refits at a time, whichever was asked, and all know how far it is.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Final
 
-from klsa_search.errors import IndexBusy
+from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service.catalog import Catalog
+from klsa_search.service.ledger import Known, Ledger, Refit, Setting
 
 _INTERVAL = 1.0
 """Seconds between two looks."""
@@ -36,30 +39,12 @@ _LEAVING = 2.0
 
 _PROGRESS = re.compile(r"([a-z ]{1,40}) ([0-9]{1,18}) ([0-9]{1,18}|-)")
 
+_LOST: Final = (
+    "the process of the service that built it anew ended: see that the machine has memory to "
+    "spare, then ask for it again"
+)
+
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Refit:
-    """One refit.
-
-    generation  that is built anew
-    begun       when, or when it was asked for, UTC, ISO 8601
-    phase       of the build that it is in, or was in last; None before the first
-    done, total amount of that phase, `total` where it is known
-    seconds     it took; None while it waits or runs
-    error       why it failed, in a sentence
-    again       time of `monotonic` from which on the index may be refitted again
-    """
-
-    generation: str
-    begun: str
-    phase: str | None = None
-    done: int = 0
-    total: int | None = None
-    seconds: float | None = None
-    error: str | None = None
-    again: float = 0.0
 
 
 class Refits:
@@ -69,19 +54,25 @@ class Refits:
              with its standard input, says on stdout how far it has come, and in its last line of
              stderr why it failed
     share    of changed documents from which on an index is refitted by itself, above 0; None: none
+    ledger   what is known of them, shared with the other processes of the service
     As a context manager it looks by a thread of its own, once a second.
     """
 
-    def __init__(self, catalog: Catalog, command: Sequence[str], *, share: float | None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        command: Sequence[str],
+        *,
+        share: float | None,
+        ledger: Ledger | None = None,
+    ) -> None:
         self._catalog = catalog
         self._command = command
         self._share = share
+        self._ledger = ledger or Ledger()
         self._lock = threading.Lock()  # of what follows; held for moments
         self._closed = threading.Event()
         self._process: subprocess.Popen[str] | None = None
-        self._last: dict[str, Refit] = {}
-        self._wanted: dict[str, dict[str, Any]] = {}  # settings by index, as they were asked for
-        self._ended: Counter[tuple[str, str]] = Counter()
         self._thread = threading.Thread(target=self._watch, name="klsa-refits", daemon=True)
 
     def __enter__(self) -> Refits:
@@ -100,46 +91,58 @@ class Refits:
 
     def last(self) -> Mapping[str, Refit]:
         """Return the last refit of each index that had one, by name."""
-        with self._lock:
-            return dict(sorted(self._last.items()))
+        return dict(sorted(self._ledger.read().last.items()))
 
     def ended(self) -> Mapping[tuple[str, str], int]:
         """Return how many ended by index and outcome, done or failed, since the start."""
-        with self._lock:
-            return dict(sorted(self._ended.items()))
+        ended = sorted(self._ledger.read().ended.items())
+        return {(name, how): count for name, of in ended for how, count in sorted(of.items())}
 
-    def begin(self, name: str, generation: str, settings: Mapping[str, Any]) -> Refit:
+    def begin(self, name: str, generation: str, settings: Mapping[str, Setting]) -> Refit:
         """Have an index refitted as soon as no other is, with settings that are to be others.
 
         One that waits or runs is not begun again: IndexBusy where other settings are asked for.
         """
-        with self._lock:
-            last = self._last.get(name)
+        with self._ledger.change() as known:
+            last = known.last.get(name)
             if last is not None and last.seconds is None:
-                if settings and self._wanted.get(name) != settings:
+                if settings and last.settings != settings:
                     raise IndexBusy(
                         f"{name} is being built anew already: wait for it to end, then try again"
                     )
                 return last
-            self._wanted[name] = dict(settings)
-            self._last[name] = refit = Refit(generation, _now())
+            known.last.pop(name, None)  # the last to come is the last to begin
+            known.last[name] = refit = Refit(generation, _now(), dict(settings), waits=True)
             return refit
 
     def look(self) -> bool:
-        """Refit what was asked for, or has come furthest, if too far; say whether one was begun."""
-        with self._lock:
-            wanted = next(iter(self._wanted), None)
-            generation = self._last[wanted].generation if wanted is not None else ""
-            settings = self._wanted.pop(wanted) if wanted is not None else {}
-        if wanted is not None:
-            self._refit(wanted, generation, settings)
-            return True
-        return self._share is not None and self._look_for_changed(self._share)
+        """Refit what was asked for, or has come furthest, if too far; say whether one was begun.
 
-    def _look_for_changed(self, share: float) -> bool:
+        Where another process of the service is at that, nothing.
+        """
+        with self._ledger.refitting() as may:
+            if not may:
+                return False
+            known = self._ledger.read()
+            if any(_runs(each) for each in known.last.values()):
+                known = self._told_lost()
+            for name, each in known.last.items():
+                if each.waits:
+                    self._refit(name, each.generation, each.settings)
+                    return True
+            return self._share is not None and self._look_for_changed(self._share, known)
+
+    def _told_lost(self) -> Known:
+        """Tell what seems to run as failed: who refits alone knows that nothing does."""
+        with self._ledger.change() as known:
+            for name in [name for name, each in known.last.items() if _runs(each)]:
+                self._log_end(known, name, _seconds_since(known.last[name].begun), _LOST)
+        return known
+
+    def _look_for_changed(self, share: float, known: Known) -> bool:
         due = []
         for status in self._catalog.statuses():
-            last = self._last.get(status.name)
+            last = known.last.get(status.name)
             if status.index is None or (last is not None and monotonic() < last.again):
                 continue
             index = status.index
@@ -166,34 +169,44 @@ class Refits:
                 process.kill()  # the next build clears away what it has made
 
     def _watch(self) -> None:
+        told = ""
         while not self._closed.wait(_INTERVAL):
-            self.look()
+            try:
+                self.look()
+            except StoreError as failure:
+                if failure.message != told:
+                    _log.warning("%s", failure.message)
+                told = failure.message
 
-    def _refit(self, name: str, generation: str, settings: Mapping[str, Any]) -> None:
+    def _refit(self, name: str, generation: str, settings: Mapping[str, Setting]) -> None:
         begun = monotonic()
-        with self._lock:
-            self._last[name] = Refit(generation, _now())
+        with self._ledger.change() as known:
+            known.last[name] = Refit(generation, _now(), settings)
         try:
             error = self._run(name, settings)
         except OSError as failure:
             error = f"a process for it cannot be started: {failure}"
-        took = monotonic() - begun
+        with self._ledger.change() as known:
+            self._log_end(known, name, monotonic() - begun, error)
+
+    def _log_end(self, known: Known, name: str, took: float, error: str | None) -> None:
+        """Note the end of a refit, and when the next may be; say it in the log if it failed."""
         again = monotonic() + max(_REST * took, 0.0 if error is None else _AFTER_FAILURE)
-        with self._lock:
-            self._ended[name, "done" if error is None else "failed"] += 1
-            last = self._last[name]
-            self._last[name] = replace(last, seconds=round(took, 1), error=error, again=again)
+        known.last[name] = replace(
+            known.last[name], seconds=round(took, 1), error=error, again=again
+        )
+        known.ended.setdefault(name, Counter())["done" if error is None else "failed"] += 1
         if error is not None and not self._closed.is_set():
             _log.warning("%s could not be refitted: %s", name, error)
 
-    def _run(self, name: str, settings: Mapping[str, Any]) -> str | None:
+    def _run(self, name: str, settings: Mapping[str, Setting]) -> str | None:
         """Run the command to its end, noting how far it is; say why it failed, if it did."""
         with tempfile.TemporaryFile("w+", errors="replace") as told:
             code = self._run_telling(name, settings, told)
             told.seek(0)
             return code if isinstance(code, str) else _reason(code, told.read().splitlines())
 
-    def _run_telling(self, name: str, settings: Mapping[str, Any], told: IO[str]) -> int | str:
+    def _run_telling(self, name: str, settings: Mapping[str, Setting], told: IO[str]) -> int | str:
         with self._lock:
             if self._closed.is_set():
                 return "the service is being stopped"
@@ -215,16 +228,20 @@ class Refits:
         found = _PROGRESS.fullmatch(line.strip())
         if found:
             phase, done, total = found.groups()
-            with self._lock:
-                self._last[name] = replace(
-                    self._last[name],
+            with suppress(StoreError), self._ledger.change() as known:  # it goes on unnoted
+                known.last[name] = replace(
+                    known.last[name],
                     phase=phase,
                     done=int(done),
                     total=None if total == "-" else int(total),
                 )
 
 
-def _options(settings: Mapping[str, Any]) -> Iterator[str]:
+def _runs(refit: Refit) -> bool:
+    return refit.seconds is None and not refit.waits
+
+
+def _options(settings: Mapping[str, Setting]) -> Iterator[str]:
     """Settings as options of a command."""
     for name, value in settings.items():
         flag = name.replace("_", "-")
@@ -236,6 +253,10 @@ def _options(settings: Mapping[str, Any]) -> Iterator[str]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _seconds_since(begun: str) -> float:
+    return (datetime.now(UTC) - datetime.fromisoformat(begun)).total_seconds()
 
 
 def _reason(code: int, told: Sequence[str]) -> str | None:

@@ -12,11 +12,12 @@ from klsa_search.errors import IndexNotFound, QueryError, SettingsError, Writing
 from klsa_search.search import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog import Catalog, Status
+from klsa_search.service.ledger import Refit, Setting
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.size import refuse_too_large
 from klsa_search.service.middleware.access import EVERYTHING, Access
 from klsa_search.service.monitoring.metrics import Metrics
-from klsa_search.service.refitting import Refit, Refits
+from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
 
 T = TypeVar("T")
@@ -118,7 +119,7 @@ class Desk:
 
         return await self.writes.run(work)
 
-    def refit(self, name: str, settings: Mapping[str, Any] | None = None) -> Refit | None:
+    def refit(self, name: str, settings: Mapping[str, Setting] | None = None) -> Refit | None:
         """The last refit of the index of that name, or one that is begun with settings.
 
         WritingRefused where there may be none, KeyTooNarrow; QueryError for settings that do not

@@ -4,8 +4,11 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -51,6 +54,17 @@ def workers_of(process):
     return found
 
 
+def refits_of(process):
+    """Process numbers of refits, by that of the worker."""
+    found = {}
+    for worker in workers_of(process).values():
+        for task in Path(f"/proc/{worker}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                if "klsa_search.cli.refitting" in Path(f"/proc/{child}/cmdline").read_text():
+                    found[worker] = int(child)
+    return found
+
+
 def asked(address):
     """What is found, with its scores."""
     with urlopen(f"{address}/search?q=read", timeout=LONG) as answer:
@@ -63,6 +77,31 @@ def worker_at(address):
     with urlopen(f"{address}/metrics", timeout=LONG) as answer:
         told = answer.read().decode()
     return re.search(r'^klsa_running\{pool="search",worker="(\d)"\}', told, re.MULTILINE)[1]
+
+
+def kept_to_each(address):
+    """A connection to each of two workers, by its number."""
+    found = {}
+
+    def connected():
+        connection = HTTPConnection(address.removeprefix("http://"), timeout=LONG)
+        told = answer_of(connection, "GET", "/metrics").decode()
+        worker = re.search(r'^klsa_running\{pool="search",worker="(\d)"\}', told, re.MULTILINE)[1]
+        found.setdefault(worker, connection)
+        return len(found) == 2
+
+    wait_until(connected)
+    return found
+
+
+def answer_of(connection, method, path, body=None):
+    headers = {} if body is None else {"Content-Type": "application/json"}
+    connection.request(method, path, body, headers)
+    return connection.getresponse().read()
+
+
+def refit_of(connection, method="GET", body=None):
+    return json.loads(answer_of(connection, method, "/indexes/files/refit", body))["refit"]
 
 
 def test_each_answers_alike_and_what_one_writes_all_find(service):
@@ -103,8 +142,10 @@ def test_one_that_dies_is_started_anew_and_all_end_together(service):
     assert not any(Path(f"/proc/{each}").exists() for each in now.values())
 
 
-def test_a_terminal_that_is_closed_ends_all_and_leaves_nothing(tmp_path):
-    home, scratch = tmp_path / "home", tmp_path / "scratch"
+@contextmanager
+def started(folder):
+    """A service whose workers run, and which leaves no folder behind."""
+    home, scratch = folder / "home", folder / "scratch"
     build(DOCUMENTS, name="files", home=home).close()
     scratch.mkdir()
     command = [sys.executable, "-c", SERVE, "--home", str(home), "--port", "0", "--workers", "2"]
@@ -112,9 +153,15 @@ def test_a_terminal_that_is_closed_ends_all_and_leaves_nothing(tmp_path):
         command, stdout=subprocess.PIPE, env=os.environ | {"TMPDIR": str(scratch)}
     ) as process:
         wait_until(lambda: len(workers_of(process)) == 2)
+        yield process
+    assert list(scratch.glob("klsa-workers-*")) == []
+
+
+def test_a_terminal_that_is_closed_ends_all_and_leaves_nothing(tmp_path):
+    with started(tmp_path) as process:
+        process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGHUP)
         assert process.wait(LONG) == 0
-    assert list(scratch.glob("klsa-metrics-*")) == []
 
 
 class Process:
@@ -129,16 +176,16 @@ class Process:
     def terminate(self):
         pass
 
-    def wait(self):
+    def wait(self, _=None):
         pass
 
 
 def test_one_that_cannot_be_started_ends_no_other(monkeypatch, tmp_path):
     said = []
-    workers = Workers(ServiceSettings(home=tmp_path, workers=2), None, said.append)
+    workers = Workers(ServiceSettings(home=tmp_path, workers=2), socket.socket(), said.append)
 
     def ends(*_):
-        workers._leave()
+        workers._leave(signal.SIGTERM)
         return Process()
 
     steps = iter([Process(), Process(-9), OSError(12, "no memory"), ends])
@@ -174,3 +221,54 @@ def _runs(process):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_refit_is_one_to_all_and_ends_with_the_worker_that_runs_it(service):
+    process, address = service
+    asked_of = kept_to_each(address)
+    begun = refit_of(asked_of["0"], "POST", b"{}")
+    assert refit_of(asked_of["1"], "POST", b"{}")["begun"] >= begun["begun"]
+    wait_until(lambda: refits_of(process))
+    [(worker, refitting)] = refits_of(process).items()
+    os.kill(refitting, signal.SIGSTOP)  # so that it runs until it is told to go on
+    assert refit_of(asked_of["0"]) == refit_of(asked_of["1"])
+    assert refit_of(asked_of["1"])["seconds"] is None
+    assert refit_of(asked_of["1"], "POST", b"{}") == refit_of(asked_of["0"])
+    assert list(refits_of(process)) == [worker]
+    os.kill(worker, signal.SIGKILL)
+    os.kill(refitting, signal.SIGCONT)
+    [other] = (number for number, each in workers_of(process).items() if each != worker)
+    wait_until(lambda: refit_of(asked_of[other])["error"] is not None)
+    assert "the process of the service" in refit_of(asked_of[other])["error"]
+    assert refit_of(asked_of[other], "POST", b"{}")["seconds"] is None  # may be begun again
+
+
+def test_a_second_signal_ends_all_at_once(tmp_path):
+    with started(tmp_path) as process:
+        workers = workers_of(process)
+        for each in workers.values():
+            os.kill(each, signal.SIGSTOP)  # who is stopped ends by no signal but one
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)  # the order in which it takes them is its own
+        assert process.wait(LONG) in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+    wait_until(lambda: not any(_runs(each) for each in workers.values()))
+
+
+def test_one_that_does_not_end_in_its_time_is_ended(monkeypatch, tmp_path):
+    class Stuck(Process):
+        def wait(self, seconds=None):
+            if seconds is not None:
+                raise subprocess.TimeoutExpired("worker", seconds)
+
+        def kill(self):
+            said.append("killed")
+
+    said = []
+    with socket.socket() as listener:
+        workers = Workers(ServiceSettings(home=tmp_path, workers=2), listener, said.append)
+        monkeypatch.setattr(module.signal, "signal", lambda *_: None)
+        monkeypatch.setattr(workers, "_start", lambda number, _: [Stuck(), Process()][number])
+        workers._leave(signal.SIGTERM)
+        workers.run()
+        assert listener.fileno() == -1
+    assert said == ["warning: worker 0 did not end in 15 s, and is ended", "killed"]

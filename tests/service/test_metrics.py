@@ -106,9 +106,10 @@ def test_refusals_are_counted(catalog_of, home):
 
 
 def test_refits_are_counted(catalog_of, home):
-    refits = Refits(catalog_of(home), ("false",), share=0.01)
+    refits = Refits(catalog_of(home), ("false",), share=None)
     client = TestClient(create_app(catalog_of(home), refits=refits))
-    refits._refit("first", "000001", {})
+    refits.begin("first", "000001", {})
+    assert refits.look()
     assert measured(client)["klsa_refits_total", "first", "failed"] == 1
 
 

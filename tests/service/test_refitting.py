@@ -3,16 +3,20 @@
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
 from klsa_search.cli.refitting import MODULE
+from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service import create_app
+from klsa_search.service.ledger import Ledger
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
 from klsa_search.store import current_generation
+from tests.waiting import wait_until
 
 from .conftest import DOCUMENTS, build_tiny
 
@@ -177,3 +181,62 @@ def test_the_process_ends_with_the_service(home):
         process.stdin.close()
         assert process.wait(60) == 1
     assert current_generation(home / "tiny").name == "000001"
+
+
+def both(refits_of, home, ending):
+    """Refits of two processes that share what they know."""
+    (home / ".shared").mkdir()
+    command = noting(home, ending)
+    ledgers = Ledger(home / ".shared"), Ledger(home / ".shared")
+    return [refits_of(home, command, share=None, ledger=ledger) for ledger in ledgers]
+
+
+def test_of_several_processes_one_refits_and_all_tell_the_same(refits_of, home):
+    one, other = both(refits_of, home, "")
+    begun = one.begin("tiny", "000001", {"z": 3})
+    assert other.begin("tiny", "000001", {"z": 3}) == begun == other.last()["tiny"]
+    with pytest.raises(IndexBusy):
+        other.begin("tiny", "000001", {"z": 4})
+    assert other.look()
+    assert not one.look()
+    assert noted(home) == ["--z=3"]  # before the name
+    assert one.last() == other.last()
+    assert one.last()["tiny"].settings == {"z": 3}
+    assert one.ended() == other.ended() == {("tiny", "done"): 1}
+
+
+def test_while_one_refits_no_other_does(refits_of, home):
+    one, other = both(refits_of, home, "print('documents 1 2', flush=True); sys.stdin.read()")
+    one.begin("tiny", "000001", {})
+    with one:
+        wait_until(lambda: other.last()["tiny"].done == 1)
+        assert not other.last()["tiny"].waits
+        other.begin("same", "000001", {})
+        assert not other.look()
+        assert other.last()["tiny"].error is None
+    one._thread.join(60)
+    assert "signal 15" in other.last()["tiny"].error
+    assert list(other.last()) == ["same", "tiny"]
+    assert other.last()["same"].waits
+
+
+def test_what_a_dead_process_left_is_told_as_failed_and_begun_again(refits_of, home, caplog):
+    one, other = both(refits_of, home, "")
+    begun = one.begin("tiny", "000001", {})
+    with one._ledger.change() as known:
+        known.last["tiny"] = replace(begun, waits=False)
+    assert not other.look()
+    assert "ended" in one.last()["tiny"].error
+    assert "tiny could not be refitted" in caplog.text
+    assert one.ended() == {("tiny", "failed"): 1}
+    one.begin("tiny", "000001", {})
+    assert other.look()
+    assert one.last()["tiny"].error is None
+
+
+def test_a_folder_that_cannot_be_written_is_named(refits_of, home):
+    one, _ = both(refits_of, home, "")
+    (home / ".shared" / "refits.new").mkdir()
+    with pytest.raises(StoreError, match=r"refits\.new.*see that there is room"):
+        one.begin("tiny", "000001", {})
+    assert not one.look()

@@ -38,7 +38,9 @@ class Sources:
 def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
     """Tell of these indexes, and of what all requests share."""
     yield from _of_indexes(statuses)
-    own = _of_process(statuses, sources)
+    if sources.refits is not None:
+        yield _of_refits(sources.refits, {status.name for status in statuses})
+    own = _of_process(sources)
     if sources.worker is None:
         yield from own
         return
@@ -49,10 +51,8 @@ def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
         yield metric
 
 
-def _of_process(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
+def _of_process(sources: Sources) -> Iterator[Metric]:
     """What only this process knows."""
-    if sources.refits is not None:
-        yield _of_refits(sources.refits, {status.name for status in statuses})
     yield from _of_pools(sources)
     if sources.connections is not None:
         connections = GaugeMetricFamily("klsa_connections", "Connections that are open")

@@ -23,6 +23,9 @@ LEAVING = 8.0
 _LAST = 4
 """Seconds after that until uvicorn ends whatever there may be left."""
 
+GRACE = LEAVING + _LAST + 3.0
+"""Seconds after which a server that was to stop has ended, or hangs."""
+
 _BACKLOG = 2048
 """Connections that the system keeps for us to accept."""
 
