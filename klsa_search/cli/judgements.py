@@ -27,21 +27,28 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
 
     klsa-eval own NAME measures rankings by it.
     """
-    from klsa_search.collection.qrels import qrels_lines
+    from klsa_search.collection.qrels import qrels_text
     from klsa_search.store import Judgements, current_generation, followed, index_path
 
     path = followed(index_path(home, name))
     current_generation(path)  # or there is no such index
     queries = Judgements(path).queries()
     if out is not None:
-        lines = list(qrels_lines(one for each in queries for one in each.judgements()))
+        text, left_out = qrels_text(one for each in queries for one in each.judgements())
         make_folders(out)
-        out.write_text("".join(lines), encoding="utf-8")
+        out.write_text(text, encoding="utf-8")
         beside = out.with_suffix(".queries.tsv")
         beside.write_text("".join(each.as_line() for each in queries), encoding="utf-8")
         click.echo(
-            f"{name}: {len(lines):,} judgements in {out}, {len(queries):,} queries in {beside}"
+            f"{name}: {text.count(chr(10)):,} judgements in {out}, {len(queries):,} queries in "
+            f"{beside}"
         )
+        for one in left_out:
+            click.echo(
+                f"warning: {one.document_id!r}, judged {one.grade} for query {one.query_id}, is "
+                f"not in {out}: its columns are parted by white space, which this id holds",
+                err=True,
+            )
     elif as_json:
         write_json(
             [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from klsa_search.collection.intake import text_fault
@@ -41,21 +41,26 @@ def read_qrels(path: str | Path) -> list[Judgement]:
     return unique(found, path)
 
 
-def qrels_lines(judgements: Iterable[Judgement]) -> Iterator[str]:
-    """Write judgements as TREC does: lines of `query 0 document grade`.
-
-    CollectionError for an id with white space, which the format cannot hold.
+def qrels_text(judgements: Iterable[Judgement]) -> tuple[str, list[Judgement]]:
+    """Write judgements as TREC does, lines of `query 0 document grade`, and return with the text
+    those that are left out: an id with white space has no place in the format.
     """
+    lines, left_out = [], []
     for each in judgements:
-        query, document = (
-            column(id_, "a file of judgements") for id_ in (each.query_id, each.document_id)
-        )
-        yield f"{query} 0 {document} {each.grade}\n"
+        if _is_column(each.query_id) and _is_column(each.document_id):
+            lines.append(f"{each.query_id} 0 {each.document_id} {each.grade}\n")
+        else:
+            left_out.append(each)
+    return "".join(lines), left_out
+
+
+def _is_column(id_: str) -> bool:
+    return id_.split() == [id_]
 
 
 def column(id_: str, file: str) -> str:
     """Return an id that can stand in a column of such a file; CollectionError for any other."""
-    if not id_ or id_.split() != [id_]:
+    if not _is_column(id_):
         raise CollectionError(
             f"the id {id_!r} cannot stand in {file}, whose columns are parted by white space: "
             "rename it in the collection"

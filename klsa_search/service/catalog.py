@@ -207,8 +207,8 @@ class Catalog:
         names = sorted(self._entries)
         if not names:
             raise StoreError(
-                f"there is no index in {self.home}: build one with "
-                f"klsa-index build SOURCE --name NAME --home {self.home}"
+                "this service has no index: build one on its machine with "
+                "klsa-index build SOURCE --name NAME"
             )
         choices = ", ".join(names)
         if name is None:

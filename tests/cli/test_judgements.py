@@ -44,6 +44,20 @@ def test_they_are_shown_and_written_out(shell, judged):
     ]
 
 
+def test_what_a_file_has_no_place_for_is_named(shell):
+    lines = [{"id": "annual report.pdf", "text": "leaks"}, {"id": "heat", "text": "it leaks"}]
+    Path("files.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    assert shell("klsa-index", "build", "files.jsonl", "--name", "files").code == 0
+    index = open_index(Path("index/files"))
+    index.judge("leaks", "annual report.pdf", 2)
+    index.judge("leaks", "heat", 1)
+    index.close()
+    done = shell("klsa-index", "judgements", "files", "--out", "own.qrels")
+    assert done.code == 0
+    assert Path("own.qrels").read_text() == "1 0 heat 1\n"
+    assert "'annual report.pdf', judged 2 for query 1, is not in own.qrels" in done.err
+
+
 def test_without_any_it_says_so(shell, cars):
     assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
     assert shell("klsa-index", "judgements", "cars").out == "cars has no judgements\n"

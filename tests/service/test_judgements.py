@@ -74,6 +74,16 @@ def test_what_cannot_be_judged_is_explained(client, body, status, said):
     assert client.get(JUDGED).json()["queries"] == []
 
 
+@pytest.mark.parametrize("q", ["", " ", "\0"])
+def test_a_query_that_is_none_is_told_by_its_name(client, q):
+    for answer in (
+        client.put(JUDGED, json={"q": q, "id": "1", "grade": 1}),
+        client.get(JUDGED, params={"q": q}),
+        client.delete(JUDGED, params={"q": q}),
+    ):
+        assert failure_of(answer, 422)["field"] == "q"
+
+
 def test_they_are_written_out_as_other_tools_read_them(client):
     judge(client, "wing", "1", 1)
     judge(client, "snow and ice", "3", 2)
@@ -81,8 +91,10 @@ def test_they_are_written_out_as_other_tools_read_them(client):
     assert qrels.headers["content-type"] == "text/plain; charset=utf-8"
     assert qrels.text == "1 0 1 1\n2 0 3 2\n"
     assert client.get(f"{JUDGED}.tsv").text == "1\twing\n2\tsnow and ice\n"
+    assert "x-left-out" not in qrels.headers
     judge(client, "wing", "a/b c?%", 0)  # an id with white space
-    assert "cannot stand" in failure_of(client.get(f"{JUDGED}.qrels"), 422)["message"]
+    again = client.get(f"{JUDGED}.qrels")
+    assert (again.text, again.headers["x-left-out"]) == (qrels.text, "1")
 
 
 def test_rankers_are_judged_by_them(client):

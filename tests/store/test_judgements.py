@@ -10,10 +10,9 @@ import threading
 import pytest
 
 from klsa_search.collection import read_qrels, read_queries
-from klsa_search.collection.qrels import qrels_lines
+from klsa_search.collection.qrels import qrels_text
 from klsa_search.errors import (
     BadDocument,
-    CollectionError,
     IndexBusy,
     IndexDamaged,
     QueryError,
@@ -181,7 +180,7 @@ def test_files_of_them_are_read_back(tmp_path):
     judgements.put("\tcold", "c", 0)
     found = judgements.queries()
     (tmp_path / "own.qrels").write_text(
-        "".join(qrels_lines(one for each in found for one in each.judgements()))
+        qrels_text(one for each in found for one in each.judgements())[0]
     )
     (tmp_path / "own.tsv").write_text("".join(each.as_line() for each in found))
     assert (tmp_path / "own.qrels").read_text() == "1 0 a/b 2\n2 0 c 0\n"
@@ -193,5 +192,7 @@ def test_files_of_them_are_read_back(tmp_path):
         ("2", "cold"),
     ]
     judgements.put("cold", "a b", 1)
-    with pytest.raises(CollectionError, match="'a b' cannot stand in a file of judgements"):
-        list(qrels_lines(one for each in judgements.queries() for one in each.judgements()))
+    judgements.put("cold", "tab\there", 2)
+    text, left_out = qrels_text(one for each in judgements.queries() for one in each.judgements())
+    assert text == (tmp_path / "own.qrels").read_text()
+    assert [(each.document_id, each.grade) for each in left_out] == [("a b", 1), ("tab\there", 2)]

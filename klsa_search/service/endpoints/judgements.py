@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Body, Request, Response
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
-from klsa_search.collection.qrels import qrels_lines
-from klsa_search.errors import DocumentNotFound
+from klsa_search.collection.qrels import qrels_text
+from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
@@ -17,12 +17,27 @@ from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import MAX_QUERY, Asked, Text
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
 from klsa_search.service.serving import Desk, Served
-from klsa_search.store.judgements import MOST_GRADE
+from klsa_search.store.judgements import MOST_GRADE, plain
 
 router = APIRouter()
 
 _FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
-_QUERY = Annotated[Text, Field(max_length=MAX_QUERY, description="a query, as it was asked")]
+LEFT_OUT: Final = "X-Left-Out"
+"""How many judgements a file has no place for."""
+
+
+def _plain(q: str) -> str:
+    try:
+        return plain(q)
+    except QueryError as error:
+        raise QueryError(error.message, field="q") from None  # as requests call it
+
+
+_QUERY = Annotated[
+    Text,
+    Field(max_length=MAX_QUERY, description="a query, as it was asked"),
+    AfterValidator(_plain),
+]
 
 
 class JudgementBody(Asked):
@@ -109,14 +124,23 @@ async def judgements(name: str, request: Request, desk: Served) -> Response:
     responses={**documented(404, 422, 500, 503), 200: {"content": {"text/plain": {}}}},
 )
 async def qrels(name: str, desk: Served) -> Response:
-    """Lines of query, 0, document, grade: the queries are numbers, which judgements.tsv tells."""
-    return await _as_text(
-        desk,
-        name,
-        lambda index: "".join(
-            qrels_lines(one for each in index.judgements.queries() for one in each.judgements())
-        ),
-    )
+    """Lines of query, 0, document, grade: the queries are numbers, which judgements.tsv tells.
+
+    An id with white space has no place in such a line: the header X-Left-Out tells of how many.
+    """
+    left_out = 0
+
+    def told(index: Index) -> str:
+        nonlocal left_out
+        judged = index.judgements.queries()
+        text, without = qrels_text(one for each in judged for one in each.judgements())
+        left_out = len(without)
+        return text
+
+    answer = await _as_text(desk, name, told)
+    if left_out:
+        answer.headers[LEFT_OUT] = str(left_out)
+    return answer
 
 
 @router.get(

@@ -121,6 +121,7 @@ async function drawList() {
   if (queries === STALE) return;
   measured.know(queries);
   const title = el("h2", { id: "judged-title" }, "Judged queries");
+  const spaced = queries.flatMap(({ grades }) => Object.keys(grades)).filter((id) => /\s/.test(id));
   if (!queries.length) {
     fill(list, title, el("p.hint", "None yet."));
     return;
@@ -128,7 +129,9 @@ async function drawList() {
   fill(list, title,
     el("ul.queries", queries.map((each) => row(each, state, index))),
     el("p.exports", "Export ", download(index, "qrels", "judgements (TREC qrels)"), " and ",
-      download(index, "tsv", "queries (TSV)")));
+      download(index, "tsv", "queries (TSV)")),
+    spaced.length ? el("p.hint", `${many(spaced.length, "judgement")} of ids with white space: `
+      + "qrels have no place for them.") : null);
 }
 
 function row({ q, grades, gone }, state, index) {
