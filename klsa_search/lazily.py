@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
+from klsa_search.deadlines import checked
+
 T = TypeVar("T")
 
 
@@ -31,5 +33,6 @@ class lazily(Generic[T]):  # noqa: N801 - a decorator
         """Make the value and keep it."""
         if instance is None:
             return self
-        made: T = vars(instance).setdefault(self._name, self._make(instance))
+        with checked(None):  # whoever asked first may be gone: others will ask
+            made: T = vars(instance).setdefault(self._name, self._make(instance))
         return made

@@ -14,6 +14,7 @@ FLOORS = {
     "config": 0,
     "arrays": 0,
     "compiled": 0,
+    "deadlines": 0,
     "drawing": 0,
     "extras": 0,
     "faces": 0,

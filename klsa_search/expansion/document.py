@@ -110,13 +110,13 @@ class FactoredExpansion:
         return _without_rounding(scores.astype(np.float32), weights)
 
     def entries(self, seeds: Positions, document: int) -> Scores:
-        """D_f(s, d): (z,). Cost O(z · k), and a row of K where f has a tail."""
+        """D_f(s, d): (z,). Cost O(z · k), and their features where f has a tail."""
         entries: Scores = self.value * (seeds == document).astype(np.float64)
         if self.correction.any():
             place = self.correction * self.eigenvectors[document]
             entries += np.einsum("zk,k->z", self.eigenvectors[seeds], place)
         if self.slope and self.kernel is not None:
-            entries += self.slope * self.kernel().rows(np.array([document]))[0, seeds]
+            entries += self.slope * self.kernel().between(document, seeds)
         return entries
 
 

@@ -105,6 +105,15 @@ class DocumentKernel:
         raw -= np.outer(self.scales[documents], self.towards_mean - self.scales * self.mean_square)
         return raw
 
+    def between(self, document: int, others: Positions) -> Matrix:
+        """K(document, others): (n,). Cost: the features of those documents."""
+        chosen = self.features[[document]]
+        raw: Matrix = (chosen @ self.features[others].T).toarray()[0]
+        scale, towards = self.scales[document], self.towards_mean[document]
+        raw -= towards * self.scales[others]
+        raw -= scale * (self.towards_mean[others] - self.scales[others] * self.mean_square)
+        return raw
+
     def explicit(self) -> Matrix:
         """K: (N, N) dense; the reference of the tests, and what D is made of while it is small."""
         return self.rows(np.arange(len(self)))

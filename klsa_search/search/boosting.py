@@ -22,6 +22,7 @@ from klsa_search.arrays import Positions, Scores
 from klsa_search.compiled import compiled
 from klsa_search.compiled.beside import wait_for
 from klsa_search.config import SearchSettings
+from klsa_search.deadlines import in_time
 from klsa_search.kernel.postings import UNIT
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.snapshot import Snapshot
@@ -41,6 +42,7 @@ def lexical(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -
     weights = kernel.weighed(query.numbers, query.counts)
     for term, count, weight in zip(query.numbers.tolist(), query.counts, weights, strict=True):
         if count > 0:
+            in_time()
             documents, saturations = held(snapshot, term, parameters)
             row[documents] += 1 + ((weight * saturations.astype(np.int64)) >> 16)
     scores = (row * kernel.postings.step).astype(np.float32)

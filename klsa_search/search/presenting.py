@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
+from klsa_search.deadlines import in_time
 from klsa_search.search.explaining import Explaining
 from klsa_search.search.highlights import highlighted
 from klsa_search.search.language import Asked, Understood
@@ -32,6 +33,7 @@ class Presenting:
 
         weighed  a word counts as much as it does in the ranking, not each the same
         """
+        in_time()
         terms = self.state.language.shown(self.asked)
         weights = self._worth(terms) if weighed else None
         return hits_of(self.state, positions, scores, terms, weights, offset, length)
@@ -39,16 +41,15 @@ class Presenting:
     def highlighted(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
         """Hits that tell where the words of the query stand."""
         terms, analyzer = self.state.language.shown(self.asked), self.state.facts.analyzer
-        return tuple(
-            replace(
-                hit,
-                highlight={
-                    "title": highlighted(hit.title, terms, analyzer),
-                    "snippet": highlighted(hit.snippet, terms, analyzer),
-                },
+
+        def told(hit: Hit) -> Hit:
+            in_time()
+            title, snippet = (
+                highlighted(text, terms, analyzer) for text in (hit.title, hit.snippet)
             )
-            for hit in hits
-        )
+            return replace(hit, highlight={"title": title, "snippet": snippet})
+
+        return tuple(map(told, hits))
 
     def judged(
         self, hits: tuple[Hit, ...], positions: Positions
@@ -68,10 +69,11 @@ class Presenting:
         if not hits:
             return hits
         explaining = self.explaining()
-        return tuple(
-            replace(hit, explanation=explaining.of(position, hit.score))
-            for hit, position in zip(hits, positions.tolist(), strict=True)
-        )
+        explained = []
+        for hit, position in zip(hits, positions.tolist(), strict=True):
+            in_time()
+            explained.append(replace(hit, explanation=explaining.of(position, hit.score)))
+        return tuple(explained)
 
     def explaining(self) -> Explaining:
         """What explains the scores of the query."""

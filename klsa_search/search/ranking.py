@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
+from klsa_search.deadlines import in_time
 from klsa_search.expansion import top_z
 from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.lazily import lazily
@@ -130,6 +131,7 @@ class Ranking:
         engine = self._snapshot.expanding
         if engine is None:
             return [None] * len(asked)
+        in_time()
         own = parameters is self._defaults
         mix = self._own_mix if own else mix_of(self._snapshot, parameters)
         return engine.top(asked, k, mix, mask, totals=totals)
@@ -154,6 +156,7 @@ class Ranking:
         return Top(positions, scores, total)
 
     def _row(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
+        in_time()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
         row = RANKERS[parameters.ranker](snapshot, query, parameters, dimensions)
         return row if snapshot.living is None else row * snapshot.living.allowed

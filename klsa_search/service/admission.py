@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from time import perf_counter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
+from klsa_search.deadlines import checked
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.processors import processors
 
@@ -60,16 +61,41 @@ def threads() -> int:
     return max(2, processors())
 
 
+class _Work(Generic[T]):
+    """What a thread does for a request, and when it began to; see `perf_counter`."""
+
+    __slots__ = ("_admission", "_work", "begun")
+
+    def __init__(self, work: Callable[[], T], admission: Admission) -> None:
+        self._work, self._admission = work, admission
+        self.begun: float | None = None
+
+    def __call__(self) -> T:
+        self.begun = perf_counter()
+        try:
+            with checked(self.check):
+                return self._work()
+        finally:
+            self._admission.took(perf_counter() - self.begun)
+
+    def check(self) -> None:
+        """Give up what has run for too long."""
+        assert self.begun is not None
+        self._admission.check_deadline(self.begun)
+
+
 class _Errand(Generic[T]):
     """What a request waits for: its work, a timer, or the end. The first to come settles it.
 
     With `asyncio.wrap_future` and `asyncio.wait` it takes four times as long.
     """
 
-    __slots__ = ("answer", "loop", "task", "timer")
+    __slots__ = ("answer", "asked", "loop", "task", "timer", "work")
     timer: asyncio.TimerHandle
 
-    def __init__(self, task: Future[T], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, work: _Work[T], task: Future[T], loop: asyncio.AbstractEventLoop) -> None:
+        self.asked = perf_counter()
+        self.work = work
         self.task = task
         self.loop = loop
         self.answer: asyncio.Future[None] = loop.create_future()
@@ -91,7 +117,8 @@ class Admission:
     running   requests at work at the same time
     waiting   requests that may wait for one of them to end
     patience  seconds that one waits at most
-    deadline  seconds that one runs at most; its thread goes on, and counts as running, to its end
+    deadline  seconds that one runs at most; its thread goes on, and counts as running, to the next
+              step at which it may be given up (`in_time` of `klsa_search.deadlines`)
     queued    seconds that may be in front of who waits, see `QUEUED`; any by default
     """
 
@@ -124,10 +151,11 @@ class Admission:
         RequestTimedOut where the work took too long.
         """
         loop = asyncio.get_running_loop()
-        errand = _Errand(self._submit(work), loop)
+        timed = _Work(work, self)
+        errand = _Errand(timed, self._submit(timed), loop)
         self._errands.add(errand)
         errand.task.add_done_callback(errand.ended)
-        errand.timer = loop.call_later(self._patience, self._impatient, errand)
+        errand.timer = loop.call_later(min(self._patience, self._deadline), self._look, errand)
         try:
             await errand.answer
             if errand.task.cancelled():
@@ -136,12 +164,29 @@ class Admission:
                 if self._stopping:
                     raise self._refusal("stopping", "")
                 self._refused["deadline"] += 1
-                raise self._late()
-            return errand.task.result()
+                raise self._late(self._deadline)
+            try:
+                return errand.task.result()
+            except RequestTimedOut:
+                self._refused["deadline"] += 1
+                raise
         finally:
             errand.timer.cancel()
             errand.task.cancel()  # unless it runs
             self._errands.discard(errand)
+
+    async def all_of(self, asked: Awaitable[T]) -> T:
+        """Wait for what runs several times, as long as for one that waits and runs its longest.
+
+        RequestTimedOut, and it runs no more.
+        """
+        most = self._patience + self._deadline
+        try:
+            async with asyncio.timeout(most):
+                return await asked
+        except TimeoutError:
+            self._refused["deadline"] += 1
+            raise self._late(most) from None
 
     @property
     def at_work(self) -> bool:
@@ -188,29 +233,46 @@ class Admission:
         for errand in list(self._errands):
             errand.loop.call_soon_threadsafe(errand.settle)
 
-    def _submit(self, work: Callable[[], T]) -> Future[T]:
-        def timed() -> T:
-            begin = perf_counter()
-            try:
-                return work()
-            finally:
-                self._seconds += _LATELY * (perf_counter() - begin - self._seconds)
+    def took(self, seconds: float) -> None:
+        """Take note of how long a request ran."""
+        self._seconds += _LATELY * (seconds - self._seconds)
 
+    def check_deadline(self, begun: float) -> None:
+        """RequestTimedOut where what began then has run for too long."""
+        if self._left(begun) < 0:
+            raise self._late(self._deadline)
+
+    def _submit(self, work: _Work[T]) -> Future[T]:
         with self._lock:
             self.check()
-            task = self._pool.submit(timed)
+            task = self._pool.submit(work)
             self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         return task
 
-    def _impatient(self, errand: _Errand[Any]) -> None:
-        if errand.task.cancel() or errand.task.done():
-            return  # either way it is told
-        errand.timer = errand.loop.call_later(self._deadline, errand.settle)
+    def _look(self, errand: _Errand[Any]) -> None:
+        """Give up what has waited or run for too long; else look again when it will have."""
+        begun = errand.work.begun
+        if begun is not None:
+            left = self._left(begun)
+            if left <= 0:
+                errand.settle()
+                return
+        else:
+            left = errand.asked + self._patience - perf_counter()
+            if left <= 0:
+                if errand.task.cancel() or errand.task.done():
+                    return  # either way it is told
+                left = self._deadline  # it begins just now
+        errand.timer = errand.loop.call_later(min(left, self._deadline), self._look, errand)
 
-    def _late(self) -> RequestTimedOut:
+    def _left(self, begun: float) -> float:
+        """Seconds that what began then may still run."""
+        return begun + self._deadline - perf_counter()
+
+    def _late(self, seconds: float) -> RequestTimedOut:
         return RequestTimedOut(
-            f"the request took more than {self._deadline:g} s: ask for fewer results, or for less "
+            f"the request took more than {seconds:g} s: ask for fewer results, or for less "
             "to be computed for them"
         )
 

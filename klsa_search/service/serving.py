@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Response
@@ -96,6 +96,10 @@ class Desk:
 
         pool = self._heavy if heavy else self._admission
         return Response(await pool.run(work), media_type="application/json")
+
+    async def all_of(self, asked: Awaitable[T]) -> T:
+        """Wait for what asks several questions; see `Admission.all_of`."""
+        return await self._admission.all_of(asked)
 
     @property
     def writes(self) -> Writes:

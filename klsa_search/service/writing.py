@@ -45,13 +45,16 @@ class Writes(Admission):
         finally:
             self._under_way_now -= 1
 
+    def check_deadline(self, begun: float) -> None:
+        """Never: what is written is written whole."""
+
     def _busy(self, reason: str) -> ServiceBusy:
         if self._stopping:
             return super()._busy(reason)
         return TooManyWrites(f"more is written than can be kept ({reason}): try again in a moment")
 
-    def _late(self) -> RequestTimedOut:
+    def _late(self, seconds: float) -> RequestTimedOut:
         return RequestTimedOut(
-            f"the write took more than {self._deadline:g} s and goes on: send it again, which "
+            f"the write took more than {seconds:g} s and goes on: send it again, which "
             "changes nothing where it was kept, or less at a time"
         )

@@ -69,6 +69,14 @@ def test_implicit_is_explicit(features, centred, normalised, documents, seed):
     assert np.abs(kernel.diagonal - K.diagonal()).max() < 1e-8 * scale
 
 
+def test_entries_of_a_document_are_those_of_its_row():
+    kernel = kernel_of(random_documents())
+    others = np.array([3, 0, 3, 5])
+    for document in range(len(kernel)):
+        row = kernel.rows(np.array([document]))[0]
+        assert np.array_equal(kernel.between(document, others), row[others])
+
+
 def test_the_kernel_does_not_depend_on_the_order_of_documents():
     documents = random_documents()
     order = np.random.default_rng(3).permutation(len(documents))

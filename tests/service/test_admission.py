@@ -4,8 +4,10 @@ import time
 
 import pytest
 
+from klsa_search.deadlines import in_time
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.service.admission import FEWEST, Admission
+from klsa_search.service.writing import Writes
 
 LONG = 60.0
 
@@ -97,6 +99,60 @@ def test_work_that_takes_too_long_is_answered_without_its_result(gate):
         assert admission.at_work
         gate.let.set()
         await until(lambda: not admission.at_work)
+
+    asyncio.run(ask())
+
+
+def test_work_that_takes_too_long_is_given_up_at_its_next_step():
+    async def ask():
+        admission = Admission(running=1, deadline=SHORT)
+
+        def steps():
+            while True:
+                in_time()
+
+        with pytest.raises(RequestTimedOut, match=r"0\.01 s"):
+            await admission.run(steps)
+        await until(lambda: not admission.at_work)
+        assert admission.refused()["deadline"] == 1
+        assert await admission.run(in_time) is None
+
+    asyncio.run(ask())
+
+
+def test_a_write_is_never_given_up(gate):
+    async def ask():
+        writes = Writes(patience=SHORT, deadline=SHORT)
+        done = []
+
+        def write():
+            gate()
+            in_time()
+            done.append("whole")
+
+        with pytest.raises(RequestTimedOut, match="goes on"):
+            await writes.run(write)
+        gate.let.set()
+        await until(lambda: not writes.at_work)
+        assert done == ["whole"]
+
+    asyncio.run(ask())
+
+
+def test_several_are_waited_for_as_long_as_one():
+    async def ask():
+        admission = Admission(running=1, waiting=4, patience=SHORT, deadline=SHORT)
+
+        async def several():
+            while True:
+                await asyncio.sleep(SHORT)
+
+        with pytest.raises(RequestTimedOut, match=r"0\.02 s"):
+            await admission.all_of(several())
+        assert admission.refused()["deadline"] == 1
+
+        patient = Admission()
+        assert await patient.all_of(patient.run(lambda: "done")) == "done"
 
     asyncio.run(ask())
 

@@ -31,6 +31,7 @@ import numpy as np
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
+from klsa_search.deadlines import in_time
 from klsa_search.expansion import coverage, top_z
 from klsa_search.expansion.coverage import BEST, POWER
 from klsa_search.expansion.holding import held_back
@@ -101,6 +102,7 @@ def parts_of(
     parts: dict[str, Part] = {}
 
     def add(name: str, share: float, raw: Scores) -> None:
+        in_time()
         parts[name] = Part(raw, np.float32(share) * _scaled(raw, seeds, parameters))
 
     sharp = np.float32(parameters.lexical_sharpness - 1)

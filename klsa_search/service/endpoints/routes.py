@@ -117,7 +117,14 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
     responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def search_batch(asked: Annotated[BatchBody, Body()], desk: Served) -> Response:
-    """Answer several searches, in their order: each as POST /search, all of them or none."""
+    """Answer several searches, in their order: each as POST /search, all of them or none.
+
+    All together may wait and run as long as one.
+    """
+    return await desk.all_of(_answers(asked, desk))
+
+
+async def _answers(asked: BatchBody, desk: Desk) -> Response:
     answers, left = [], MAX_ANSWER
     for number, search in enumerate(asked.searches):
         try:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import Field
 from pydantic_core import to_json
 
+from klsa_search.deadlines import in_time
 from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, Results
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.requests import Ranked
@@ -136,6 +137,7 @@ def search_answer(results: Results, index: Index, asked: Ranked, time_ms: float)
     head = to_json(answer, inf_nan_mode="null")
     left, hits = MAX_ANSWER - len(head), []
     for first in range(0, len(results), at_once):
+        in_time()
         some = [told(hit) for hit in results.hits[first : first + at_once]]
         hits.append(to_json(some, inf_nan_mode="null")[1:-1])
         left -= len(hits[-1]) + 1
