@@ -170,7 +170,8 @@ def _scoring(
         return found & (least <= 0)
     top = question.rank(len(found), question.mask)
     enough = np.zeros(len(found), np.bool_)
-    enough[top.positions[top.scores >= least]] = True
+    with np.errstate(over="ignore"):  # beyond all scores is infinite
+        enough[top.positions[top.scores >= np.float32(least)]] = True
     return enough
 
 

@@ -184,6 +184,12 @@ def test_a_blank_query_with_a_filter_or_sort_goes_through_all(index):
     assert index.search("", 5, filter=FILTERS[0], min_score=0.1).total == 0
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_least_score_beyond_all_finds_nothing_and_one_below_all_everything(index):
+    assert index.search("wing", min_score=1e300).total == 0
+    assert index.search("wing", min_score=-1e300).total == index.search("wing", min_score=0).total
+
+
 @pytest.mark.parametrize(
     ("wishes", "field", "reason"),
     [
