@@ -17,14 +17,15 @@ import numpy as np
 
 from klsa_search import Index, open_index
 from klsa_search.arrays import Positions, Scores
+from klsa_search.config import RankerName
 
-RANKERS = ("klsa", "bm25")
+RANKERS: tuple[RankerName, ...] = ("klsa", "bm25")
 
 Answers = list[tuple[Positions, Scores]]
 
 
 def seconds(
-    index: Index, texts: list[str], k: int, ranker: str, threads: int
+    index: Index, texts: list[str], k: int, ranker: RankerName, threads: int
 ) -> tuple[float, Answers]:
     begun = time.perf_counter()
     answers = index.rank_many(texts, k, threads=threads, ranker=ranker)

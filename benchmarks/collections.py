@@ -21,9 +21,10 @@ import numpy as np
 from klsa_search import Index, build
 from klsa_search.cli.options import collections_homes
 from klsa_search.collection import open_collection
+from klsa_search.config import RankerName
 
 NAMES = ("cran", "cisi", "cacm", "med")
-RANKERS = ("bm25", "lsi", "klsa")
+RANKERS: tuple[RankerName, ...] = ("bm25", "lsi", "klsa")
 
 
 def time_builds(name: str, data: list[Path], home: Path, rounds: int) -> tuple[Index, list[float]]:

@@ -22,14 +22,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from klsa_search import build, open_index
+from klsa_search.config import RankerName
 from klsa_search.search import Index
 
 DEPTHS = (10, 1000)
-RANKERS = ("klsa", "bm25")
+RANKERS: tuple[RankerName, ...] = ("klsa", "bm25")
 LARGE = 100_000
 
 
-def measure(index: Index, texts: list[str], k: int, ranker: str) -> float:
+def measure(index: Index, texts: list[str], k: int, ranker: RankerName) -> float:
     """Milliseconds a query."""
     begun = time.perf_counter()
     for text in texts:

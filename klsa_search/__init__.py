@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from klsa_search.collection.model import Document
     from klsa_search.errors import KlsaError
     from klsa_search.indexing.build import build
+    from klsa_search.keywords import IndexSettings, SearchParameters
     from klsa_search.search.explaining.explanation import Explanation
     from klsa_search.search.facets import Facet
     from klsa_search.search.highlights import Highlight
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from klsa_search.search.language.understood import Understood
     from klsa_search.search.opening import list_indexes, open_index
     from klsa_search.search.results import Hit, Results
+    from klsa_search.search.wishes import SearchOptions
     from klsa_search.store.fields.columns import Field
     from klsa_search.version import __version__
 else:
@@ -79,6 +81,7 @@ else:
             "collection.model": "Document",
             "errors": "KlsaError",
             "indexing.build": "build",
+            "keywords": "IndexSettings SearchParameters",
             "search.explaining.explanation": "Explanation",
             "search.facets": "Facet",
             "search.highlights": "Highlight",
@@ -86,6 +89,7 @@ else:
             "search.language.understood": "Understood",
             "search.opening": "list_indexes open_index",
             "search.results": "Hit Results",
+            "search.wishes": "SearchOptions",
             "store.fields.columns": "Field",
             "version": "__version__",
         },
@@ -99,8 +103,11 @@ __all__ = [
     "Highlight",
     "Hit",
     "Index",
+    "IndexSettings",
     "KlsaError",
     "Results",
+    "SearchOptions",
+    "SearchParameters",
     "Understood",
     "__version__",
     "build",

@@ -20,6 +20,7 @@ FLOORS = {
     "faces": 0,
     "forks": 0,
     "growing": 0,
+    "keywords": 0,
     "lazily": 0,
     "version": 0,
     "processors": 0,

@@ -16,11 +16,12 @@ from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.frame import debug_option
 
 if TYPE_CHECKING:
+    from klsa_search.config import ExpansionName
     from klsa_search.search import Index
 
 _DOCUMENTS = 70
 _WIDE = 500
-_LAYOUTS = (
+_LAYOUTS: tuple[tuple[str, ExpansionName], ...] = (
     ("default", "cut"),
     ("default", "whole"),
     ("default", "factors"),

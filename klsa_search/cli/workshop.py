@@ -14,6 +14,7 @@ from klsa_search.cli.options import collections_homes
 
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
+    from klsa_search.config import ExpansionName
     from klsa_search.search import Index
 
 
@@ -26,7 +27,7 @@ class Workshop:
         self._indexes: dict[tuple[str, str, str], Index] = {}
 
     def index(
-        self, target: str, collection: Collection, preset: str, expansion: str = "auto"
+        self, target: str, collection: Collection, preset: str, expansion: ExpansionName = "auto"
     ) -> Index:
         """Give the index of a preset; cran and cran-1837 have the same documents, so one index."""
         from klsa_search.collection.known import folder_name

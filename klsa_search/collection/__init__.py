@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         Unread,
     )
     from klsa_search.collection.opened import OpenedCollection
-    from klsa_search.collection.opening import open_collection
+    from klsa_search.collection.opening import Reading, open_collection
     from klsa_search.collection.qrels import read_qrels
     from klsa_search.collection.recognise import FORMATS
     from klsa_search.collection.trec import read_topics
@@ -30,7 +30,7 @@ else:
             "known": "COLLECTIONS",
             "model": "Collection Document Judgement Problems Query Unread",
             "opened": "OpenedCollection",
-            "opening": "open_collection",
+            "opening": "Reading open_collection",
             "qrels": "read_qrels",
             "recognise": "FORMATS",
             "trec": "read_topics",
@@ -46,6 +46,7 @@ __all__ = [
     "OpenedCollection",
     "Problems",
     "Query",
+    "Reading",
     "Unread",
     "fetch",
     "open_collection",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypedDict, cast
 
 from klsa_search.collection import (
     array,
@@ -46,6 +46,7 @@ from klsa_search.extras import require
 COLUMNED = ("csv", "json", "jsonl", "tsv")
 """Formats whose columns can be named."""
 PathLike = str | os.PathLike[str]
+Folders = PathLike | Iterable[PathLike]
 Reader = Callable[[Path, Intake], Iterator[Document]]
 READERS: dict[str, Reader] = {
     "csv": partial(table.documents, kind="csv"),
@@ -56,12 +57,28 @@ READERS: dict[str, Reader] = {
 }
 
 
+class Reading(TypedDict, total=False):
+    """How a source is read, to be handed on as `**reading`. See `open_collection`.
+
+    >>> lenient: Reading = {"format": "jsonl", "on_error": "skip"}
+    >>> len(list(open_collection("reports.jsonl", **lenient).documents()))
+    6
+    """
+
+    format: str | None
+    on_error: str
+    data: Folders | None
+    follow_links: bool
+    columns: Mapping[str, str | Sequence[str]] | None
+    sections: bool
+
+
 def open_collection(
     source: PathLike | BinaryIO | Iterable[Document | Mapping[str, Any]],
     *,
     format: str | None = None,  # noqa: A002 - the word users know, as in --format
     on_error: str = "stop",
-    data: PathLike | Iterable[PathLike] | None = None,
+    data: Folders | None = None,
     follow_links: bool = False,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     sections: bool = False,

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import numpy as np
 
 from klsa_search.errors import CollectionError
 from klsa_search.extras import require
 from klsa_search.indexing import build
+from klsa_search.keywords import IndexSettings
+from klsa_search.progress import Progress
 from klsa_search.search import Index, open_index
 from klsa_search.search.batch import ids_by_position
+from klsa_search.search.wishes import RankingOptions
 from klsa_search.store import is_index
 
 try:
@@ -22,7 +25,17 @@ except ModuleNotFoundError:
     require("pyterrier")
     raise
 
-_AS_WORDS: Final = {"operators": False, "spelling": "off"}
+
+class BuildOptions(IndexSettings, total=False):
+    """What `klsa_search.build` takes by name, but for source and place."""
+
+    preset: str
+    on_error: str
+    progress: Progress | None
+    memory: str | int | None
+
+
+_AS_WORDS: Final[RankingOptions] = {"operators": False, "spelling": "off"}
 """All of a query of a test collection is words, as `klsa-eval` has it."""
 
 
@@ -38,13 +51,18 @@ class KlsaRetriever(pt.Transformer):
     """
 
     def __init__(
-        self, index: Index, *, num_results: int = 1000, threads: int = 1, **parameters: Any
+        self,
+        index: Index,
+        *,
+        num_results: int = 1000,
+        threads: int = 1,
+        **parameters: Unpack[RankingOptions],
     ) -> None:
         super().__init__()
         self.index = index
         self.num_results = num_results
         self.threads = threads
-        self.parameters = {**_AS_WORDS, **parameters}
+        self.parameters: RankingOptions = {**_AS_WORDS, **parameters}
         self._ranker = self.parameters.get("ranker", index.settings.ranker)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +140,11 @@ class KlsaIndexer(pt.Indexer):
     """
 
     def __init__(
-        self, path: str | Path, *, text_attrs: Sequence[str] = ("text",), **settings: Any
+        self,
+        path: str | Path,
+        *,
+        text_attrs: Sequence[str] = ("text",),
+        **settings: Unpack[BuildOptions],
     ) -> None:
         super().__init__()
         self.path = Path(path).absolute()
@@ -175,7 +197,7 @@ class KlsaIndex(pt.Artifact, pt.Indexer):
         return bool(is_index(self.path))
 
     def retriever(
-        self, *, num_results: int = 1000, threads: int = 1, **parameters: Any
+        self, *, num_results: int = 1000, threads: int = 1, **parameters: Unpack[RankingOptions]
     ) -> KlsaRetriever:
         """Rank its documents: see `KlsaRetriever`."""
         index = self.opened()
@@ -185,13 +207,21 @@ class KlsaIndex(pt.Artifact, pt.Indexer):
         """Add fields of its documents: see `KlsaTexts`."""
         return KlsaTexts(self.opened(), fields)
 
-    def indexer(self, **settings: Any) -> KlsaIndexer:
+    def indexer(
+        self, *, text_attrs: Sequence[str] = ("text",), **settings: Unpack[BuildOptions]
+    ) -> KlsaIndexer:
         """Build it: see `KlsaIndexer`."""
-        return KlsaIndexer(self.path, **settings)
+        return KlsaIndexer(self.path, text_attrs=text_attrs, **settings)
 
-    def index(self, iter: Iterable[Mapping[str, Any]], **settings: Any) -> KlsaIndex:  # noqa: A002
+    def index(
+        self,
+        iter: Iterable[Mapping[str, Any]],  # noqa: A002
+        *,
+        text_attrs: Sequence[str] = ("text",),
+        **settings: Unpack[BuildOptions],
+    ) -> KlsaIndex:
         """Build it of a corpus, and open that."""
-        self.indexer(**settings).index(iter)
+        self.indexer(text_attrs=text_attrs, **settings).index(iter)
         self._opened = None
         return self
 

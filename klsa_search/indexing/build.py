@@ -11,9 +11,10 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Unpack
 
 from klsa_search.collection import Collection, Document, open_collection
+from klsa_search.collection.opening import Folders
 from klsa_search.config import Settings
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.check import (
@@ -30,6 +31,7 @@ from klsa_search.indexing.replacing import (
     refuse_to_shrink,
 )
 from klsa_search.indexing.weighing import weigh
+from klsa_search.keywords import IndexSettings
 from klsa_search.progress import FILES, Progress, silent
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum
@@ -53,14 +55,14 @@ def build(
     preset: str = "default",
     format: str | None = None,  # noqa: A002 - the option's name everywhere
     on_error: str = "stop",
-    data: Any = None,
+    data: Folders | None = None,
     follow_links: bool = False,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     sections: bool = False,
     progress: Progress | None = None,
     memory: str | int | None = None,
     replace: bool = False,
-    **settings: Any,
+    **settings: Unpack[IndexSettings],
 ) -> Index:
     """Build an index and open it.
 

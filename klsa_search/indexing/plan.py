@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
 from klsa_search import progress
 from klsa_search.collection import Collection, OpenedCollection, Unread, open_collection
+from klsa_search.collection.opening import Folders
 from klsa_search.config import Settings
 from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.expansion.cut import ENTRIES, CutExpansion
@@ -31,6 +32,7 @@ from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.survey import Survey, survey
 from klsa_search.indexing.weighing import document_kernel, postings_of
 from klsa_search.kernel import DocumentKernel, nearest_rows
+from klsa_search.keywords import IndexSettings
 from klsa_search.processors import processors
 from klsa_search.spectrum import decompose
 
@@ -123,11 +125,11 @@ def plan(
     preset: str = "default",
     format: str | None = None,  # noqa: A002 - the option's name everywhere
     on_error: str = "stop",
-    data: Any = None,
+    data: Folders | None = None,
     follow_links: bool = False,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     sections: bool = False,
-    **settings: Any,
+    **settings: Unpack[IndexSettings],
 ) -> Plan:
     """Foretell what `build` with the same arguments takes; builds nothing.
 

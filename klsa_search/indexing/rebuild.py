@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from klsa_search.collection import Document, Judgement, Problems, Query
 from klsa_search.config import Settings
@@ -13,6 +13,7 @@ from klsa_search.errors import StoreError
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.build import build, build_generation
 from klsa_search.indexing.carrying import carried
+from klsa_search.keywords import IndexSettings
 from klsa_search.progress import Progress, silent
 from klsa_search.search import Index
 from klsa_search.store import current_generation
@@ -53,7 +54,7 @@ def rebuild(
     *,
     progress: Progress | None = None,
     memory: int | str | None = None,
-    **changes: Any,
+    **changes: Unpack[IndexSettings],
 ) -> Index:
     """Replace an index by one of the same documents and other settings; open it.
 
@@ -79,7 +80,7 @@ def rebuild(
     return build_generation(
         folder,
         Stored(held),
-        Settings(**{**index.settings.model_dump(), **changes}),
+        Settings.checked({**index.settings.model_dump(), **changes}),
         progress or silent,
         memory_budget(memory),
         replace=True,
@@ -90,10 +91,10 @@ def rebuild(
 def build_like(
     index: Index,
     *,
-    home: Path,
+    home: str | Path,
     name: str,
     progress: Progress | None = None,
-    **changes: Any,
+    **changes: Unpack[IndexSettings],
 ) -> Index:
     """Build an index of the same documents, with changes, elsewhere. Cost and errors: `build`.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from klsa_search.indexing.rebuild import rebuild
+from klsa_search.keywords import IndexSettings
 from klsa_search.progress import Progress
 from klsa_search.search import Index, open_index
 
@@ -15,7 +16,7 @@ def refit(
     *,
     progress: Progress | None = None,
     memory: int | str | None = None,
-    **changes: Any,
+    **changes: Unpack[IndexSettings],
 ) -> Index:
     """Build the index at `<home>/<name>` anew from its documents, with its settings, and open it.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
 from klsa_search.arrays import Positions, Scores
+from klsa_search.config import SpectralName
 from klsa_search.errors import QueryError
 from klsa_search.expansion import top_z
 from klsa_search.mining.asking import latent_space
@@ -94,7 +95,8 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
         row = np.einsum("nm,m->n", documents, documents[position])
         return row, float(row[position])
     if kernel != DOCUMENT:
-        parameters = index.parameters(ranker="klsa", spectral=kernel, gamma=gamma, head=0)
+        function = cast(SpectralName, kernel)
+        parameters = index.parameters(ranker="klsa", spectral=function, gamma=gamma, head=0)
         if snapshot.has_spectrum:
             dimensions = snapshot.eigenvectors.shape[1]
             row = snapshot.expansion_of(parameters, dimensions).expand(one, itself)

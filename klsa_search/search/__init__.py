@@ -7,6 +7,7 @@ from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
 from klsa_search.search.results import Hit, Results
 from klsa_search.search.suggest import Suggestion
+from klsa_search.search.wishes import SearchOptions
 
 __all__ = [
     "Explanation",
@@ -15,6 +16,7 @@ __all__ = [
     "Hit",
     "Index",
     "Results",
+    "SearchOptions",
     "Suggestion",
     "list_indexes",
     "open_index",

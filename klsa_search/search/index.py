@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError
+from klsa_search.keywords import SearchParameters
 from klsa_search.search import engine
 from klsa_search.search.answering import find
 from klsa_search.search.batch import in_parallel
@@ -26,9 +26,7 @@ from klsa_search.search.results import Hit, Results
 from klsa_search.search.snippet import LENGTH, checked_length
 from klsa_search.search.state import State
 from klsa_search.search.suggest import Suggestion
-from klsa_search.search.wishes import Wishes
-
-Mask = npt.NDArray[np.bool_]
+from klsa_search.search.wishes import Mask, SearchOptions, Wishes
 
 
 class Index(LivingIndex):
@@ -43,14 +41,15 @@ class Index(LivingIndex):
     from every call but the length once it is closed.
     """
 
-    def scores(self, query: str, *, dimensions: int | None = None, **parameters: Any) -> Scores:
+    def scores(
+        self, query: str, *, dimensions: int | None = None, **parameters: Unpack[SearchParameters]
+    ) -> Scores:
         """Score every document: (size,) float32, in document order; 0 where there is none.
 
         query       a text, with the operators of docs/query-language.md unless `operators` is off;
                     terms the collection does not hold are passed over
         dimensions  eigenvectors to use, at most those that were built
-        parameters  fields of `SearchSettings` and `LanguageSettings`: `ranker`, `alpha`, `z`,
-                    `operators`, ...
+        parameters  `ranker`, `alpha`, `z`, `operators`, ...: `SearchParameters`
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
         """
         state = self._opened()
@@ -64,7 +63,7 @@ class Index(LivingIndex):
         *,
         mask: Mask | None = None,
         dimensions: int | None = None,
-        **parameters: Any,
+        **parameters: Unpack[SearchParameters],
     ) -> tuple[Positions, Scores]:
         """Positions and scores of the k best documents, best first.
 
@@ -85,7 +84,7 @@ class Index(LivingIndex):
         threads: int = 1,
         mask: Mask | None = None,
         dimensions: int | None = None,
-        **parameters: Any,
+        **parameters: Unpack[SearchParameters],
     ) -> list[tuple[Positions, Scores]]:
         """Rank for each query, in their order: what `rank` gives, whatever the number of threads.
 
@@ -94,8 +93,7 @@ class Index(LivingIndex):
         """
         state = self._opened()
         k = whole_number("k", k)
-        reading = state.parameters.reading(parameters)
-        chosen = state.parameters.checked(parameters)
+        reading, chosen = state.parameters.read(parameters)
         used = state.parameters.dimensions(dimensions, chosen)
 
         allowed = self._checked(mask)
@@ -127,7 +125,7 @@ class Index(LivingIndex):
         snippet_length: int = LENGTH,
         quality: bool = False,
         dimensions: int | None = None,
-        **parameters: Any,
+        **parameters: Unpack[SearchParameters],
     ) -> Results:
         """Return the k best documents with titles, snippets and metadata. See `rank`.
 
@@ -206,7 +204,7 @@ class Index(LivingIndex):
         id: str,  # noqa: A002 - the field's own name
         *,
         dimensions: int | None = None,
-        **parameters: Any,
+        **parameters: Unpack[SearchParameters],
     ) -> Explanation:
         """Explain the score of one document, returned by a search or not.
 
@@ -254,18 +252,15 @@ class Index(LivingIndex):
         k: int = 10,
         *,
         threads: int = 1,
-        mask: Mask | None = None,
-        dimensions: int | None = None,
-        **wishes: Any,
+        **wishes: Unpack[SearchOptions],
     ) -> list[Results]:
         """Search for each query, in their order: what `search` gives. See `rank_many`.
 
-        wishes  what else `search` takes, the same for all
+        wishes  what else `search` takes, the same for all: `SearchOptions`
         """
 
         def work(some: Sequence[str]) -> list[Results]:
-            given = {"mask": mask, "dimensions": dimensions, **wishes}
-            return [self.search(query, k, **given) for query in some]
+            return [self.search(query, k, **wishes) for query in some]
 
         return in_parallel(work, queries, whole_number("threads", threads))
 
@@ -285,9 +280,9 @@ class Index(LivingIndex):
             raise QueryError(f"typed = {typed!r}: a text is needed", field="q")
         return tuple(state.suggesting.suggestions(typed, whole_number("k", k)))
 
-    def parameters(self, /, **given: Any) -> SearchSettings:
+    def parameters(self, /, **given: Unpack[SearchParameters]) -> SearchSettings:
         """Fill up parameters of a search by the index's own; QueryError for what it refuses."""
-        return self._opened().parameters.checked(given)
+        return self._opened().parameters.read(given)[1]
 
     def warm_up(self) -> None:
         """Compile what the first queries would wait for: half a minute, or 0.3 s from the cache."""
@@ -314,9 +309,9 @@ class Index(LivingIndex):
 
 
 def _read(
-    state: State, query: str, dimensions: int | None, parameters: dict[str, Any]
+    state: State, query: str, dimensions: int | None, parameters: SearchParameters
 ) -> tuple[Asked, SearchSettings, int]:
     """What a query asks for, by which parameters, with how many eigenvectors."""
-    asked = state.language.read(query, state.parameters.reading(parameters))
-    chosen = state.parameters.checked(parameters)
+    reading, chosen = state.parameters.read(parameters)
+    asked = state.language.read(query, reading)
     return asked, chosen, state.parameters.dimensions(dimensions, chosen)

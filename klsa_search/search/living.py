@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, Unpack
 
 from klsa_search.analysis import Analyzer
-from klsa_search.collection import Document
+from klsa_search.collection import Document, Reading
 from klsa_search.config import Settings
 from klsa_search.errors import StoreError
 from klsa_search.forks import lock_free_in_children
@@ -127,14 +127,16 @@ class LivingIndex:
             self._take(self._following.state(state))
             return self._state is not before
 
-    def add(self, source: Source, *, progress: Progress | None = None, **reading: Any) -> int:
+    def add(
+        self, source: Source, *, progress: Progress | None = None, **reading: Unpack[Reading]
+    ) -> int:
         """Put documents in; returns how many. They are there for good, and found, on return.
 
         source    what `build` takes: a file or folder, or an iterable of Documents or mappings with
                   id, title, text and metadata. One whose id is there replaces that document.
         progress  called with ("documents", how many are there, None) after each batch
-        reading   `format`, `on_error`, `columns` and so on, as `build` has them; documents without
-                  ids, which a build numbers, are refused
+        reading   `format`, `on_error`, `columns` and so on, as `build` has them (`Reading`);
+                  documents without ids, which a build numbers, are refused
         By the thousand, each of which is there whole or not at all; where a later one fails those
         before stay. BadDocument for one that cannot be kept, or has a value that does not fit a
         declared field; IndexBusy while another builds, WritingRefused where D is not kept cut,

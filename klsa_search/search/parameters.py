@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +30,12 @@ class Parameters:
         self._reading = reading
         self._checked: dict[tuple[Any, ...], SearchSettings] = {}
 
+    def read(self, given: Mapping[str, object]) -> tuple[LanguageSettings, SearchSettings]:
+        """Check all parameters of a search: how its text is read, and how documents are ranked."""
+        parameters = dict(given)
+        reading = self._read(parameters)
+        return reading, self.checked(parameters)
+
     def checked(self, given: dict[str, Any]) -> SearchSettings:
         """Check the parameters of a search, or remember that they were: that takes 50 µs."""
         if not given:
@@ -46,7 +53,7 @@ class Parameters:
         self._checked[key] = chosen
         return chosen
 
-    def reading(self, given: dict[str, Any]) -> LanguageSettings:
+    def _read(self, given: dict[str, Any]) -> LanguageSettings:
         """Take out of the parameters of a search those of how its text is read, and check them."""
         if not given:
             return self._reading

@@ -7,11 +7,47 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from klsa_search.errors import QueryError
+from klsa_search.keywords import SearchParameters
 from klsa_search.search.filters.masks import Given
 
 MOST_NAMES: Final = 100
 """Fields to sort by, to count or to show, and documents that were judged."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+class RankingOptions(SearchParameters, total=False):
+    """What the scores of `Index.rank` follow from besides the query, by name."""
+
+    dimensions: int | None
+
+
+class SearchOptions(RankingOptions, total=False):
+    """What `Index.search` takes by name, to be handed on as `**options`.
+
+    >>> recent: SearchOptions = {"filter": "year >= 2020", "sort": ["year:desc"], "alpha": 0.5}
+    >>> [hit.id for hit in index.search("coolant", **recent).hits]
+    ['leak', 'heat']
+    """
+
+    offset: int
+    filter: Given | None
+    sort: Iterable[str]
+    facets: Iterable[str]
+    max_facet_values: int
+    distinct: str | None
+    min_score: float | None
+    liked: Iterable[str]
+    disliked: Iterable[str]
+    mask: Mask | None
+    explain: bool
+    highlight: bool
+    snippet_length: int
+    quality: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Unpack
 
-from klsa_search.collection import Collection, Document, OpenedCollection, open_collection
+from klsa_search.collection import (
+    Collection,
+    Document,
+    OpenedCollection,
+    Reading,
+    open_collection,
+)
 from klsa_search.errors import CollectionError, WritingRefused
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store.fields.declared import Declared, fitting
@@ -37,7 +43,9 @@ class Written:
     deleted: int
 
 
-def documents_of(source: Source, declared: Declared, **reading: Any) -> Iterator[Document]:
+def documents_of(
+    source: Source, declared: Declared, **reading: Unpack[Reading]
+) -> Iterator[Document]:
     """Documents of anything `build` takes, one in memory at a time, that fit declared fields."""
     collection = source if isinstance(source, Collection) else open_collection(source, **reading)
     for document in fitting(collection, declared):

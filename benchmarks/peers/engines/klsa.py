@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.peers.engines import texts
 from klsa_search import build, open_index
+from klsa_search.config import RankerName
 
 PACKAGES = ("klsa-search",)
 _NAME = "corpus"
@@ -15,7 +16,7 @@ _NAME = "corpus"
 class Engine:
     """Default settings; the option is the ranker."""
 
-    def __init__(self, folder: Path, stop_words: list[str], ranker: str) -> None:
+    def __init__(self, folder: Path, stop_words: list[str], ranker: RankerName) -> None:
         self._folder, self._ranker = folder, ranker
 
     def build(self, corpus: Path) -> None:

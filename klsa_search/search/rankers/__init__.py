@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from klsa_search.arrays import Scores
-from klsa_search.config import SearchSettings
+from klsa_search.config import RankerName, SearchSettings
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.feedback import rank_rm3, rank_rocchio
 from klsa_search.search.rankers.klsa import rank_klsa
@@ -18,7 +18,7 @@ from klsa_search.search.snapshot import Snapshot
 
 Ranker = Callable[[Snapshot, QueryTerms, SearchSettings, int], Scores]
 
-RANKERS: dict[str, Ranker] = {
+RANKERS: dict[RankerName, Ranker] = {
     "bm25": rank_bm25,
     "klsa": rank_klsa,
     "lsi": rank_lsi,
