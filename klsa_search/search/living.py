@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, Unpack
 
@@ -12,6 +12,7 @@ from klsa_search.config import Settings
 from klsa_search.errors import StoreError
 from klsa_search.forks import lock_free_in_children
 from klsa_search.progress import DOCUMENTS, Progress, silent
+from klsa_search.search.pickling import Moment, pinned_again, reopened
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import Following, State, open_state
@@ -31,13 +32,14 @@ class LivingIndex:
     What is there at a time is one immutable state, which `refresh` swaps in one step.
     """
 
-    def __init__(self, generation: Path) -> None:
+    def __init__(self, generation: Path, moment: Moment | None = None) -> None:
         built = open_state(generation)
-        self._following: Following | None = Following(built)
+        following = Following(built)
+        self._following = following if moment is None else None
         self._taking_up = lock_free_in_children()
         try:
             # Nobody has answers from here yet: what is not compiled is compiled at once.
-            self._take(self._following.state(built, wait=False))
+            self._take(following.state(built, wait=False, moment=moment))
         except BaseException:
             built.documents.close()
             raise
@@ -101,6 +103,22 @@ class LivingIndex:
     def __repr__(self) -> str:
         """Name, generation and size."""
         return f"<Index {self.name} generation {self.generation}: {len(self)} documents>"
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[object, ...]]:
+        """Pickle by path: what comes out is opened where it is unpickled, at the same path.
+
+        It is the index as it is by then; a pinned one is what it is now, from the same generation.
+        IndexNotFound where that is gone.
+
+        >>> import pickle
+        >>> pickle.loads(pickle.dumps(index))
+        <Index reports generation 000001: 6 documents>
+        """
+        state, generation = self._opened(), self.path.absolute()
+        if self._following is not None:
+            return reopened, (type(self), generation.parent)
+        moment = Moment(state.facts.last, dict(state.language.synonyms))
+        return pinned_again, (type(self), generation, moment)
 
     def refresh(self) -> bool:
         """Take up what was written since, synonyms among it, and a generation that was built since;

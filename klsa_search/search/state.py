@@ -12,6 +12,7 @@ from klsa_search.search.filters import Masks
 from klsa_search.search.language import Language, Synonyms
 from klsa_search.search.parameters import Parameters
 from klsa_search.search.passages import Passages
+from klsa_search.search.pickling import Moment
 from klsa_search.search.quality import Quality
 from klsa_search.search.ranking import Ranking
 from klsa_search.search.since import Since
@@ -131,12 +132,20 @@ class Following:
         self._synonyms = Synonyms({}, built.facts.analyzer)
         self._stamp: Stamp | None = None
 
-    def state(self, before: State, *, wait: bool = True) -> State:
+    def state(self, before: State, *, wait: bool = True, moment: Moment | None = None) -> State:
         """Return the state of all that was written; `before` itself where that is the same.
 
+        moment  what was there then, and none of what came later
         See `_written`; a look at the synonyms costs 2 µs, and new ones their analysis.
         """
-        state, path = self._written(before, wait=wait), self._built.facts.path.parent
+        if moment is not None:
+            state = self._written(before, moment.last, wait=wait)
+            synonyms = Synonyms(moment.synonyms, state.facts.analyzer)
+            return replace(state, language=state.language.with_synonyms(synonyms))
+        state, path = (
+            self._written(before, self.log.last(), wait=wait),
+            self._built.facts.path.parent,
+        )
         stamp = stamp_of(path)
         if stamp != self._stamp:
             self._synonyms = Synonyms(read_synonyms(path), self._built.facts.analyzer)
@@ -145,13 +154,12 @@ class Following:
             return state
         return replace(state, language=state.language.with_synonyms(self._synonyms))
 
-    def _written(self, before: State, *, wait: bool) -> State:
-        """Return the state of what the log says.
+    def _written(self, before: State, last: Last, *, wait: bool) -> State:
+        """Return the state of what the log says up to there.
 
         wait  for the code, where it is compiled beside: there is no slower way to fold
         Cost: a look at the log, and what `Grown` takes for each write since.
         """
-        last = self.log.last()
         if last == before.facts.last:
             return before
         if last.seq == 0:

@@ -1,0 +1,42 @@
+"""Pickling an index: by where it lies, for other processes of whoever can read its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from klsa_search.errors import IndexNotFound
+from klsa_search.store import current_generation, is_index
+from klsa_search.store.log_format import Last
+
+Opened = TypeVar("Opened")
+
+
+class Moment(NamedTuple):
+    """What a pinned index is pinned to besides its generation."""
+
+    last: Last
+    synonyms: Mapping[str, Sequence[str]]
+
+
+def reopened(kind: Callable[[Path], Opened], folder: Path) -> Opened:
+    """Open the generation in use of the index in a folder, with all that was written to it."""
+    if not is_index(folder):
+        raise IndexNotFound(
+            f"there is no index at {folder}, where the pickled one lay: have the folder there, "
+            "or open it where it is now with open_index"
+        )
+    return kind(current_generation(folder))
+
+
+def pinned_again(
+    kind: Callable[[Path, Moment], Opened], generation: Path, moment: Moment
+) -> Opened:
+    """Open a generation as it was at a moment, whatever was written and built since."""
+    if not generation.is_dir():
+        raise IndexNotFound(
+            f"there is no {generation} any more, to which the pickled index was pinned: "
+            "open the index and pin it anew"
+        )
+    return kind(generation, moment)

@@ -1,0 +1,86 @@
+"""An index travels to other processes as the place it lies at."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import shutil
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.errors import IndexNotFound, QueryError, StoreError
+from tests.search.conftest import DOCUMENTS
+
+LATER = {"id": "w9", "title": "Later", "text": "A wing of plywood."}
+
+
+@pytest.fixture
+def path(tmp_path):
+    build(DOCUMENTS, name="t", home=tmp_path).close()
+    return tmp_path / "t"
+
+
+def test_another_process_answers_as_this_one(path, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    index = open_index("t")  # by a path that only this folder gives a meaning
+    index.add([LATER])
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, spawned, os.chdir, ("/",)) as pool:
+        there = pool.submit(index.search, "plywood wing", explain=True, highlight=True)
+        assert there.result() == index.search("plywood wing", explain=True, highlight=True)
+        with pytest.raises(QueryError) as refused:
+            pool.submit(index.search, "wing", alpha=2.0).result()
+    assert refused.value.field == "alpha"
+
+
+def test_it_is_the_index_as_it_is_when_it_is_opened(path):
+    index = open_index(path)
+    packed = pickle.dumps(index)
+    index.add([LATER])
+    build([LATER], name="t", home=path.parent, replace=True).close()
+    opened = pickle.loads(packed)
+    assert (opened.generation, opened.ids()) == ("000002", ["w9"])
+    assert opened.delete(["w9"]) == 1
+
+
+def test_a_pinned_one_is_what_it_was(path):
+    index = open_index(path)
+    index.write([index.document("b1")], ["b2"])
+    index.set_synonyms({"plane": ["wing"]})
+    pinned = index.pinned()
+    packed = pickle.dumps(pinned)
+    index.add([LATER])
+    index.set_synonyms({})
+    build([LATER], name="t", home=path.parent, replace=True).close()
+    opened = pickle.loads(packed)
+    assert (opened.generation, opened.last) == (pinned.generation, pinned.last)
+    assert opened.ids() == pinned.ids()
+    assert opened.synonyms == pinned.synonyms
+    for query in ("plane", "sourdough bread"):
+        assert np.array_equal(opened.scores(query), pinned.scores(query))
+    assert not opened.refresh()
+    with pytest.raises(StoreError, match="pinned"):
+        opened.delete(["b1"])
+
+
+def test_what_is_gone_is_named(path):
+    index = open_index(path)
+    packed, pinned = pickle.dumps(index), pickle.dumps(index.pinned())
+    for text in ("wing", "bread"):  # the generation before the last goes
+        build([{"id": "1", "text": text}], name="t", home=path.parent, replace=True).close()
+    with pytest.raises(IndexNotFound, match="000001 any more"):
+        pickle.loads(pinned)
+    shutil.rmtree(path)
+    with pytest.raises(IndexNotFound, match=f"no index at {path}"):
+        pickle.loads(packed)
+
+
+def test_a_closed_one_is_not_pickled(path):
+    index = open_index(path)
+    index.close()
+    with pytest.raises(StoreError, match="was closed"):
+        pickle.dumps(index)
