@@ -13,6 +13,7 @@ FLOORS = {
     "errors": 0,
     "config": 0,
     "arrays": 0,
+    "bars": 0,
     "compiled": 0,
     "deadlines": 0,
     "drawing": 0,

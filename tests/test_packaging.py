@@ -26,6 +26,7 @@ PACKAGE = Path(klsa_search.__file__).parent
 ROOT = PACKAGE.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {
+    "IPython": "bars.py",  # of a notebook
     "backports": "collection/lines.py",
     "compression": "collection/lines.py",  # of Python, from 3.14
     "ir_measures": "evaluation/measures.py",

@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import FigurePath, data_option, json_file_option
-from klsa_search.cli.output import (
-    Column,
-    make_folders,
-    progress_bar,
-    write_json_file,
-    write_table,
-)
+from klsa_search.cli.output import Column, make_folders, write_json_file, write_table
 from klsa_search.cli.workshop import open_targets, open_workshop
 from klsa_search.extras import require
 

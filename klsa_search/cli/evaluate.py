@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from klsa_search.bars import progress_bar
 from klsa_search.cli.compare import compare
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import (
@@ -17,13 +18,7 @@ from klsa_search.cli.options import (
     data_option,
     json_file_option,
 )
-from klsa_search.cli.output import (
-    Column,
-    make_folders,
-    progress_bar,
-    write_json_file,
-    write_table,
-)
+from klsa_search.cli.output import Column, make_folders, write_json_file, write_table
 from klsa_search.cli.own import own
 from klsa_search.cli.workshop import open_targets, open_workshop
 from klsa_search.extras import require

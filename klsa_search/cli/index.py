@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.bars import progress_bar
 from klsa_search.cli.alias import alias
 from klsa_search.cli.analyze import analyze
 from klsa_search.cli.facts import (
@@ -30,7 +31,7 @@ from klsa_search.cli.options import (
     settings_options,
     source_options,
 )
-from klsa_search.cli.output import progress_bar, write_facts, write_json
+from klsa_search.cli.output import write_facts, write_json
 from klsa_search.cli.plan import plan
 from klsa_search.cli.plot import plot
 from klsa_search.cli.repair import repair

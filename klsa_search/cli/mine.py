@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option, json_option
-from klsa_search.cli.output import Column, progress_bar, write_json, write_table
+from klsa_search.cli.output import Column, write_json, write_table
 
 if TYPE_CHECKING:
     from klsa_search.search import Index

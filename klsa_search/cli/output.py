@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, Task, TaskID
     from rich.text import Text
 
 _UNBOUNDED = 1_000_000
@@ -112,82 +110,3 @@ def in_bytes(size: float) -> str:
             return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TiB"
-
-
-def in_time(seconds: float) -> str:
-    """Say a span of time: 4 s, 2 min 5 s, 3 h 20 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s" if whole else "0 s" if not seconds else "< 1 s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-class Bar:
-    """A progress bar on stderr, fed by calls `bar(phase, done, total)`; a phase is a noun."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._tasks: dict[str, TaskID] = {}
-
-    def __call__(self, phase: str, done: int, total: int | None) -> None:
-        """Show how far a phase has come; the phases before it have ended."""
-        if phase not in self._tasks:
-            for task in self._tasks.values():
-                self._progress.stop_task(task)
-            self._tasks[phase] = self._progress.add_task(phase, total=total)
-        self._progress.update(self._tasks[phase], completed=done, total=total)
-
-
-@contextmanager
-def progress_bar(stream: TextIO | None = None) -> Iterator[Bar | None]:
-    """Give a `Bar` while stderr is a terminal, and None, so that nothing moves, where it is not."""
-    stream = stream or sys.stderr
-    if not stream.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        ProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    class Amount(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return _amount(task)
-
-    class Left(ProgressColumn):
-        max_refresh = 1.0
-
-        def render(self, task: Task) -> Text:
-            return _left(task)
-
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), Amount(), TimeElapsedColumn(), Left()
-    )  # fmt: skip
-    with Progress(*columns, console=Console(file=stream), transient=True) as progress:
-        yield Bar(progress)
-
-
-def _amount(task: Task) -> Text:
-    """Say how many are done, of how many, and how fast."""
-    from rich.text import Text
-
-    done = f"{task.completed:,.0f}" if task.completed else ""
-    of = f" of {task.total:,.0f}" if task.total else ""
-    speed = task.finished_speed or task.speed
-    noun = task.description.rpartition(" ")[2]
-    rate = f"  {speed:,.0f} {noun}/s" if speed and speed >= 10 else ""
-    return Text(done + of + rate)
-
-
-def _left(task: Task) -> Text:
-    """Say how long it will go on at the present speed, where its end is known."""
-    from rich.text import Text
-
-    left = task.time_remaining
-    return Text("" if not left or task.finished else f"{in_time(left)} left")

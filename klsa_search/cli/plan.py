@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.bars import in_time
 from klsa_search.cli.facts import unread_for_people
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import (
@@ -18,7 +19,7 @@ from klsa_search.cli.options import (
     settings_options,
     source_options,
 )
-from klsa_search.cli.output import Column, in_bytes, in_time, write_facts, write_json, write_table
+from klsa_search.cli.output import Column, in_bytes, write_facts, write_json, write_table
 
 if TYPE_CHECKING:
     from klsa_search.indexing import Plan

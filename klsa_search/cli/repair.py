@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option, memory_option
-from klsa_search.cli.output import progress_bar
 
 
 @click.command()

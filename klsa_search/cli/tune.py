@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import collections_homes, data_option, home_option, json_file_option
-from klsa_search.cli.output import make_folders, progress_bar, write_facts, write_json_file
+from klsa_search.cli.output import make_folders, write_facts, write_json_file
 from klsa_search.extras import require
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.bars import progress_bar
 from klsa_search.cli.facts import (
     drift_for_people,
     drift_for_programs,
@@ -19,14 +20,7 @@ from klsa_search.cli.facts import (
 )
 from klsa_search.cli.frame import debug_option, explain
 from klsa_search.cli.options import home_option, json_option, memory_option
-from klsa_search.cli.output import (
-    Column,
-    in_bytes,
-    progress_bar,
-    write_facts,
-    write_json,
-    write_table,
-)
+from klsa_search.cli.output import Column, in_bytes, write_facts, write_json, write_table
 from klsa_search.errors import StoreError
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.bars import progress_bar
 from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.facts import unread_for_people, write_problems
 from klsa_search.cli.frame import debug_option
@@ -18,7 +19,7 @@ from klsa_search.cli.options import (
     settings_options,
     source_options,
 )
-from klsa_search.cli.output import progress_bar, write_json
+from klsa_search.cli.output import write_json
 from klsa_search.config import SearchSettings
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ class BuildOptions(IndexSettings, total=False):
 
     preset: str
     on_error: str
-    progress: Progress | None
+    progress: Progress | bool | None
     memory: str | int | None
 
 

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO, Unpack
 
+from klsa_search.bars import told
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.collection.opening import Folders
 from klsa_search.config import Settings
@@ -32,7 +33,7 @@ from klsa_search.indexing.replacing import (
 )
 from klsa_search.indexing.weighing import weigh
 from klsa_search.keywords import IndexSettings
-from klsa_search.progress import FILES, Progress, silent
+from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
 from klsa_search.spectrum import Spectrum
 from klsa_search.store import Manifest, index_path, note_checked
@@ -59,7 +60,7 @@ def build(
     follow_links: bool = False,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     sections: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     memory: str | int | None = None,
     replace: bool = False,
     **settings: Unpack[IndexSettings],
@@ -81,7 +82,8 @@ def build(
               read what links in a source folder lead to, too
     columns   of a table, JSON or Python objects that stand for "id", "title" and "text"; and
     sections  of files as documents: as `open_collection` has them
-    progress  called with (phase, done, total); the phases are named in `klsa_search.progress`
+    progress  called with (phase, done, total); the phases are named in `klsa_search.progress`; or
+              True for a bar, in a terminal or a notebook
     memory    that the build may use, as "4GiB" or in bytes; three quarters of the machine's, or of
               its control group's, by default. It changes no bit of the index
     replace   let documents of another source be replaced, which is refused otherwise: a source of
@@ -115,7 +117,8 @@ def build(
         )
     path = index_path(Path(home), name)
     budget = memory_budget(memory)
-    return build_generation(path, source, chosen, progress or silent, budget, replace=replace)
+    with told(progress) as report:
+        return build_generation(path, source, chosen, report, budget, replace=replace)
 
 
 def build_generation(

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack
 
+from klsa_search.bars import told
 from klsa_search.collection import Document, Judgement, Problems, Query
 from klsa_search.config import Settings
 from klsa_search.errors import StoreError
@@ -14,7 +15,7 @@ from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.build import build, build_generation
 from klsa_search.indexing.carrying import carried
 from klsa_search.keywords import IndexSettings
-from klsa_search.progress import Progress, silent
+from klsa_search.progress import Progress
 from klsa_search.search import Index
 from klsa_search.store import current_generation
 
@@ -52,7 +53,7 @@ class Stored:
 def rebuild(
     index: Index,
     *,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     memory: int | str | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:
@@ -77,15 +78,16 @@ def rebuild(
             "open it again and start over"
         )
     held = index.pinned()  # what others write to it meanwhile is not in it
-    return build_generation(
-        folder,
-        Stored(held),
-        Settings.checked({**index.settings.model_dump(), **changes}),
-        progress or silent,
-        memory_budget(memory),
-        replace=True,
-        carrying=partial(carried, held),
-    )
+    with told(progress) as report:
+        return build_generation(
+            folder,
+            Stored(held),
+            Settings.checked({**index.settings.model_dump(), **changes}),
+            report,
+            memory_budget(memory),
+            replace=True,
+            carrying=partial(carried, held),
+        )
 
 
 def build_like(
@@ -93,7 +95,7 @@ def build_like(
     *,
     home: str | Path,
     name: str,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:
     """Build an index of the same documents, with changes, elsewhere. Cost and errors: `build`.

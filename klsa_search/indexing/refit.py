@@ -14,7 +14,7 @@ from klsa_search.search import Index, open_index
 def refit(
     path: str | Path,
     *,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     memory: int | str | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:

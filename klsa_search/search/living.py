@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Self, Unpack
 
 from klsa_search.analysis import Analyzer
+from klsa_search.bars import told
 from klsa_search.collection import Document, Reading
 from klsa_search.config import Settings
 from klsa_search.errors import StoreError
 from klsa_search.forks import lock_free_in_children
-from klsa_search.progress import DOCUMENTS, Progress, silent
+from klsa_search.progress import DOCUMENTS, Progress
 from klsa_search.search.pickling import Moment, pinned_again, reopened
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
@@ -146,13 +147,14 @@ class LivingIndex:
             return self._state is not before
 
     def add(
-        self, source: Source, *, progress: Progress | None = None, **reading: Unpack[Reading]
+        self, source: Source, *, progress: Progress | bool | None = None, **reading: Unpack[Reading]
     ) -> int:
         """Put documents in; returns how many. They are there for good, and found, on return.
 
         source    what `build` takes: a file or folder, or an iterable of Documents or mappings with
                   id, title, text and metadata. One whose id is there replaces that document.
-        progress  called with ("documents", how many are there, None) after each batch
+        progress  called with ("documents", how many are there, None) after each batch, or True for
+                  a bar
         reading   `format`, `on_error`, `columns` and so on, as `build` has them (`Reading`);
                   documents without ids, which a build numbers, are refused
         By the thousand, each of which is there whole or not at all; where a later one fails those
@@ -167,9 +169,10 @@ class LivingIndex:
         ['fan']
         """
         count = 0
-        for puts in batches(documents_of(source, self._declared(), **reading)):
-            count += self.write(puts).put
-            (progress or silent)(DOCUMENTS, count, None)
+        with told(progress) as report:
+            for puts in batches(documents_of(source, self._declared(), **reading)):
+                count += self.write(puts).put
+                report(DOCUMENTS, count, None)
         return count
 
     def delete(self, ids: Iterable[str]) -> int:

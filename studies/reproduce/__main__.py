@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import FOLDER, collections_homes
-from klsa_search.cli.output import Column, progress_bar, write_json_file, write_table
+from klsa_search.cli.output import Column, write_json_file, write_table
 from klsa_search.extras import require
 from studies.datasets import datasets_homes, find_dataset, read_ionosphere, read_reuters
 

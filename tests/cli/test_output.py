@@ -5,7 +5,7 @@ import sys
 import click
 import pytest
 
-from klsa_search.cli.output import Column, in_bytes, progress_bar, write_json, write_table
+from klsa_search.cli.output import Column, in_bytes, write_json, write_table
 
 
 class Terminal(io.StringIO):
@@ -54,26 +54,6 @@ def test_figures_are_whole_on_a_narrow_terminal(monkeypatch):
     write_table([Column(f"p{n}", right=True) for n in range(9)], [["0.0004"] * 9])
     lines = click.unstyle(terminal.getvalue()).splitlines()
     assert lines[1].split() == ["0.0004"] * 9
-
-
-def test_nothing_moves_where_there_is_no_terminal():
-    stream = io.StringIO()
-    with progress_bar(stream) as bar:
-        assert bar is None
-    assert stream.getvalue() == ""
-
-
-def test_a_terminal_sees_the_phases(monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "100")
-    stream = Terminal()
-    with progress_bar(stream) as bar:
-        bar("documents", 100, None)
-        bar("documents", 1234, 1234)
-        bar("eigenvectors", 3, None)
-    assert "documents" in stream.getvalue()
-    assert "1,234 of 1,234" in stream.getvalue()
-    assert "eigenvectors" in stream.getvalue()
 
 
 @pytest.mark.parametrize(

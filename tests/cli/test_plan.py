@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from klsa_search.cli.output import in_time
+from klsa_search.bars import in_time
 
 
 def test_a_plan_for_people(shell, cars):
