@@ -55,6 +55,7 @@ Public are the names of this package and of its packages `collection`, `estimato
 `stemmers`; of `connect` what docs/connect.md shows. Everything else may change with any version.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
 from klsa_search.faces import handing_on
@@ -94,6 +95,9 @@ else:
             "version": "__version__",
         },
     )
+
+# Whoever uses the package says where its warnings go; until then they go nowhere.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "Document",

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -62,10 +63,12 @@ def debug_option(function: F) -> F:
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command to its end and leave with the exit code; `arguments` default to sys.argv's.
 
+    What is logged goes to stderr, as sentences.
     Every `KlsaError`, operating system error and want of memory becomes one sentence on stderr.
     A slip of our own does too, through `sys.excepthook`, so that nothing is caught that nobody
     foresaw. With --debug all of them show their traceback.
     """
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
     frame = _Frame()
     sys.excepthook = _hook(frame)
     try:

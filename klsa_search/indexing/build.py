@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Unpack
 
 from klsa_search.bars import told
 from klsa_search.collection import Collection, Document, open_collection
+from klsa_search.collection.left_out import warn_of_left_out
 from klsa_search.collection.opening import Folders
 from klsa_search.config import Settings
 from klsa_search.indexing.budget import memory_budget
@@ -91,6 +92,8 @@ def build(
               as documents to iterate over have none, less than half as many documents; or what
               this version cannot read
 
+    What was skipped or not read, and documents that were numbered, are warnings of the logger
+    `klsa_search`; a collection that was opened before says it itself.
     A build that needs more memory than that is refused before the work: a large source after a
     look at its first documents, any other once it is counted.
 
@@ -105,8 +108,9 @@ def build(
     6
     """
     chosen = Settings.of_preset(preset, **settings)
+    opened = None
     if not isinstance(source, Collection):
-        source = open_collection(
+        source = opened = open_collection(
             source,
             format=format,
             on_error=on_error,
@@ -118,7 +122,10 @@ def build(
     path = index_path(Path(home), name)
     budget = memory_budget(memory)
     with told(progress) as report:
-        return build_generation(path, source, chosen, report, budget, replace=replace)
+        index = build_generation(path, source, chosen, report, budget, replace=replace)
+    if opened is not None:
+        warn_of_left_out(opened)
+    return index
 
 
 def build_generation(

@@ -14,6 +14,7 @@ from klsa_search.collection import (
     Reading,
     open_collection,
 )
+from klsa_search.collection.left_out import warn_of_left_out
 from klsa_search.errors import CollectionError, WritingRefused
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store.fields.declared import Declared, fitting
@@ -47,7 +48,11 @@ def documents_of(
     source: Source, declared: Declared, **reading: Unpack[Reading]
 ) -> Iterator[Document]:
     """Documents of anything `build` takes, one in memory at a time, that fit declared fields."""
-    collection = source if isinstance(source, Collection) else open_collection(source, **reading)
+    opened = None
+    if isinstance(source, Collection):
+        collection = source
+    else:
+        collection = opened = open_collection(source, **reading)
     for document in fitting(collection, declared):
         if isinstance(collection, OpenedCollection) and collection.numbered:
             raise CollectionError(
@@ -56,6 +61,8 @@ def documents_of(
                 field="columns",
             )
         yield document
+    if opened is not None:
+        warn_of_left_out(opened)
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
