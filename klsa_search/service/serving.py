@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request, Response
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from klsa_search.errors import IndexNotFound, QueryError, SettingsError, WritingRefused
+from klsa_search.keywords import SearchParameters
 from klsa_search.search import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog import Catalog, Status
@@ -139,7 +140,7 @@ class Desk:
             self._noted["index"] = index.name
             if settings is None:
                 return self.refits.last().get(index.name)
-            index.parameters(**settings)
+            index.parameters(**cast(SearchParameters, settings))  # which tells what does not fit
             return self.refits.begin(index.name, index.generation, settings)
 
     def aliases(self) -> dict[str, str]:
