@@ -180,7 +180,7 @@ class Language:
                 found = self.spelling.correction(word.text)
             if found is not None:
                 reading.corrections[word.text] = found.words
-            if found is None or spelling == "suggest":
+            if found is None or spelling == "suggest" or not found.sure:
                 right.append(word)
             else:
                 right += map(_Word, found.words.split(), found.terms)

@@ -26,6 +26,11 @@ from klsa_search.search.snapshot import Snapshot
 SHORTEST: Final = 4
 """Letters of a word that is put right, at least: shorter ones have too many neighbours."""
 
+SURE: Final = 6
+"""Letters from which on a word that is near another is most often that: of the short words of
+judged queries that no document holds, five of six are words of their own.
+"""
+
 LONG: Final = 8
 """Letters from which on two edits are allowed."""
 
@@ -47,10 +52,12 @@ class Correction(NamedTuple):
 
     terms  numbers of the terms
     words  as documents write them
+    sure   whether it is asked for in the place of the word, or only told
     """
 
     terms: tuple[int, ...]
     words: str
+    sure: bool = True
 
 
 class Spelling:
@@ -73,6 +80,8 @@ class Spelling:
         """Put a word right that no document holds; None where nothing is near."""
         folded = self._analyzer.folded(word)
         if not SHORTEST <= len(folded) <= LONGEST or not folded.isalpha():
+            return None
+        if self._analyzer.term(folded) in self._common:
             return None
         if folded in self._found:
             return self._found[folded]
@@ -101,7 +110,7 @@ class Spelling:
         edits = 2 if len(word) >= LONG else 1
         terms = self._near(word, edits)
         frequencies = self._snapshot.bm25.frequencies
-        best: tuple[tuple[int, int, str], int, str] | None = None
+        best: tuple[tuple[int, int, str], int, str, str] | None = None
         forms = written_forms(self._snapshot, self._analyzer, self._documents_at, terms)
         for term, writings in zip(terms, forms, strict=True):
             if not writings:
@@ -114,8 +123,12 @@ class Spelling:
             key = (min((*apart.values(), *guessed)), -int(frequencies[term]), stem)
             if key[0] <= edits and (best is None or key < best[0]):
                 form = min(known, key=lambda each: (apart[each], each))
-                best = key, term, written_as(writings, form)
-        return best and Correction((best[1],), best[2])
+                best = key, term, written_as(writings, form), form
+        if best is None:
+            return None
+        _, term, written, form = best
+        sure = len(word) >= SURE or sorted(form) == sorted(word)
+        return Correction((term,), written, sure)
 
     def _ended(self, stem: str, word: str) -> set[str]:
         """Words of a stem that end as another word does."""
@@ -167,6 +180,11 @@ class Spelling:
             )
             for place in np.flatnonzero(distances <= edits).tolist():
                 yield length, int(numbers[place]), int(distances[place])
+
+    @lazily
+    def _common(self) -> frozenset[str]:
+        """Terms of the language's function words, which are right whatever documents hold."""
+        return self._analyzer.common()
 
     @lazily
     def _counting(self) -> npt.NDArray[np.bool_]:

@@ -19,8 +19,8 @@ class Understood:
     prefixes  beginnings of words, and the terms they stand for, the most frequent first
     joined    words with hyphens, and how documents write them without
     synonyms  words, alone or in a row, and what was asked for besides as it stands for them
-    corrections  words that no document holds, and what was asked for in their place, or would be
-              where the spelling is only suggested
+    corrections  words that no document holds, and what was asked for in their place or, where they
+              are `unknown` still, is only told
     did_you_mean  the query with these in their places, None where there are none
 
     >>> said: klsa.Understood = index.search('"bald tyres" coolants pum* -red').understood

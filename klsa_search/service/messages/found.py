@@ -74,7 +74,8 @@ class UnderstoodAnswer(Answer):
         description="words, and what is asked for besides as it stands for them"
     )
     corrections: dict[str, str] = Field(
-        description="words that no document holds, and what is asked for in their place"
+        description="words that no document holds, and what is asked for in their place or, where "
+        "they are unknown still, only told"
     )
     did_you_mean: str | None = Field(description="the query with these in their places")
 

@@ -61,10 +61,10 @@ def test_what_nothing_is_near_stays(index, word):
 
 def test_the_nearest_comes_first_then_the_one_in_most_documents(tmp_path):
     documents = [{"id": str(i), "text": text} for i, text in enumerate(
-        ["flowers", "flow", "flown", "flown", "floor", "floor"])]  # fmt: skip
+        ["flowers", "flower", "flowed", "flowed", "floor", "floor"])]  # fmt: skip
     index = build(documents, name="near", home=tmp_path, dimensions=2, stemmer="none")
-    assert index.search("flowm").understood.corrections == {"flowm": "flown"}
-    assert index.search("flor").understood.corrections == {"flor": "floor"}
+    assert index.search("flowes").understood.corrections == {"flowes": "flowed"}
+    assert index.search("flor").understood.did_you_mean == "floor"
     index.close()
 
 
@@ -72,6 +72,21 @@ def test_only_words_that_no_document_holds_are_put_right(index):
     for text in TEXTS.values():
         said = index.search(text).understood
         assert (said.corrections, said.unknown, said.did_you_mean) == ({}, (), None)
+
+
+def test_what_may_well_be_a_word_of_its_own_stays(tmp_path):
+    """Function words are none that a document has to hold; of a short word it is only told."""
+    text = "The shape of a duck: who floored it at ease and in former times."
+    index = build([{"id": "a", "text": text}], name="words", home=tmp_path)
+    for word in ("whom", "else", "formerly"):
+        assert index.search(word).understood.corrections == {}
+    for word, near in {"shake": "shape", "deck": "duck", "flor": None}.items():
+        said = index.search(f"{word} times").understood
+        assert (said.words, said.unknown) == (("times",), (word,))
+        assert said.corrections == ({word: near} if near else {})
+        assert said.did_you_mean == (f"{near} times" if near else None)
+    assert index.search("shaep").understood.words == ("shape",)
+    index.close()
 
 
 def test_it_may_be_suggested_or_left(index):

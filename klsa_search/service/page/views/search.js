@@ -301,8 +301,9 @@ function drawUnderstood({ understood, query }) {
     on: { click: (event) => followed(event, patch) } }, text);
   const list = (words) => words.flatMap((word, at) => [at ? ", " : null, el("em", word)]);
   const lines = [];
-  const corrections = Object.entries(understood.corrections);
-  if (corrections.length && !state.get("spelling")) {
+  const corrections = Object.entries(understood.corrections)
+    .filter(([typed]) => !understood.unknown.includes(typed));  // others are only told
+  if (corrections.length) {
     lines.push(["No document holds ", list(corrections.map(([typed]) => typed)), ": showing ",
       list(corrections.map(([, meant]) => meant)), ". ",
       change({ spelling: "off", page: null }, "Search as typed")]);
