@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -14,6 +13,8 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
+
+from pydantic_core import to_json
 
 from klsa_search import mining
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
@@ -150,7 +151,8 @@ def _as_text(tool: Callable[..., Mapping[str, Any]]) -> Callable[..., str]:
     @wraps(tool)
     def answer(**given: Any) -> str:
         try:
-            return json.dumps(tool(**given), ensure_ascii=False)
+            # NaN, which metadata may have, is no JSON.
+            return to_json(tool(**given), inf_nan_mode="null").decode()
         except KlsaError as error:
             raise ToolError(error.message) from error
 

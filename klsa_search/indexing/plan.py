@@ -197,9 +197,14 @@ def _costs(
             progress.POSTINGS,
             "non-zeros",
             shape.non_zeros,
-            scattered * weighing / counts.matrix.nnz,
+            scattered * _each(weighing, counts.matrix.nnz),
         ),
-        PhaseCost(progress.EIGENVECTORS, "features", shape.features, solving / kernel.features.nnz),
+        PhaseCost(
+            progress.EIGENVECTORS,
+            "features",
+            shape.features,
+            _each(solving, kernel.features.nnz),
+        ),
         PhaseCost(progress.FILES, "bytes", written, hashing / _HASHED),
     ]
     if kept == "cut":
@@ -219,7 +224,7 @@ def _costs(
                 progress.EXPANSION,
                 "features",
                 shape.features,
-                scattered * packing / kernel.features.nnz,
+                scattered * _each(packing, kernel.features.nnz),
             ),
         ]
     if kept == "whole":
@@ -249,6 +254,11 @@ def _kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
 
 def _first(counts: TermCounts, documents: int) -> TermCounts:
     return replace(counts, matrix=counts.matrix[:documents], pairs=counts.pairs[:documents])
+
+
+def _each(seconds: float, number: int) -> float:
+    """Seconds for one; 0 where there is none, as documents that are all alike have no features."""
+    return seconds / number if number else 0.0
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:

@@ -39,7 +39,7 @@ def draw_spectrum(index: Index, path: Path) -> None:
     shares = np.cumsum(eigenvalues) / eigenvalues.sum() * captured
     numbers = np.arange(1, len(eigenvalues) + 1)
     used = index.snapshot.latent_dimensions
-    with drawn(path, 7.2, 3.2) as figure:
+    with drawn(path, 7.2, 3.2, [index.name]) as figure:
         left, right = figure.subplots(1, 2)
         left.plot(numbers, eigenvalues, color=TONES[0], linewidth=1.6)
         left.set_ylabel("eigenvalue")
@@ -70,7 +70,8 @@ def draw_spectrum(index: Index, path: Path) -> None:
 def draw_map(index: Index, path: Path) -> None:
     """Draw the map, with the words of its clusters. Errors are those of `drawn`, and QueryError."""
     found = document_map(index, words=_WORDS)
-    with drawn(path, 7.2, 7.2) as figure:
+    shown = [index.name, *(word for one in found.clusters for word in one.words)]
+    with drawn(path, 7.2, 7.2, shown) as figure:
         axes = figure.add_subplot()
         axes.set_aspect("equal")
         axes.set_axis_off()
@@ -109,7 +110,7 @@ def draw_drift(index: Index, path: Path) -> None:
         "came later, or gone": ([0.0, *(point.changed_share for point in points)], "-"),
         "came later": ([0.0, *(point.added_share for point in points)], (0, (5, 3))),
     }
-    with drawn(path, 7.2, 3.6) as figure:
+    with drawn(path, 7.2, 3.6, [index.name]) as figure:
         axes = figure.add_subplot()
         for (label, (shares, style)), colour in zip(lines.items(), TONES, strict=False):
             percent = [100 * share for share in shares]
@@ -139,14 +140,15 @@ def draw_terms(index: Index, path: Path) -> None:
     ends = [_strongest(strengths[:, number]) for number in range(dimensions)]
     if not any(ends):
         raise QueryError(f"index {index.name} has no terms to draw", field="what")
-    words = iter(words_of(index, [term for terms in ends for term in terms]))
+    words = words_of(index, [term for terms in ends for term in terms])
+    written = iter(words)
     rows = -(-dimensions // 4)
-    with drawn(path, 9.6, 0.6 + 2.6 * rows) as figure:
+    with drawn(path, 9.6, 0.6 + 2.6 * rows, [index.name, *words]) as figure:
         panels = figure.subplots(rows, 4, squeeze=False).ravel()
         for panel in panels[dimensions:]:
             panel.set_axis_off()
         for number, (axes, terms) in enumerate(zip(panels, ends, strict=False)):
-            _draw_ends(axes, strengths[terms, number], [next(words) for _ in terms])
+            _draw_ends(axes, strengths[terms, number], [next(written) for _ in terms])
             axes.set_title(f"dimension {number + 1}", loc="left", fontsize="small", color=GREY)
         figure.suptitle(f"Terms of {index.name}", x=0.01, ha="left", fontweight="bold")
 

@@ -134,6 +134,11 @@ def test_nothing_can_be_planned_too(tmp_path):
         plan(tmp_path / "none.jsonl")
 
 
+def test_documents_that_are_all_alike_have_no_features_and_can_be_planned(tmp_path):
+    found = plan(write(tmp_path / "a.jsonl", ["a b"] * 50))
+    assert (found.shape.documents, found.fits) == (50, True)
+
+
 def test_needs_grow_with_the_collection():
     settings = Settings()
     few = shape(documents=10_000, tokens=10**6, terms=10**4, non_zeros=10**6, pair_non_zeros=10**6)

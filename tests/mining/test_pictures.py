@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.drawing import FORMATS, TONES
+from klsa_search.drawing import FORMATS, TONES, drawn, fonts_of
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.mining.map import TONES as TONES_OF_MAPS
 from klsa_search.mining.pictures import PICTURES, _strongest
@@ -49,6 +49,21 @@ def test_of_nothing_there_is_nothing_to_draw(tmp_path, what):
         PICTURES[what](index, tmp_path / "picture.png")
     PICTURES["map"](index, tmp_path / "map.png")
     index.close()
+
+
+def test_a_script_that_one_font_lacks_is_drawn_with_another():
+    """STIX, which comes with matplotlib as ours does, has one kana."""
+    assert fonts_of(["ünï", "λ", "и"]) == fonts_of([])
+    assert len(fonts_of(["a の"])) == 2
+    assert "Last Resort High-Efficiency" not in fonts_of(["の"])
+
+
+def test_what_no_font_has_is_told_once(tmp_path, recwarn):
+    unknown = chr(0x1FFFE)  # no character
+    with drawn(tmp_path / "word.png", 1, 1, [f"b{unknown}"]) as figure:
+        figure.text(0.5, 0.5, f"b{unknown}")
+    (told,) = (str(one.message) for one in recwarn)
+    assert told.startswith(f"no font has {unknown!r}, drawn as boxes: install one")
 
 
 def test_another_ending_is_refused(written, tmp_path):
