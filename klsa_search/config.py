@@ -106,7 +106,11 @@ class AnalysisSettings(SettingsGroup):
         # TOML and JSON have lists.
         BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
     ] = Field((), description="words left out besides")
-    fold_accents: bool = Field(False, description="treat é as e")
+    fold_accents: bool | None = Field(
+        None,
+        description="treat é as e, with every letter; by default where é is no letter of the "
+        "language but a marked one (docs/sources.md)",
+    )
     symbols: bool = Field(True, description="signs belong to names such as C++, C# and .NET")
 
 
@@ -331,6 +335,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "spelling": "off",
         "synonyms": False,
         "stop_words": "long",
+        "fold_accents": False,
         "symbols": False,
         "title_weight": 1,
         "common_weight": 1.0,

@@ -87,7 +87,7 @@ def of_settings():
     rows = ["| setting | option | default | of a query | |", "|---|---|---|---|---|"]
     for name, field in Settings.model_fields.items():
         option = "--field" if name == "fields" else f"--{name.replace('_', '-')}"
-        if field.annotation is bool:
+        if field.annotation in (bool, bool | None):
             option += f"`, `--no-{option[2:]}"
         limits = "".join(
             f"; {word} {getattr(each, kind)}"
@@ -100,6 +100,8 @@ def of_settings():
             default = "yes" if default else "no"
         elif default == ():
             default = "none"
+        elif default is None:
+            default = "by the language"
         asked = "yes" if name in ASKED else ""
         told = in_cell(field.description + limits)
         rows.append(f"| `{name}` | `{option}` | {default} | {asked} | {told} |")

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple, TypeVar
 
 import Stemmer
 
+from klsa_search.analysis.accents import ACCENTS, Accents
 from klsa_search.analysis.languages import algorithm, left_out, named, stop_list
-from klsa_search.analysis.normalform import IGNORED, Alignment, fold_accents, nfkc
+from klsa_search.analysis.normalform import IGNORED, Alignment, nfkc
 from klsa_search.analysis.segmentation import Span, names, spans, words
 from klsa_search.config import AnalysisSettings
 from klsa_search.forks import lock_free_in_children
@@ -42,8 +43,8 @@ class Token(NamedTuple):
 class Analyzer:
     """Text to terms under fixed settings: a value, equal to any other of the same settings.
 
-    Words are found (`segmentation`), case-folded, freed of accents if the settings say so, of
-    stop words, and stemmed. Safe to share between threads; pickled as its settings.
+    Words are found (`segmentation`), case-folded, freed of accents as the settings or the language
+    have it, of stop words, and stemmed. Safe to share between threads; pickled as its settings.
     SettingsError for a language or stemmer that does not exist.
 
     >>> Analyzer().terms("Engines that overheat")
@@ -103,7 +104,7 @@ class Analyzer:
         return self._term_of.found(word)
 
     def folded(self, word: str) -> str:
-        """Fold the case of a word, and its accents if the settings say so; no stem is made.
+        """Fold the case of a word, and the accents that go; no stem is made.
 
         >>> Analyzer().folded("Overheating")
         'overheating'
@@ -169,8 +170,12 @@ class _TermOf(dict[str, str]):
     def __init__(self, settings: AnalysisSettings) -> None:
         super().__init__()
         self._turkish = settings.language == "turkish"
-        self._fold_accents = settings.fold_accents
         name = algorithm(settings.stemmer, settings.language)
+        self._accents = ACCENTS.get(settings.language)
+        if settings.fold_accents is not None:
+            self._accents = Accents() if settings.fold_accents else None
+        elif self._accents and name != settings.language:
+            self._accents = Accents(self._accents.kept)  # its endings are of the language's stemmer
         listed = left_out(settings.stop_words, settings.language) | set(settings.own_stop_words)
         self._stop_words = frozenset(map(self.folded, listed))
         # One buffer inside: two threads must not stem at once. Its own cache would be a second.
@@ -197,14 +202,14 @@ class _TermOf(dict[str, str]):
         return "" if len(term) > LONGEST_WORD or term in self._stop_words else term
 
     def folded(self, word: str) -> str:
-        """Case folded, one kind of apostrophe, nothing invisible, accents off if so set."""
+        """Case folded, one kind of apostrophe, nothing invisible, without accents that go."""
         if word.isascii() and not self._turkish:
             return word.lower()
         if self._turkish:
             word = word.translate(_TURKISH)
         word = word.translate(IGNORED).replace("’", "'").casefold()
         word = unicodedata.normalize("NFKC", word)
-        return fold_accents(word) if self._fold_accents else word
+        return self._accents.folded(word) if self._accents else word
 
     def _term(self, word: str) -> str:
         if word in self._stop_words:
@@ -214,5 +219,7 @@ class _TermOf(dict[str, str]):
             return ""
         if self._stem is None:
             return bare
+        written = self._accents.restored(bare) if self._accents else bare
         with self._lock:
-            return self._stem(bare)
+            stem = self._stem(written)
+        return stem if written == bare else self.folded(stem)

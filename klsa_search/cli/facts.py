@@ -70,6 +70,8 @@ def settings_for_people(settings: Settings) -> list[tuple[str, str]]:
 def _said(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None:
+        return "by the language"
     return (", ".join(value) or "as found") if isinstance(value, tuple) else str(value)
 
 

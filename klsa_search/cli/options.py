@@ -246,9 +246,9 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
             callback=lambda _context, _option, file: file and _words(file),
             help=f"{field.description}: a file of them, in UTF-8; # begins a comment",
         )
-    if field.annotation is bool:
+    if field.annotation in (bool, bool | None):
         flag += "/--no-" + name.replace("_", "-")
-        own = "yes" if field.default else "no"
+        own = {True: "yes", False: "no", None: "by the language"}[field.default]
     else:
         own = str(field.default)
     return click.option(
@@ -278,7 +278,7 @@ def type_of(kind: Any, limits: Iterable[Any]) -> Any:
         return click.IntRange(low, high)
     if kind is float:
         return click.FloatRange(low, high)
-    return bool if kind is bool else str
+    return bool if kind in (bool, bool | None) else str
 
 
 def _limit(metadata: Iterable[Any], name: str) -> Any:

@@ -90,7 +90,7 @@ def test_english(text, terms):
         ({"language": "none", "fold_accents": True}, "Café हिन्दी ไม้", "cafe हिन्दी ไม้"),
         ({"language": "none"}, "cafe\u0301 café", "café café"),
         ({"language": "chinese", "stop_words": "long"}, "我们的搜索", "们的 的搜 搜索"),
-        ({"language": "greek", "stemmer": "none"}, "ΛΟΓΟΣ λόγος", "λογοσ λόγοσ"),
+        ({"language": "greek", "stemmer": "none"}, "ΛΟΓΟΣ λόγος", "λογοσ λογοσ"),
     ],
 )
 def test_settings(settings, text, terms):
@@ -165,9 +165,9 @@ def test_a_forked_child_stems_while_its_parent_does():
         ("C++, c++; (C++) C++'s", "c++ c++ c++ c++"),
         ("C++11 C# F#, g++", "c++ 11 c# f# g++"),
         (".NET .Net (.net)", ".net .net .net"),
-        ("el niño's C# 飛行機", "el niño c# 飛行 行機"),
+        ("el niño's C# 飛行機", "el nino c# 飛行 行機"),
         ("ASP.NET example.net ...net .network", "asp net exampl net net network"),
-        ("na++ x+++y a#b po#5 # ++ C + + ö#", "na x y b po 5 c ö"),
+        ("na++ x+++y a#b po#5 # ++ C + + ö#", "na x y b po 5 c o"),
         ("Ｃ＃ ａｎｄ C⁺⁺", "c# c++"),
     ],
 )

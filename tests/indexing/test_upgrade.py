@@ -39,7 +39,7 @@ def test_what_is_carried_over_is_what_a_build_makes(letters):
     settings = {
         "alpha": 0.7, "z": 12, "hold_back": 0.0,
         "stop_words": "long", "title_weight": 1, "common_weight": 1.0, "burstiness": 1.0,
-        "symbols": False,
+        "symbols": False, "fold_accents": False,
     }  # fmt: skip
     expected = build(RECORDS, name="fresh", home=letters.parent, **settings)
     with closing(upgrade(letters)) as index:

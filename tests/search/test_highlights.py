@@ -73,3 +73,16 @@ def test_snippets_are_as_long_as_is_asked(index, length):
 def test_other_lengths_are_refused(index, length):
     with pytest.raises(QueryError, match="snippet_length"):
         index.search("engine", snippet_length=length)
+
+
+def test_words_are_marked_however_their_accents_were_typed(tmp_path):
+    text = "La mémoire et les Élèves"
+    documents = [{"id": "a", "title": "Université", "text": text}]
+    index = build(documents, name="fr", home=tmp_path, language="french")
+    for query in ("memoire eleve", "mémoires ELÈVE"):
+        (hit,) = index.search(query, highlight=True)
+        shown = hit.highlight["snippet"].html
+        assert shown == "La <mark>mémoire</mark> et les <mark>Élèves</mark>"
+    assert index.search("univresite").understood.did_you_mean == "Université"
+    assert [one.text for one in index.suggest("universite")][:1] == ["Université"]
+    index.close()

@@ -117,7 +117,7 @@ class Spelling:
                 continue
             stem = self._snapshot.vocabulary.terms[term]
             known = {form.casefold() for form in writings}
-            apart = {form: _edits(word, form, edits) for form in known}
+            apart = {form: _edits(word, self._analyzer.folded(form), edits) for form in known}
             # One that no document was seen to hold is a guess: it has to be nearer.
             guessed = (1 + _edits(word, form, edits) for form in self._ended(stem, word))
             key = (min((*apart.values(), *guessed)), -int(frequencies[term]), stem)
@@ -127,7 +127,7 @@ class Spelling:
         if best is None:
             return None
         _, term, written, form = best
-        sure = len(word) >= SURE or sorted(form) == sorted(word)
+        sure = len(word) >= SURE or sorted(self._analyzer.folded(form)) == sorted(word)
         return Correction((term,), written, sure)
 
     def _ended(self, stem: str, word: str) -> set[str]:
