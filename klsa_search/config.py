@@ -112,6 +112,12 @@ class AnalysisSettings(SettingsGroup):
         "language but a marked one (docs/sources.md)",
     )
     symbols: bool = Field(True, description="signs belong to names such as C++, C# and .NET")
+    tokenizer: str | None = Field(
+        None,
+        pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$",
+        description="a function that finds the words, MODULE:FUNCTION, instead of the rules for "
+        "all scripts (docs/sources.md)",
+    )
 
 
 class KernelSettings(SettingsGroup):

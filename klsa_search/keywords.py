@@ -6,6 +6,7 @@ A misspelt name or a value of another type is found before anything runs; limits
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TypedDict
 
 from klsa_search.config import (
@@ -16,6 +17,11 @@ from klsa_search.config import (
     SpellingName,
     StopWordsName,
 )
+
+Tokenizer = Callable[[str], Iterable[tuple[str, int, int]]]
+"""A text → its words in their order, each with its start and end in the text. The word need not be
+what stands there: it may be its base form.
+"""
 
 
 class SearchParameters(TypedDict, total=False):
@@ -57,8 +63,9 @@ class IndexSettings(TypedDict, total=False):
     language: str
     stemmer: str
     stop_words: StopWordsName
+    tokenizer: str | Tokenizer | None
     own_stop_words: tuple[str, ...] | list[str]
-    fold_accents: bool
+    fold_accents: bool | None
     symbols: bool
     k1: float
     b: float

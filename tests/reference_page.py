@@ -101,7 +101,7 @@ def of_settings():
         elif default == ():
             default = "none"
         elif default is None:
-            default = "by the language"
+            default = "none" if name == "tokenizer" else "auto"
         asked = "yes" if name in ASKED else ""
         told = in_cell(field.description + limits)
         rows.append(f"| `{name}` | `{option}` | {default} | {asked} | {told} |")

@@ -12,6 +12,7 @@ from klsa_search.analysis.accents import ACCENTS, Accents
 from klsa_search.analysis.languages import algorithm, left_out, named, stop_list
 from klsa_search.analysis.normalform import IGNORED, Alignment, nfkc
 from klsa_search.analysis.segmentation import Span, names, spans, words
+from klsa_search.analysis.tokenizers import Tokenizing, trusting
 from klsa_search.config import AnalysisSettings
 from klsa_search.forks import lock_free_in_children
 
@@ -45,7 +46,8 @@ class Analyzer:
 
     Words are found (`segmentation`), case-folded, freed of accents as the settings or the language
     have it, of stop words, and stemmed. Safe to share between threads; pickled as its settings.
-    SettingsError for a language or stemmer that does not exist.
+    SettingsError for a language or stemmer that does not exist, or a tokenizer that this process
+    does not trust (`tokenizers`).
 
     >>> Analyzer().terms("Engines that overheat")
     ['engin', 'overheat']
@@ -55,15 +57,22 @@ class Analyzer:
     Token(term='overheat', position=2, start=13, end=21)
     """
 
-    __slots__ = ("_term_of", "settings")
+    __slots__ = ("_term_of", "_tokenizing", "settings")
 
     def __init__(self, settings: AnalysisSettings | None = None) -> None:
-        own = AnalysisSettings.model_fields
+        names = AnalysisSettings.model_fields
         # Of the settings of a whole index only these make terms.
-        given = {name: getattr(settings, name) for name in own} if settings else {}
+        given = {name: getattr(settings, name) for name in names} if settings else {}
         checked = AnalysisSettings.checked(given)
         self.settings = checked.model_copy(update={"language": named(checked.language)})
         self._term_of = _TermOf(self.settings)
+        own = checked.tokenizer
+        self._tokenizing = None if own is None else Tokenizing(own)
+
+    @property
+    def tokenizes(self) -> bool:
+        """Whether words are found by a tokenizer of the user."""
+        return self._tokenizing is not None
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in their order, repetitions kept.
@@ -76,6 +85,8 @@ class Analyzer:
         self, text: str, of_word: Callable[[str], T], of_pair: Callable[[str], T]
     ) -> Iterable[T]:
         """Map the words and pairs of a text in their order, those without a term included."""
+        if self._tokenizing is not None:
+            return (of_word(word) for word, _, _ in self._tokenizing.words(text))
         normal = nfkc(text)
         named = names(normal) if self.settings.symbols else {}
         found = None if named else words(normal)
@@ -125,6 +136,12 @@ class Analyzer:
 
     def tokens(self, text: str) -> list[Token]:
         """Return the terms of a text with their places."""
+        if self._tokenizing is not None:
+            return [
+                Token(term, position, start, end)
+                for position, (word, start, end) in enumerate(self._tokenizing.words(text))
+                if (term := self._term_of[word])
+            ]
         aligned = Alignment(text)
         normal, start, end = aligned.text, aligned.start, aligned.end
         named = names(normal) if self.settings.symbols else {}
@@ -151,13 +168,19 @@ class Analyzer:
         """Hash of the settings."""
         return hash(self.settings)
 
-    def __reduce__(self) -> tuple[type[Analyzer], tuple[AnalysisSettings]]:
+    def __reduce__(self) -> tuple[Callable[[AnalysisSettings], Analyzer], tuple[AnalysisSettings]]:
         """Pickle the settings; what was remembered stays behind."""
-        return Analyzer, (self.settings,)
+        return _trusted, (self.settings,)
 
     def __repr__(self) -> str:
         """Show the settings."""
         return f"Analyzer({self.settings!r})"
+
+
+def _trusted(settings: AnalysisSettings) -> Analyzer:
+    """Make an analyser that was pickled, whose process trusted its tokenizer."""
+    trusting(settings.model_dump())
+    return Analyzer(settings)
 
 
 class _TermOf(dict[str, str]):
@@ -170,6 +193,7 @@ class _TermOf(dict[str, str]):
     def __init__(self, settings: AnalysisSettings) -> None:
         super().__init__()
         self._turkish = settings.language == "turkish"
+        self._whole = settings.tokenizer is not None  # who says what a word is means all of it
         name = algorithm(settings.stemmer, settings.language)
         self._accents = ACCENTS.get(settings.language)
         if settings.fold_accents is not None:
@@ -214,7 +238,7 @@ class _TermOf(dict[str, str]):
     def _term(self, word: str) -> str:
         if word in self._stop_words:
             return ""
-        bare, _, _ = word.partition("'")
+        bare = word if self._whole else word.partition("'")[0]
         if bare in self._stop_words:
             return ""
         if self._stem is None:

@@ -25,10 +25,10 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
     settings = chosen_settings(None, options)
     if name is not None and settings:
         raise click.UsageError("--name brings its own settings: give one or the other")
-    from klsa_search.analysis import Analyzer
+    from klsa_search.analysis import Analyzer, trusting
     from klsa_search.store import current_generation, index_path, read_manifest
 
-    analysis: AnalysisSettings = AnalysisSettings.checked(settings)
+    analysis: AnalysisSettings = AnalysisSettings.checked(trusting(settings))
     if name is not None:
         manifest = read_manifest(current_generation(index_path(home, name)))
         analysis = manifest.checked_settings()

@@ -71,7 +71,7 @@ def _said(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
-        return "by the language"
+        return "auto"
     return (", ".join(value) or "as found") if isinstance(value, tuple) else str(value)
 
 

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
 from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+TOKENIZERS: Final = "KLSA_TOKENIZERS"
+"""Variable of the environment: tokenizers that indexes may name, parted by blanks."""
 
 _NEXT_STEPS = {
     errno.ENOSPC: "free some room there or choose another folder",
@@ -71,6 +75,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     frame = _Frame()
     sys.excepthook = _hook(frame)
+    trust_tokenizers()
     try:
         code = command.main(
             args=None if arguments is None else list(arguments),
@@ -92,6 +97,15 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         click.echo(f"error: {explain(failure)}", err=True)
         sys.exit(2 if _is_wrong_usage(failure) else 1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def trust_tokenizers() -> None:
+    """Let this process import the tokenizers that the environment names."""
+    if names := os.environ.get(TOKENIZERS, "").split():
+        from klsa_search.analysis import trust
+
+        for name in names:
+            trust(name)
 
 
 def explain(failure: KlsaError | OSError | MemoryError) -> str:

@@ -248,9 +248,9 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
         )
     if field.annotation in (bool, bool | None):
         flag += "/--no-" + name.replace("_", "-")
-        own = {True: "yes", False: "no", None: "by the language"}[field.default]
+        own = {True: "yes", False: "no", None: "auto"}[field.default]
     else:
-        own = str(field.default)
+        own = "none" if field.default is None else str(field.default)
     return click.option(
         flag,
         name,

@@ -12,6 +12,7 @@ import socket
 import sys
 from pathlib import Path
 
+from klsa_search.cli.frame import trust_tokenizers
 from klsa_search.cli.serving import serve_at
 from klsa_search.processors import end_with_starter
 from klsa_search.service.settings import ServiceSettings
@@ -27,6 +28,7 @@ def main() -> None:
             return
         line += byte
     end_with_starter()
+    trust_tokenizers()
     settings = ServiceSettings.model_validate_json(line)
     with socket.socket(fileno=descriptor) as listener:
         serve_at(settings, listener, worker=number, folder=folder)

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO, Unpack
 
+from klsa_search.analysis import trusting
 from klsa_search.bars import told
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.collection.left_out import warn_of_left_out
@@ -75,7 +76,8 @@ def build(
     name      of the index below `home`; one already there is replaced when the new one is whole,
               and stays on the disk until the next one is (`klsa_search.store.rollback`)
     home      folder of the indexes; neither within a source folder nor around it
-    preset    "default" or "paper"; `settings` change single values on top of it
+    preset    "default" or "paper"; `settings` change single values on top of it. `tokenizer`, a
+              function that finds the words, may be given itself
     format    of the source, if it is not to be recognised
     on_error  "stop" at the first bad record, or "skip" and count it
     data      folder or folders in which collection names are looked up
@@ -107,7 +109,7 @@ def build(
     >>> len(index)
     6
     """
-    chosen = Settings.of_preset(preset, **settings)
+    chosen = Settings.of_preset(preset, **trusting(settings))
     opened = None
     if not isinstance(source, Collection):
         source = opened = open_collection(

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 
 from klsa_search import progress
+from klsa_search.analysis import trusting
 from klsa_search.collection import Collection, OpenedCollection, Unread, open_collection
 from klsa_search.collection.opening import Folders
 from klsa_search.config import Settings
@@ -144,7 +145,7 @@ def plan(
     >>> foretold.phases[0]
     PhaseCost(phase='documents', ...)
     """
-    chosen = Settings.of_preset(preset, **settings)
+    chosen = Settings.of_preset(preset, **trusting(settings))
     budget = memory_budget(memory)
     if not isinstance(source, Collection):
         source = open_collection(

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack
 
+from klsa_search.analysis import trusting
 from klsa_search.bars import told
 from klsa_search.collection import Document, Judgement, Problems, Query
 from klsa_search.config import Settings
@@ -82,7 +83,7 @@ def rebuild(
         return build_generation(
             folder,
             Stored(held),
-            Settings.checked({**index.settings.model_dump(), **changes}),
+            Settings.checked({**index.settings.model_dump(), **trusting(changes)}),
             report,
             memory_budget(memory),
             replace=True,

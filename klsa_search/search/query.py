@@ -59,6 +59,8 @@ class TermNumbers(dict[bytes, int]):
         return [word for word in words if self.of_word(word) != NO_TERM]
 
     def _is_simple(self, text: str) -> bool:
+        if self._analyzer.tokenizes:
+            return False
         return text.isascii() and "'" not in text and not self._analyzer.has_names(text)
 
     def of_word(self, word: str) -> int:
@@ -67,8 +69,10 @@ class TermNumbers(dict[bytes, int]):
 
     def __missing__(self, word: bytes) -> int:
         """Find the number of a word, and remember it unless it is longer than words are."""
-        terms = self._analyzer.terms(word.decode())
-        number = self._numbers.get(terms[0], UNKNOWN) if terms else NO_TERM
+        text = word.decode()
+        whole = self._analyzer.tokenizes  # it is a word, whatever it would be as a text
+        terms = [self._analyzer.term(text)] if whole else self._analyzer.terms(text)
+        number = self._numbers.get(terms[0], UNKNOWN) if any(terms) else NO_TERM
         if len(word) <= _LONGEST:
             if len(self) >= _REMEMBERED:
                 self.clear()

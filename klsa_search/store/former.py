@@ -39,7 +39,8 @@ def former_settings(manifest: Manifest) -> dict[str, Any]:
     """
     known = manifest.settings
     words = {True: "long", False: "none"}.get(known.get("stop_words", True))
-    return {**_AS_IT_WAS, **known, "stop_words": words}
+    # There were no tokenizers; one that stands there all the same would be code to run.
+    return {**_AS_IT_WAS, **known, "stop_words": words, "tokenizer": None}
 
 
 def former_documents(generation: Path, manifest: Manifest) -> Iterator[Document]:

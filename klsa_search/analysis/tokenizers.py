@@ -1,0 +1,98 @@
+"""Tokenizers of users: functions that find the words of a text, known by where they are imported.
+
+An index keeps `module:function`. To import that is to run code, and who wrote a folder is not
+always who opens it: a process imports what it was told to trust, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from operator import attrgetter
+from typing import Any, Final
+
+from klsa_search.errors import SettingsError
+from klsa_search.keywords import Tokenizer
+
+_TRUSTED: Final[set[str]] = set()
+
+
+def trust(tokenizer: Tokenizer | str) -> str:
+    """Let this process import a tokenizer, given itself or as `module:function`; returns its name.
+
+    SettingsError for a function that no other process could import: a lambda, one within another
+    function, one of a script or of the prompt.
+    """
+    name = tokenizer if isinstance(tokenizer, str) else _name_of(tokenizer)
+    _TRUSTED.add(name)
+    return name
+
+
+def trusting(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Trust the tokenizer of settings that a user gave, and put its name in its place."""
+    given = settings.get("tokenizer")
+    return {**settings, "tokenizer": trust(given)} if given is not None else dict(settings)
+
+
+class Tokenizing:
+    """Finds words by the tokenizer of a name.
+
+    SettingsError where this process does not trust it, where it cannot be imported, and, later,
+    where what it finds are no words of the text.
+    """
+
+    __slots__ = ("_find", "_name")
+
+    def __init__(self, name: str) -> None:
+        if name not in _TRUSTED:
+            raise SettingsError(
+                f"the index has a tokenizer, {name}, which is code to be imported and run: if you "
+                f"trust it, open the index with tokenizer={name!r}, or set KLSA_TOKENIZERS={name}",
+                field="tokenizer",
+            )
+        self._name, self._find = name, _imported(name)
+
+    def words(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """Words of a text in their order, with their starts and ends."""
+        before = 0
+        for found in self._find(text):
+            match found:
+                case (str() as word, int() as start, int() as end):
+                    if before <= start < end <= len(text):
+                        yield word, start, end
+                        before = start
+                        continue
+            raise SettingsError(
+                f"tokenizer {self._name} found {found!r}: (word, start, end) are needed, each "
+                "within the text and none before the last one",
+                field="tokenizer",
+            )
+
+
+def _name_of(tokenizer: Tokenizer) -> str:
+    module = getattr(tokenizer, "__module__", None)
+    path = getattr(tokenizer, "__qualname__", None)
+    if module and path and module != "__main__" and "<" not in path:
+        name = f"{module}:{path}"
+        if _imported(name) is tokenizer:
+            return name
+    raise SettingsError(
+        f"tokenizer {tokenizer!r} cannot be imported where the index is opened again: define it "
+        "with def, at the top of a module that can be imported",
+        field="tokenizer",
+    )
+
+
+def _imported(name: str) -> Tokenizer:
+    module, _, path = name.partition(":")
+    try:
+        found = attrgetter(path)(import_module(module))
+    except (ImportError, AttributeError) as error:
+        raise SettingsError(
+            f"tokenizer {name} cannot be imported ({error}): see that its module is installed, or "
+            "its folder on PYTHONPATH",
+            field="tokenizer",
+        ) from error
+    if not callable(found):
+        raise SettingsError(f"tokenizer {name} is no function: name one", field="tokenizer")
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,111 @@
+"""Tokenizers of users: what they find are the words, and only who trusts them has them run."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+
+import pytest
+
+from klsa_search.analysis import Analyzer, Numbering, tokenizers, trust
+from klsa_search.analysis.workers import AnalysisWorkers
+from klsa_search.config import AnalysisSettings
+from klsa_search.errors import SettingsError
+from tests import own_words
+
+TEXT = "我写了搜索引擎"
+
+
+@pytest.fixture(autouse=True)
+def nothing_trusted(monkeypatch):
+    monkeypatch.setattr(tokenizers, "_TRUSTED", set())
+
+
+def analyzer(function=own_words.words, **settings):
+    return Analyzer(AnalysisSettings(tokenizer=trust(function), **settings))
+
+
+def test_a_worked_example():
+    found = analyzer()
+    assert found.terms(TEXT) == ["我", "写", "搜索引擎"]
+    assert [TEXT[token.start : token.end] for token in found.tokens(TEXT)] == [
+        "我",
+        "写了",
+        "搜索引擎",
+    ]
+    assert list(found.written("搜到")) == [("搜", "搜")]
+    assert analyzer(own_words.bigrams).terms("abc") == ["ab", "bc"]
+
+
+def test_its_words_are_cased_stemmed_and_left_out_as_any():
+    found = analyzer(own_stop_words=("我",))
+    assert found.terms("我 engines") == ["engin"]
+    assert [token.position for token in found.tokens("我 engines")] == [1]
+    assert analyzer(language="none").terms("l'eau c++") == ["l'eau", "c++"]
+
+
+def test_numbers_stand_where_words_do_here_and_in_other_processes():
+    found = analyzer()
+    here = Numbering(found).numbered([TEXT, "搜索"])
+    assert (here.terms, here.numbers.tolist()) == (["我", "写", "搜索引擎", "搜索"], [0, 1, 2, 3])
+    with AnalysisWorkers(found, 1) as workers:
+        there = workers.submit([TEXT, "搜索"]).result()
+    assert (there.terms, there.numbers) == (here.terms, here.numbers)
+    assert pickle.loads(pickle.dumps(found)) == found != Analyzer()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda text: [],
+        partial(own_words.words),
+        own_words.words.__call__,
+        type("Local", (), {"__call__": lambda _, text: []})(),
+    ],
+)
+def test_what_no_other_process_could_import_is_refused(function):
+    with pytest.raises(SettingsError, match="cannot be imported where the index is opened again"):
+        trust(function)
+
+
+def test_a_function_of_a_script_is_refused():
+    def script(text):
+        return []
+
+    script.__module__, script.__qualname__ = "__main__", "script"
+    with pytest.raises(SettingsError, match="at the top of a module"):
+        trust(script)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("no_such_module:words", "No module named 'no_such_module'"),
+        ("tests.own_words:no", "no attribute 'no'"),
+        ("tests.own_words:CONSTANT", "is no function"),
+    ],
+)
+def test_what_is_none_is_named(name, fault):
+    trust(name)
+    with pytest.raises(SettingsError, match=fault) as refused:
+        Analyzer(AnalysisSettings(tokenizer=name))
+    assert refused.value.field == "tokenizer"
+
+
+@pytest.mark.parametrize("name", ["words", "a:", ":b", "a:b c", "a;b:c", ""])
+def test_what_is_no_name_is_refused(name):
+    with pytest.raises(SettingsError, match="tokenizer"):
+        AnalysisSettings.checked({"tokenizer": name})
+
+
+@pytest.mark.parametrize("function", [own_words.strings, own_words.backwards])
+def test_what_are_no_words_of_the_text_is_refused(function):
+    with pytest.raises(SettingsError, match=r"\(word, start, end\) are needed"):
+        analyzer(function).terms("some text")
+
+
+def test_nothing_is_imported_that_is_not_trusted(tmp_path, monkeypatch):
+    (tmp_path / "hostile.py").write_text("raise SystemExit('run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SettingsError, match="KLSA_TOKENIZERS=hostile:words"):
+        Analyzer(AnalysisSettings(tokenizer="hostile:words"))

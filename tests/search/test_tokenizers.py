@@ -1,0 +1,106 @@
+"""An index whose words a function of the user finds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from klsa_search import build, open_index
+from klsa_search.analysis import tokenizers
+from klsa_search.errors import SettingsError
+from klsa_search.indexing import refit, verify_deep
+from klsa_search.store.former import former_settings
+from tests.own_words import bigrams, words
+
+DOCUMENTS = [
+    {"id": "engine", "text": "我写了搜索引擎。"},
+    {"id": "search", "text": "搜索很快"},
+    {"id": "motor", "text": "引擎很热"},
+]
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    monkeypatch.setattr(tokenizers, "_TRUSTED", set())
+    return build(DOCUMENTS, name="zh", home=tmp_path, tokenizer=words, dimensions=2, ranker="bm25")
+
+
+def ids(found):
+    return [hit.id for hit in found]
+
+
+def test_words_are_those_it_finds(index):
+    assert index.settings.tokenizer == "tests.own_words:words"
+    assert ids(index.search("搜索")) == ["search"]
+    assert ids(index.search("搜索引擎")) == ["engine"]
+    (hit,) = index.search("写", highlight=True)
+    marked = hit.highlight["snippet"]
+    assert marked.html == "我<mark>写了</mark>搜索引擎。"
+    assert ids(index.search('"写了 搜索引擎"')) == ["engine"]
+    assert ids(index.search("+很 -引擎")) == ["search"]
+    assert index.search("鱼").understood.unknown == ("鱼",)
+    assert [one.text for one in index.suggest("搜")][:2] == ["搜索", "搜索引擎"]
+    index.close()
+
+
+def test_what_is_written_later_and_built_anew_has_the_same_words(index):
+    index.add([{"id": "new", "text": "快引擎"}])
+    assert ids(index.search("引擎")) == ["new", "motor"]
+    path = index.path.parent
+    index.close()
+    again = refit(path)
+    assert again.settings.tokenizer == "tests.own_words:words"
+    assert sorted(ids(again.search("引擎"))) == ["motor", "new"]
+    again.close()
+    verify_deep(path)
+
+
+def test_long_texts_are_shown_where_the_words_are(index):
+    index.add([{"id": "long", "text": "鱼 " * 300 + "写了 " + "鱼 " * 300}])
+    shown = {hit.id: hit.snippet for hit in index.search("写")}
+    assert "写了" in shown["long"]
+    index.close()
+
+
+def test_who_opens_it_has_to_trust_it(index):
+    path = index.path.parent
+    index.close()
+    tokenizers._TRUSTED.clear()
+    with pytest.raises(SettingsError, match="if you trust it, open the index"):
+        open_index(path)
+    with pytest.raises(SettingsError, match="built with tests"):
+        open_index(path, tokenizer="tests.own_words:words").close()
+        open_index(path, tokenizer=bigrams)
+    tokenizers._TRUSTED.clear()
+    opened = open_index(path, tokenizer=words)
+    assert ids(opened.search("搜索")) == ["search"]
+    opened.close()
+
+
+def test_one_that_an_index_does_not_have_is_refused(tmp_path):
+    build(DOCUMENTS, name="plain", home=tmp_path, dimensions=2).close()
+    with pytest.raises(SettingsError, match="built with no tokenizer, not with"):
+        open_index(tmp_path / "plain", tokenizer=words)
+
+
+def test_an_index_of_a_former_format_has_none(index):
+    settings = former_settings(index.manifest)
+    assert settings["tokenizer"] is None
+    index.close()
+
+
+def test_commands_trust_what_the_environment_names(index, tmp_path):
+    index.close()
+    code = "from klsa_search.cli.search import main; main()"
+    command = [sys.executable, "-c", code, "zh", "搜索", "--home", str(tmp_path), "--json"]
+    plain = {name: value for name, value in os.environ.items() if name != "KLSA_TOKENIZERS"}
+    trusting = {**plain, "KLSA_TOKENIZERS": "tests.own_words:words"}
+    refused = subprocess.run(command, env=plain, capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert "set KLSA_TOKENIZERS=tests.own_words:words" in refused.stderr
+    found = subprocess.run(command, env=trusting, capture_output=True, text=True)
+    assert [hit["id"] for hit in json.loads(found.stdout)["hits"]] == ["search"], found.stderr
