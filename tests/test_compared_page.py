@@ -36,6 +36,11 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "synonyms.txt").write_text("tyre, tire\n")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "hoses.md").write_text("# Hoses\n\nLook for stains.\n")
+    (tmp_path / "own_words.py").write_text(
+        "import re\n\n\ndef words(text):\n"
+        "    return [(m[0], m.start(), m.end()) for m in re.finditer(r'[^\\W_]+', text)]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
     index = build(tmp_path / "reports.jsonl", name="reports")
     index.judge("leaking coolant", "leak", 2)
     index.close()
