@@ -6,6 +6,7 @@
 # make docs   the site of docs/, into build/docs; broken links fail
 # make docs-serve  the same at http://127.0.0.1:8001, searched by klsa-serve
 # make eval   MAP of BM25, LSI, the published method and the default
+# make clean  remove the environments and all that was built
 # make help   this list
 
 PYTHON ?= python3
