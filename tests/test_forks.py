@@ -53,3 +53,21 @@ def test_threads_may_fork_at_once():
     for thread in threads:
         thread.join()
     assert statuses == [0] * 9
+
+
+def test_one_may_be_held_within_another_and_locks_made_meanwhile():
+    locks = [lock_free_in_children() for _ in range(20)]
+    pairs = [(outer, inner) for outer in locks for inner in locks if outer is not inner]
+    made = []
+
+    def nest():
+        for outer, inner in pairs:
+            with outer:
+                made.append(lock_free_in_children())
+                with inner, made.pop():
+                    pass
+
+    with another_thread(nest):
+        assert [
+            in_child(lambda: [lock.acquire(timeout=BOUND) for lock in locks]) for _ in range(20)
+        ] == [0] * 20
