@@ -11,6 +11,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any, Final
 
+from klsa_search.config import AnalysisSettings
 from klsa_search.errors import SettingsError
 from klsa_search.keywords import Tokenizer
 
@@ -21,9 +22,10 @@ def trust(tokenizer: Tokenizer | str) -> str:
     """Let this process import a tokenizer, given itself or as `module:function`; returns its name.
 
     SettingsError for a function that no other process could import: a lambda, one within another
-    function, one of a script or of the prompt.
+    function, one of a script or of the prompt; and for what is no such name.
     """
     name = tokenizer if isinstance(tokenizer, str) else _name_of(tokenizer)
+    AnalysisSettings.checked({"tokenizer": name})
     _TRUSTED.add(name)
     return name
 
@@ -47,32 +49,51 @@ class Tokenizing:
         if name not in _TRUSTED:
             raise SettingsError(
                 f"the index has a tokenizer, {name}, which is code to be imported and run: if you "
-                f"trust it, open the index with tokenizer={name!r}, or set KLSA_TOKENIZERS={name}",
+                f"trust it, open the index with tokenizer={name!r} in Python; commands and the "
+                f"service read KLSA_TOKENIZERS={name}",
                 field="tokenizer",
             )
         self._name, self._find = name, _imported(name)
 
     def words(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """Words of a text in their order, with their starts and ends."""
+        """Words of a text in their order, with their starts and ends; white space is none."""
+        try:
+            found = list(self._find(text))
+        except Exception as error:  # code of others, which raises what it likes
+            raise SettingsError(
+                f"tokenizer {self._name} failed ({type(error).__name__}: {error}): mend it",
+                field="tokenizer",
+            ) from error
         before = 0
-        for found in self._find(text):
-            match found:
+        for each in found:
+            match each:
                 case (str() as word, int() as start, int() as end):
-                    if before <= start < end <= len(text):
-                        yield word, start, end
+                    if before <= start < end <= len(text) and _is_text(word):
                         before = start
+                        # A term is a line of the vocabulary, and a word of it.
+                        if word := " ".join(word.split()):
+                            yield word, start, end
                         continue
             raise SettingsError(
-                f"tokenizer {self._name} found {found!r}: (word, start, end) are needed, each "
+                f"tokenizer {self._name} found {each!r}: (word, start, end) are needed, each "
                 "within the text and none before the last one",
                 field="tokenizer",
             )
 
 
+def _is_text(word: str) -> bool:
+    """Whether it can be written down: half of a surrogate pair cannot."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _name_of(tokenizer: Tokenizer) -> str:
     module = getattr(tokenizer, "__module__", None)
     path = getattr(tokenizer, "__qualname__", None)
-    if module and path and module != "__main__" and "<" not in path:
+    if module and path and module not in ("__main__", "__mp_main__") and "<" not in path:
         name = f"{module}:{path}"
         if _imported(name) is tokenizer:
             return name
@@ -87,10 +108,10 @@ def _imported(name: str) -> Tokenizer:
     module, _, path = name.partition(":")
     try:
         found = attrgetter(path)(import_module(module))
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # code of others, which raises what it likes
         raise SettingsError(
-            f"tokenizer {name} cannot be imported ({error}): see that its module is installed, or "
-            "its folder on PYTHONPATH",
+            f"tokenizer {name} cannot be imported ({type(error).__name__}: {error}): see that its "
+            "module is installed, or its folder on PYTHONPATH",
             field="tokenizer",
         ) from error
     if not callable(found):

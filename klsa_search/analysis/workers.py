@@ -7,6 +7,7 @@ without a `__main__` guard does not survive, or copy locks that other threads ho
 
 from __future__ import annotations
 
+import os
 import pickle
 import queue
 import signal
@@ -92,22 +93,33 @@ class AnalysisWorkers:
         worker: subprocess.Popen[bytes] = self._of_thread.worker
         try:
             _send(worker, texts)
-            return cast(NumberedTexts, pickle.load(_stream(worker.stdout)))
+            answer = cast(NumberedTexts | KlsaError, pickle.load(_stream(worker.stdout)))
         except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
             raise _died(worker) from error
+        if isinstance(answer, KlsaError):
+            raise answer
+        return answer
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Be such a process: a `Numbering` first, then batches, until the requests end."""
     # Ctrl-C reaches every process of a terminal; it is the parent who decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What code of users prints is not for the parent to read.
+    answers = os.fdopen(os.dup(answers.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     numbering: Numbering = pickle.load(requests)
     while True:
         try:
             texts = pickle.load(requests)
         except EOFError:
             return
-        pickle.dump(numbering.numbered(texts), answers, pickle.HIGHEST_PROTOCOL)
+        answer: NumberedTexts | KlsaError
+        try:
+            answer = numbering.numbered(texts)
+        except KlsaError as error:  # of a tokenizer: the parent tells it
+            answer = error
+        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
 
 

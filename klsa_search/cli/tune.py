@@ -23,7 +23,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 @click.command()
 @click.argument("name")
 @home_option
-@click.option("--queries", type=_FILE, help="Queries: JSON lines, lines of id, tab and text, or TREC topics.")
+@click.option(
+    "--queries", type=_FILE, help="Queries: JSON lines, lines of id, tab and text, or TREC topics."
+)
 @click.option("--qrels", type=_FILE, help="Their judgements: TREC's four columns, or BEIR's three.")
 @click.option(
     "--target",

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis import LEFT_OUT, Numbering
+from klsa_search.bars import told
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged
 from klsa_search.features import Block, bm25
 from klsa_search.kernel import Postings
 from klsa_search.kernel.postings import postings_arrays
 from klsa_search.kernel.segments import Segment
-from klsa_search.progress import DOCUMENTS, Progress, silent
+from klsa_search.progress import DOCUMENTS, Progress
 from klsa_search.search import Index, open_index
 from klsa_search.search.snapshot import open_snapshot
 from klsa_search.store import Manifest, verify
@@ -30,7 +31,7 @@ from klsa_search.store.forward import encoded
 _TOGETHER: Final = 500
 
 
-def verify_deep(path: str | Path, *, progress: Progress | None = None) -> Manifest:
+def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) -> Manifest:
     """Compare sums as `verify` does, then all that BM25 ranks by with the documents.
 
     Each document that counts, those written later too, is looked up by its id and analysed again:
@@ -42,8 +43,8 @@ def verify_deep(path: str | Path, *, progress: Progress | None = None) -> Manife
     6
     """
     manifest = verify(Path(path))
-    with closing(open_index(path)) as index:
-        _Comparison(index).run(progress or silent)
+    with closing(open_index(path)) as index, told(progress) as report:
+        _Comparison(index).run(report)
     return manifest
 
 

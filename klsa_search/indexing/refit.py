@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Unpack
+from typing import Unpack, cast
 
+from klsa_search.analysis import trusting
 from klsa_search.indexing.rebuild import rebuild
 from klsa_search.keywords import IndexSettings
 from klsa_search.progress import Progress
@@ -29,6 +30,7 @@ def refit(
     >>> refit("index/reports")
     <Index reports generation 000002: 6 documents>
     """
+    changes = cast(IndexSettings, trusting(changes))
     index = open_index(path)
     try:
         return rebuild(index, progress=progress, memory=memory, **changes)

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from klsa_search.bars import told
 from klsa_search.collection import Document, Judgement, Problems, Query
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.build import build_generation
 from klsa_search.indexing.deep import verify_deep
-from klsa_search.progress import Progress, silent
+from klsa_search.progress import Progress
 from klsa_search.search import Index
 from klsa_search.store import Manifest, current_generation, read_manifest
 from klsa_search.store.holdings import held_documents
@@ -33,7 +34,7 @@ class Repair:
 
 
 def repair(
-    path: str | Path, *, progress: Progress | None = None, memory: int | str | None = None
+    path: str | Path, *, progress: Progress | bool | None = None, memory: int | str | None = None
 ) -> Repair:
     """Verify the index at `<home>/<name>` deeply, and build it anew from its documents if it fails.
 
@@ -55,14 +56,15 @@ def repair(
         return Repair(Index(generation), None)
     except IndexDamaged as damage:
         fault = damage.message
-    index = build_generation(
-        path,
-        _Held(generation, manifest),
-        manifest.checked_settings(),
-        progress or silent,
-        memory_budget(memory),
-        replace=True,
-    )
+    with told(progress) as report:
+        index = build_generation(
+            path,
+            _Held(generation, manifest),
+            manifest.checked_settings(),
+            report,
+            memory_budget(memory),
+            replace=True,
+        )
     return Repair(index, fault)
 
 

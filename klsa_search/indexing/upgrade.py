@@ -40,7 +40,7 @@ class _Former:
 
 
 def upgrade(
-    path: str | Path, *, progress: Progress | None = None, memory: int | str | None = None
+    path: str | Path, *, progress: Progress | bool | None = None, memory: int | str | None = None
 ) -> Index:
     """Carry the index at `<home>/<name>` over to the present format, with its settings; open it.
 

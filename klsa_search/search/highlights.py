@@ -32,7 +32,13 @@ def highlighted(text: str, terms: Collection[str], analyzer: Analyzer) -> Highli
     terms  as `analyzer` makes them
     Cost: the analysis of the text.
     """
-    marks = [(one.start, one.end) for one in analyzer.tokens(text) if one.term in terms]
+    marks: list[tuple[int, int]] = []
+    for one in analyzer.tokens(text):
+        if one.term in terms:
+            start, end = one.start, one.end
+            if marks and start < marks[-1][1]:  # words of a tokenizer may overlap
+                start, end = marks[-1][0], max(end, marks.pop()[1])
+            marks.append((start, end))
     html, before = [], 0
     for start, end in marks:
         html += [escape(text[before:start]), "<mark>", escape(text[start:end]), "</mark>"]

@@ -10,7 +10,7 @@ from klsa_search.analysis import Analyzer
 from klsa_search.bars import told
 from klsa_search.collection import Document, Reading
 from klsa_search.config import Settings
-from klsa_search.errors import StoreError
+from klsa_search.errors import KlsaError, StoreError
 from klsa_search.forks import lock_free_in_children
 from klsa_search.progress import DOCUMENTS, Progress
 from klsa_search.search.pickling import Moment, pinned_again, reopened
@@ -116,10 +116,11 @@ class LivingIndex:
         <Index reports generation 000001: 6 documents>
         """
         state, generation = self._opened(), self.path.absolute()
+        trusted = self.settings.tokenizer
         if self._following is not None:
-            return reopened, (type(self), generation.parent)
+            return reopened, (type(self), generation.parent, trusted)
         moment = Moment(state.facts.last, dict(state.language.synonyms))
-        return pinned_again, (type(self), generation, moment)
+        return pinned_again, (type(self), generation, moment, trusted)
 
     def refresh(self) -> bool:
         """Take up what was written since, synonyms among it, and a generation that was built since;
@@ -200,12 +201,15 @@ class LivingIndex:
             self.refresh()
             state = self._opened()
             refuse_whole(self.name, state.snapshot)
+            if self.analyzer.tokenizes:  # what it refuses would be in the way of all that follows
+                for text in (text for put in puts for text in (put.title, put.text)):
+                    self.analyzer.terms(text)
             there = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
             with LogWriter(state.facts.path) as writer:
                 last = writer.append(puts, deletes)
         try:
             self.refresh()
-        except StoreError as error:
+        except KlsaError as error:
             raise StoreError(
                 f"what was written to {self.name} is kept, and not searched yet: {error.message}"
             ) from error

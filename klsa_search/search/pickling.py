@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from klsa_search.analysis import trust
 from klsa_search.errors import IndexNotFound
 from klsa_search.store import current_generation, is_index
 from klsa_search.store.log_format import Last
@@ -20,8 +21,13 @@ class Moment(NamedTuple):
     synonyms: Mapping[str, Sequence[str]]
 
 
-def reopened(kind: Callable[[Path], Opened], folder: Path) -> Opened:
-    """Open the generation in use of the index in a folder, with all that was written to it."""
+def reopened(kind: Callable[[Path], Opened], folder: Path, tokenizer: str | None) -> Opened:
+    """Open the generation in use of the index in a folder, with all that was written to it.
+
+    tokenizer  what the process that pickled it trusted; whoever unpickles trusts that process
+    """
+    if tokenizer is not None:
+        trust(tokenizer)
     if not is_index(folder):
         raise IndexNotFound(
             f"there is no index at {folder}, where the pickled one lay: have the folder there, "
@@ -31,9 +37,14 @@ def reopened(kind: Callable[[Path], Opened], folder: Path) -> Opened:
 
 
 def pinned_again(
-    kind: Callable[[Path, Moment], Opened], generation: Path, moment: Moment
+    kind: Callable[[Path, Moment], Opened],
+    generation: Path,
+    moment: Moment,
+    tokenizer: str | None,
 ) -> Opened:
     """Open a generation as it was at a moment, whatever was written and built since."""
+    if tokenizer is not None:
+        trust(tokenizer)
     if not generation.is_dir():
         raise IndexNotFound(
             f"there is no {generation} any more, to which the pickled index was pinned: "

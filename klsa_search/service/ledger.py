@@ -89,6 +89,10 @@ class Ledger:
             return _TEXT.validate_json(self._path.read_bytes())
         except FileNotFoundError:
             return Known()
+        except OSError as error:
+            raise StoreError(
+                f"what is known of refits cannot be read ({error}): start the service anew"
+            ) from error
 
     @contextmanager
     def change(self) -> Iterator[Known]:

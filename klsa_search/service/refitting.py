@@ -181,6 +181,9 @@ class Refits:
     def _refit(self, name: str, generation: str, settings: Mapping[str, Setting]) -> None:
         begun = monotonic()
         with self._ledger.change() as known:
+            asked = known.last.get(name)
+            if asked is not None and asked.waits and asked.settings != settings:
+                return  # it was asked for since: the next look has it
             known.last[name] = Refit(generation, _now(), settings)
         try:
             error = self._run(name, settings)

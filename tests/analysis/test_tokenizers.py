@@ -98,7 +98,7 @@ def test_what_is_no_name_is_refused(name):
         AnalysisSettings.checked({"tokenizer": name})
 
 
-@pytest.mark.parametrize("function", [own_words.strings, own_words.backwards])
+@pytest.mark.parametrize("function", [own_words.strings, own_words.backwards, own_words.half])
 def test_what_are_no_words_of_the_text_is_refused(function):
     with pytest.raises(SettingsError, match=r"\(word, start, end\) are needed"):
         analyzer(function).terms("some text")
@@ -109,3 +109,35 @@ def test_nothing_is_imported_that_is_not_trusted(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(SettingsError, match="KLSA_TOKENIZERS=hostile:words"):
         Analyzer(AnalysisSettings(tokenizer="hostile:words"))
+
+
+def test_a_term_has_no_line_ends_and_white_space_is_none():
+    found = analyzer(own_words.lines, language="none")
+    assert found.terms("New\r\n York, \n,dough\u2028") == ["new york", "dough"]
+
+
+def test_what_it_raises_is_told_of_it():
+    with pytest.raises(SettingsError, match=r"own_words:picky failed \(LookupError: no shouting\)"):
+        analyzer(own_words.picky).terms("wing!")
+
+
+def test_in_another_process_it_may_print_and_what_it_raises_is_told():
+    with AnalysisWorkers(analyzer(own_words.picky), 1) as workers:
+        assert workers.submit(["wing"]).result().terms == ["wing"]
+        with pytest.raises(SettingsError, match="no shouting"):
+            workers.submit(["wing!"]).result()
+        assert workers.submit(["dough"]).result().numbers.tolist() == [1]
+
+
+def test_whatever_its_module_raises_is_told(tmp_path, monkeypatch):
+    (tmp_path / "broken_words.py").write_text("def words(:")
+    monkeypatch.syspath_prepend(tmp_path)
+    trust("broken_words:words")
+    with pytest.raises(SettingsError, match=r"cannot be imported \(SyntaxError"):
+        Analyzer(AnalysisSettings(tokenizer="broken_words:words"))
+
+
+@pytest.mark.parametrize("name", ["own_words.words", "a:b,c:d", "", ":words"])
+def test_only_a_name_can_be_trusted(name):
+    with pytest.raises(SettingsError, match="tokenizer"):
+        trust(name)

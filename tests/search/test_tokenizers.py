@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from klsa_search.analysis import tokenizers
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import refit, verify_deep
 from klsa_search.store.former import former_settings
-from tests.own_words import bigrams, words
+from tests.own_words import bigrams, picky, words
 
 DOCUMENTS = [
     {"id": "engine", "text": "我写了搜索引擎。"},
@@ -101,6 +102,39 @@ def test_commands_trust_what_the_environment_names(index, tmp_path):
     trusting = {**plain, "KLSA_TOKENIZERS": "tests.own_words:words"}
     refused = subprocess.run(command, env=plain, capture_output=True, text=True)
     assert refused.returncode == 2
-    assert "set KLSA_TOKENIZERS=tests.own_words:words" in refused.stderr
+    assert "read KLSA_TOKENIZERS=tests.own_words:words" in refused.stderr
     found = subprocess.run(command, env=trusting, capture_output=True, text=True)
     assert [hit["id"] for hit in json.loads(found.stdout)["hits"]] == ["search"], found.stderr
+
+
+def test_what_it_refuses_is_not_written_and_in_nobodys_way(tmp_path):
+    index = build(DOCUMENTS, name="t", home=tmp_path, tokenizer=picky, dimensions=2)
+    with pytest.raises(SettingsError, match="no shouting"):
+        index.add([{"id": "calm", "text": "wing"}, {"id": "loud", "text": "wing!"}])
+    index.add([{"id": "calm", "text": "wing"}])
+    assert sorted(index.ids()) == ["calm", "engine", "motor", "search"]
+    assert ids(open_index(tmp_path / "t").search("wing", ranker="bm25")) == ["calm"]
+
+
+def test_marks_of_words_that_overlap_are_one(tmp_path):
+    index = build(
+        [{"id": "a", "text": "abcd"}], name="t", home=tmp_path, tokenizer=bigrams, dimensions=1
+    )
+    (hit,) = index.search("abc", highlight=True, ranker="bm25")
+    assert hit.highlight["snippet"].html == "<mark>abc</mark>d"
+    assert hit.highlight["snippet"].marks == ((0, 3),)
+
+
+def test_who_unpickles_trusts_it_too(index, monkeypatch):
+    pickled = [pickle.dumps(one) for one in (index, index.pinned())]
+    monkeypatch.setattr(tokenizers, "_TRUSTED", set())
+    for each in pickled:
+        monkeypatch.setattr(tokenizers, "_TRUSTED", set())
+        assert ids(pickle.loads(each).search("搜索", ranker="bm25")) == ["search"]
+
+
+def test_a_refit_may_be_told_to_trust_it(index, monkeypatch):
+    folder = index.path.parent
+    index.close()
+    monkeypatch.setattr(tokenizers, "_TRUSTED", set())
+    assert ids(refit(folder, tokenizer=words).search("搜索", ranker="bm25")) == ["search"]

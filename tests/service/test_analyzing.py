@@ -3,7 +3,7 @@
 import pytest
 
 from klsa_search import open_index
-from klsa_search.service.messages.requests import MAX_ANALYZED
+from klsa_search.service.messages.requests import MAX_QUERY
 
 from .conftest import failure_of
 
@@ -28,6 +28,6 @@ def test_of_some_texts_nothing_is_left(client, text):
 
 
 def test_what_cannot_be_read_is_refused(client):
-    too_long = client.post("/indexes/tiny/analyze", json={"text": "w" * (MAX_ANALYZED + 1)})
+    too_long = client.post("/indexes/tiny/analyze", json={"text": "w" * (MAX_QUERY + 1)})
     assert failure_of(too_long, 422)["field"] == "text"
     assert client.post("/indexes/none/analyze", json={"text": "w"}).status_code == 404

@@ -240,3 +240,19 @@ def test_a_folder_that_cannot_be_written_is_named(refits_of, home):
     with pytest.raises(StoreError, match=r"refits\.new.*see that there is room"):
         one.begin("tiny", "000001", {})
     assert not one.look()
+
+
+def test_one_that_is_asked_for_meanwhile_is_not_passed_over(refits_of, home, monkeypatch):
+    add(home, 5)
+    refits = refits_of(home, noting(home, ""))
+    statuses = refits._catalog.statuses
+
+    def asked_for():
+        refits.begin("tiny", "000001", {"z": 3})
+        return statuses()
+
+    monkeypatch.setattr(refits._catalog, "statuses", asked_for)
+    refits.look()
+    assert refits.last()["tiny"].waits
+    assert refits.look()
+    assert noted(home) == ["--z=3"]

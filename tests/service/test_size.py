@@ -12,7 +12,6 @@ from klsa_search.service.endpoints.mining import router as mining
 from klsa_search.service.endpoints.routes import router
 from klsa_search.service.endpoints.suggesting import router as suggesting
 from klsa_search.service.messages.requests import (
-    MAX_ANALYZED,
     MAX_CLASSIFIED,
     MAX_HITS,
     MAX_LABEL,
@@ -84,7 +83,7 @@ QUESTIONS = {
     ("GET", "/indexes/{name}/judgements.qrels"): [("/indexes/heavy/judgements.qrels", None)],
     ("GET", "/indexes/{name}/judgements.tsv"): [("/indexes/heavy/judgements.tsv", None)],
     ("POST", "/indexes/{name}/analyze"): [
-        ("/indexes/heavy/analyze", {"text": "w " * (MAX_ANALYZED // 2)})
+        ("/indexes/heavy/analyze", {"text": "w " * (MAX_QUERY // 2)})
     ],
     ("GET", "/indexes/{name}/spectrum"): [("/indexes/heavy/spectrum", None)],
     ("GET", "/metrics"): [("/metrics", None)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import AfterValidator, ConfigDict, Field
@@ -16,14 +16,13 @@ from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import MAX_QUERY, Asked, Text
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
+from klsa_search.service.middleware.origins import LEFT_OUT
 from klsa_search.service.serving import Desk, Served
 from klsa_search.store.judgements import MOST_GRADE, plain
 
 router = APIRouter()
 
 _FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
-LEFT_OUT: Final = "X-Left-Out"
-"""How many judgements a file has no place for."""
 
 
 def _plain(q: str) -> str:

@@ -37,7 +37,6 @@ MAX_RELATED = 100  # to show how a term is written, five documents are read
 MAX_STRONG = 1_000  # terms of a document
 MAX_SUGGESTIONS = 20  # the same for each
 MAX_QUERY = 10_000
-MAX_ANALYZED = 100_000
 MAX_DIMENSIONS = 100_000
 MAX_NAME = 100
 MAX_LABELLED = 10_000

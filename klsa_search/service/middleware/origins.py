@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
@@ -11,6 +12,9 @@ from starlette.types import ASGIApp
 
 from klsa_search.service.messages.failures import failure_answer
 from klsa_search.service.middleware.request_id import HEADER
+
+LEFT_OUT: Final = "X-Left-Out"
+"""How many judgements a file has no place for."""
 
 _DAY = 86_400
 
@@ -28,7 +32,7 @@ class Origins(CORSMiddleware):
             allow_origins=tuple(origins),
             allow_methods=("GET", "HEAD", "POST", "PUT", "DELETE"),
             allow_headers=("Authorization", "Content-Type", HEADER),
-            expose_headers=(HEADER, "Retry-After", "WWW-Authenticate"),
+            expose_headers=(HEADER, "Retry-After", "WWW-Authenticate", LEFT_OUT),
             max_age=_DAY,
         )
 
