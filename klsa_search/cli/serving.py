@@ -151,9 +151,7 @@ def _pools(settings: ServiceSettings) -> list[Admission]:
 def _journal(settings: ServiceSettings) -> Journal | None:
     """Where lines of JSON go, and from now on all that is logged; None for sentences."""
     if settings.log != "json":
-        logging.basicConfig(
-            format="%(message)s", level=logging.WARNING
-        )  # which a worker has yet to
+        logging.basicConfig(format="%(message)s", level=logging.WARNING)  # a worker has yet to
         return None
     journal = Journal()
     logging.basicConfig(handlers=[journal], level=logging.WARNING, force=True)

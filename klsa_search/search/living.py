@@ -37,6 +37,7 @@ class LivingIndex:
         built = open_state(generation)
         following = Following(built)
         self._following = following if moment is None else None
+        self._owns = True  # the open documents; who is pinned to another borrows them
         self._taking_up = lock_free_in_children()
         try:
             # Nobody has answers from here yet: what is not compiled is compiled at once.
@@ -276,7 +277,7 @@ class LivingIndex:
         """
         self._opened()
         pinned = object.__new__(type(self))  # a third of the time that `copy` takes
-        pinned.__dict__.update(self.__dict__, _following=None)
+        pinned.__dict__.update(self.__dict__, _following=None, _owns=False)
         return pinned
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
@@ -325,8 +326,8 @@ class LivingIndex:
         an id is refused there.
         """
         state, self._state = self._state, None
-        following, self._following = self._following, None
-        if state is not None and following is not None:
+        self._following = None
+        if state is not None and self._owns:
             state.documents.close()
 
     def __enter__(self) -> Self:

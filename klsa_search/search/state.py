@@ -142,10 +142,8 @@ class Following:
             state = self._written(before, moment.last, wait=wait)
             synonyms = Synonyms(moment.synonyms, state.facts.analyzer)
             return replace(state, language=state.language.with_synonyms(synonyms))
-        state, path = (
-            self._written(before, self.log.last(), wait=wait),
-            self._built.facts.path.parent,
-        )
+        state = self._written(before, self.log.last(), wait=wait)
+        path = self._built.facts.path.parent
         stamp = stamp_of(path)
         if stamp != self._stamp:
             self._synonyms = Synonyms(read_synonyms(path), self._built.facts.analyzer)

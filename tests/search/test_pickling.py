@@ -84,3 +84,15 @@ def test_a_closed_one_is_not_pickled(path):
     index.close()
     with pytest.raises(StoreError, match="was closed"):
         pickle.dumps(index)
+
+
+def test_who_is_unpickled_lets_go_of_its_own_files_and_who_is_pinned_of_nobodys(path):
+    index = open_index(path)
+    pinned = index.pinned()
+    apart = pickle.loads(pickle.dumps(pinned))
+    documents = apart._state.documents
+    apart.close()
+    with pytest.raises(StoreError):
+        documents.get("b1")
+    pinned.close()
+    assert index.document("b1").title == "Bread"
