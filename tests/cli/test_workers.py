@@ -113,9 +113,12 @@ def test_each_answers_alike_and_what_one_writes_all_find(service):
     kind = {"Content-Type": "application/json"}
     write = Request(f"{address}/indexes/files/documents", data=body, headers=kind)
     assert urlopen(write, timeout=LONG).status in (200, 201)
-    wait_until(lambda: all("3" in asked(address) for _ in range(10)))
-    after = asked(address)
-    assert all(asked(address) == after for _ in range(10))
+
+    def all_alike():  # whichever of them is asked, and one may be asked seldom
+        first, *others = (asked(address) for _ in range(20))
+        return "3" in first and all(each == first for each in others)
+
+    wait_until(all_alike)
     # What they counted is told together, whichever is asked.
     with urlopen(f"{address}/metrics", timeout=LONG) as answer:
         told = answer.read().decode()
