@@ -166,8 +166,10 @@ def test_what_is_no_such_service_is_named(shell, answer, told):
             caller, _ = listener.accept()
             with caller:
                 caller.settimeout(60)
-                caller.recv(65536)
                 caller.sendall(answer)
+                caller.shutdown(socket.SHUT_WR)
+                while caller.recv(65536):  # closed with a word unread, it would be a reset
+                    pass
 
         thread = threading.Thread(target=reply)
         thread.start()
