@@ -41,6 +41,7 @@ FLOORS = {
     "mining": 10,
     "evaluation": 11,
     "connect": 11,
+    "cluster": 11,
     "service": 12,
     "cli": 12,
 }

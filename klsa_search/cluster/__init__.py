@@ -1,0 +1,3 @@
+"""Cluster: one collection built and searched by many processes, on one machine or on many."""
+
+__all__: list[str] = []

@@ -1,0 +1,141 @@
+"""Work that survives its workers: pure functions from files to files, named by what they read.
+
+A step writes into a folder of its own on storage that all workers share. The folder's name is a
+digest of the function, its arguments and the names of what it reads, so it stands for its content:
+where it is there already, nothing is done. It is written aside and renamed, so it is whole or it is
+not there. A build that lost its workers, or the process that leads it, goes on where it was by
+being started again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Made:
+    """A folder that a step has written, whole; its name says what it follows from."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The digest it is named by."""
+        return self.path.name
+
+
+Step = Callable[..., None]
+"""A function of a module, `step(out, **arguments)`: reads what its arguments name, fills `out`.
+
+Arguments are what JSON has, arrays, folders that were made, and lists and mappings of these.
+"""
+
+
+class Workers(Protocol):
+    """Who does the work: processes of this machine, or of many."""
+
+    def each(
+        self, function: Callable[..., None], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[int]:
+        """Make all calls, each at least once, and give the number of each as it is done."""
+
+
+class Here:
+    """The process that asks does the work, one call after the other."""
+
+    def each(
+        self, function: Callable[..., None], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[int]:
+        """Make the calls in their order."""
+        for number, call in enumerate(calls):
+            function(*call)
+            yield number
+
+
+class Work:
+    """Has steps done by workers, each once, whatever becomes of those that begin them.
+
+    folder   on storage that all workers see under the same path
+    workers  that do the steps
+    """
+
+    def __init__(self, folder: Path, workers: Workers) -> None:
+        self._folder, self._workers = folder, workers
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def make(self, step: Step, *calls: Mapping[str, Any]) -> list[Made]:
+        """Have a step done for each of these arguments, side by side; what is there stays.
+
+        Returns the folders in the order of the calls. What the step raises is raised.
+        """
+        made = [Made(self._folder / _name(step, call)) for call in calls]
+        missing = [
+            (step, one.path, call)
+            for one, call in zip(made, calls, strict=True)
+            if not one.path.exists()
+        ]
+        for _ in self._workers.each(perform, missing):
+            pass
+        return made
+
+    def one(self, step: Step, **arguments: Any) -> Made:
+        """Have a step done once."""
+        return self.make(step, arguments)[0]
+
+    def forget(self, *made: Made) -> None:
+        """Remove folders that nothing will read again."""
+        for each in made:
+            shutil.rmtree(each.path, ignore_errors=True)
+
+
+def perform(step: Step, path: Path, arguments: Mapping[str, Any]) -> None:
+    """Do a step, unless its folder is there: aside, then renamed."""
+    if path.exists():
+        return
+    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    aside.mkdir()
+    try:
+        step(aside, **arguments)
+        try:
+            aside.rename(path)
+        except OSError:
+            # Another worker was faster: a call may be made twice.
+            if not path.exists():
+                raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _name(step: Step, arguments: Mapping[str, Any]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(f"{version('klsa-search')} {step.__module__}.{step.__qualname__}\n".encode())
+    digest.update(json.dumps(_plain(arguments), sort_keys=True).encode())
+    return f"{step.__name__.strip('_')}-{digest.hexdigest()}"
+
+
+def _plain(value: Any) -> Any:
+    """What stands for an argument in the name of what it leads to."""
+    if isinstance(value, Made):
+        return value.name
+    if isinstance(value, np.ndarray):
+        content = np.ascontiguousarray(value)
+        sum_ = hashlib.blake2b(content.data, digest_size=16).hexdigest()
+        return [str(content.dtype), list(content.shape), sum_]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value

@@ -1,0 +1,70 @@
+"""Steps: done once, whole or not there, and named by all they follow from."""
+
+import numpy as np
+import pytest
+
+from klsa_search.cluster.work import Here, Made, Work, perform
+
+
+def double(out, source, *, times=2, array=None):
+    values = np.load(source.path / "values.npy") if isinstance(source, Made) else np.array(source)
+    np.save(out / "values.npy", times * values)
+    (out / "begun").touch()
+
+
+def failing(out, source):
+    (out / "half").touch()
+    raise ValueError(f"no good: {source}")
+
+
+@pytest.fixture
+def work(tmp_path):
+    return Work(tmp_path / "work", Here())
+
+
+def values_of(made):
+    return np.load(made.path / "values.npy").tolist()
+
+
+def test_steps_follow_one_another(work):
+    first, second = work.make(double, {"source": [1, 2]}, {"source": [3]})
+    (third,) = work.make(double, {"source": first})
+    assert (values_of(first), values_of(second), values_of(third)) == ([2, 4], [6], [4, 8])
+
+
+def test_what_is_there_is_not_made_again(work):
+    made = work.one(double, source=[1])
+    (made.path / "begun").unlink()
+    assert work.one(double, source=[1]) == made
+    assert not (made.path / "begun").exists()
+
+
+def test_everything_an_outcome_follows_from_is_in_its_name(work):
+    arrays = np.arange(3.0), np.arange(3.0) + 1, np.arange(3), np.arange(3.0).reshape(1, 3)
+    calls = [{"source": [1], "array": array} for array in arrays]
+    calls += [{"source": [1]}, {"source": [1], "times": 3}, {"source": [2]}]
+    calls += [{"source": made} for made in work.make(double, {"source": [1]}, {"source": [2]})]
+    assert len({made.name for made in work.make(double, *calls)}) == len(calls)
+
+
+def test_what_fails_leaves_nothing(work, tmp_path):
+    with pytest.raises(ValueError, match="no good: 1"):
+        work.one(failing, source=1)
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_two_who_do_the_same_agree(tmp_path):
+    def meanwhile(out, source):
+        perform(double, tmp_path / "made", {"source": source})
+        double(out, source)
+
+    perform(meanwhile, tmp_path / "made", {"source": [5]})
+    assert values_of(Made(tmp_path / "made")) == [10]
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+def test_what_is_forgotten_is_made_again(work):
+    made = work.one(double, source=[1])
+    work.forget(made)
+    assert not made.path.exists()
+    assert values_of(work.one(double, source=[1])) == [2]
