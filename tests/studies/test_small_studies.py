@@ -8,7 +8,7 @@ import pytest
 from klsa_search import build
 from klsa_search.collection import Judgement, open_collection
 from klsa_search.config import PRESETS
-from studies import figure_protocols, labels, tuning_margin
+from studies import cluster_engines, figure_protocols, labels, tuning_margin
 from studies.effectiveness.reuters import Labelled
 from tests.evaluation.worlds import FakeCollection
 from tests.studies.conftest import NAMES, toy_task
@@ -71,3 +71,14 @@ def test_labels_of_few_examples(tmp_path):
     known = dict(zip(ids[:15].tolist(), topics[:15].tolist(), strict=True))
     for name, method in labels.METHODS.items():
         assert np.mean(method(index, known, topics, ["a", "b"])[15:] == topics[15:]) > 0.5, name
+
+
+def test_a_lost_and_a_repeated_task_are_counted(tmp_path):
+    class Forgetful:
+        def map(self, seconds, count, notes):
+            for number in [*range(count), 0]:
+                cluster_engines.short(number, 0, notes)
+            yield from ((number, 0) for number in range(1, count))
+
+    (said,) = cluster_engines.mapped(Forgetful(), tmp_path, None).values()
+    assert said.split(", ")[-2:] == ["1", "1"]
