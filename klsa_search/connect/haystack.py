@@ -192,7 +192,7 @@ def passing(index: Index, filters: dict[str, Any] | None) -> Allowed:
     """Documents that a filter of Haystack lets through: (size,) bool. FilterError."""
     if not filters:
         return np.ones(index.size, np.bool_)
-    return mask_of(filter_of(filters, index.fields, _OURS), index.fields, index.size)
+    return mask_of(filter_of(filters, index.fields, _OURS), index.fields, index.size).allowed
 
 
 def _kept(document: Document) -> Kept:

@@ -72,8 +72,7 @@ def find(
         return Answer(top.positions, top.scores, top.total, {})
     if wishes.filter is not None:
         filtered = state.masks.of(wishes.filter)
-        both = None if mask is None else Mask(mask.allowed & filtered.allowed)
-        mask = both or filtered
+        mask = filtered if mask is None else mask & filtered
     holding: Matching = partial(state.ranking.matching, asked)
     nothing = not query.strip()
     blank = nothing and (wishes.filter is not None or bool(wishes.sort))

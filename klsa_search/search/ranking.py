@@ -177,4 +177,4 @@ def both(mask: Mask | None, allowed: npt.NDArray[np.bool_] | None) -> Mask | Non
     """Of a mask, the documents that a query allows as well."""
     if allowed is None:
         return mask
-    return Mask(allowed if mask is None else mask.allowed & allowed)
+    return Mask(allowed) if mask is None else mask & Mask(allowed)

@@ -106,7 +106,7 @@ class Snapshot:
         """Of a mask, the documents that count."""
         if mask is None or self.living is None:
             return mask
-        return Mask(mask.allowed & self.living.allowed)
+        return mask & self.living
 
     @lazily
     def kernel(self) -> DocumentKernel:

@@ -11,6 +11,9 @@
     5. for the first of them, where they are not far behind the k-th, T is computed from what is
        near, and then, for the first by that, E from the features of the seeds.
 
+Few documents of a mask are all candidates; what each holds of the query is looked up, and T of each
+is computed in full.
+
 Exact are the seeds, their weights, the lengths the parts are divided by, and the scores of what
 step 5 looks at, to the 8 bits that entries and features are kept in; but seeds that weigh next to
 nothing beside the first are passed over. A document is missed if it is no candidate, or if step 4
@@ -25,13 +28,14 @@ import numpy.typing as npt
 from klsa_search.compiled import compiled, internal
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.candidates import clear_features, place_query
-from klsa_search.search.engine.impacts import look_up_impacts
+from klsa_search.search.engine.impacts import keys_within, look_up_impacts
 from klsa_search.search.engine.memory import float32_at, int32_at, int64_at
 from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.room import Held, Room, held_in, room_in
 from klsa_search.search.engine.scores import Extent, answer, compare, cover, score_all
 from klsa_search.search.engine.seeds import (
     LINE,
+    Depths,
     add_others,
     add_rows,
     add_seed_features,
@@ -54,12 +58,14 @@ def search_expanded(
     held, room, k = held_in(directories[0]), room_in(directories[0]), record.k
     ends, counts = int64_at(record.ends, record.queries), int64_at(record.counts, record.queries)
     totals, mask = int64_at(record.totals, record.queries), record.mask
+    counted = record.counted
     found = 0
     for query in range(record.queries):
         if not ask(record, query, ends):
             counts[query] = -1
             continue
-        record.mask = record.living
+        if mask != record.living:  # the total is of what is within the mask
+            record.mask, record.counted = record.living, 0
         count = best_keys(record, max(mix.best, k))
         if count == 0:
             found = counts[query] = totals[query] = 0
@@ -67,8 +73,8 @@ def search_expanded(
         best, seeds = min(count, mix.best), min(count, mix.seeds)
         top = _enter(record, held, room, count, best, seeds)
         if mask != record.living:
-            record.mask = mask
-            count = _enter_more(record, room, count, best_keys(record, depths.within), top)
+            record.mask, record.counted = mask, counted
+            count = _enter_more(record, room, count, _keys_within(record, depths), top)
         totals[query] = record.total
         top *= np.float32(record.step)
         terms = distinct_terms(record)
@@ -77,7 +83,7 @@ def search_expanded(
         weigh_seeds(held, room, mix, lanes, seeds, top)
         size = add_rows(held, room, mix, seeds, count)
         if depths.everything:
-            size = add_others(record, room, size)
+            size = add_others(record, held, room, size)
         centre = add_seed_features(held, room, mix, seeds)
         alpha = alpha_of(record, room, mix, terms, lanes)
         factors = factors_of(held, room, mix, seeds, alpha, top, angle, centre)
@@ -130,6 +136,17 @@ def _enter(record: Record, held: Held, room: Room, count: int, best: int, seeds:
             room.rest[i + 1] = np.int32(keys[i] >> 32)
             room.among[document >> 5] |= np.uint32(1) << np.uint32(document & 31)
     return top
+
+
+@internal
+def _keys_within(record: Record, depths: Depths) -> int:
+    """Gather the keys of the best within the record's mask, as `best_keys` does."""
+    if depths.looked_up:
+        held = keys_within(record, distinct_terms(record), depths.within)
+        if held >= 0:
+            record.total = held
+            return held
+    return best_keys(record, depths.within)
 
 
 @internal

@@ -29,6 +29,9 @@ COVERED: Final = (144, 1024)
 """Candidates whose T is computed in full, at least and at most; 8 a result between."""
 COMPARED: Final = (32, 192)
 """Candidates whose E is computed in full; 3 a result between."""
+WITHIN: Final = 200
+"""The same of the few documents of a mask, at least, or 10 a result. At 300,000 documents the first
+ten of 500 and of 1,000 are then as with E of each in full, which would cost twice the search."""
 DEEP: Final = 1000
 """Results from which a small collection has every document for a candidate, each in full."""
 
@@ -113,9 +116,9 @@ class ExpandingEngine:
     def _memory(self, asked: Asked, mix: Mix) -> _Memory:
         """Memory of this thread, made anew when more is asked for than ever before."""
         held: _Memory | None = getattr(self._of_thread, "memory", None)
-        if held is not None and held.planned == (asked.k, asked.mask) and held.mix is mix:
-            return held
         depths = self._depths(asked, mix)
+        if held is not None and held.planned == (asked.k, depths) and held.mix is mix:
+            return held
         wide, best, seeds = max(asked.k, mix.best) + depths.within, mix.best, mix.seeds
         if held is None or held.wide < wide or held.best < best or held.seeds < seeds:
             if held is not None:
@@ -125,7 +128,7 @@ class ExpandingEngine:
             room = self._room(wide, best, seeds)
             held = _Memory(wide, best, seeds, scratch, room, directory(self._held, room))
             self._of_thread.memory = held
-        held.planned, held.mix, held.plan = (asked.k, asked.mask), mix, plan_of(mix, depths)
+        held.planned, held.mix, held.plan = (asked.k, depths), mix, plan_of(mix, depths)
         return held
 
     def _room(self, wide: int, best: int, seeds: int) -> Room:
@@ -164,13 +167,17 @@ class ExpandingEngine:
         documents, mask = self._kernel.size, asked.mask
         within = 0 if mask is None else max(asked.k, mix.best)
         if mask is not None and mask.size <= FEW:
-            return Depths(documents, documents, mask.size, True)
+            compared = max(WITHIN, 10 * asked.k)
+            if mask.size <= compared:
+                compared = documents
+            return Depths(documents, compared, mask.size, True, True)
         if self._small and asked.k >= min(DEEP, self._kernel.documents):
-            return Depths(documents, documents, within, True)
+            return Depths(documents, documents, within, True, False)
         return Depths(
             min(max(COVERED[0], 8 * asked.k), COVERED[1]),
             min(max(COMPARED[0], 3 * asked.k), COMPARED[1]),
             within,
+            False,
             False,
         )
 
@@ -184,6 +191,6 @@ class _Memory:
     room: Room  # owns what the directory tells the addresses of
     directory: npt.NDArray[np.void]
     # what was asked for last, and how it is searched for
-    planned: tuple[int, Mask | None] | None = None
+    planned: tuple[int, Depths] | None = None
     mix: Mix | None = None
     plan: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(1, PLAN))

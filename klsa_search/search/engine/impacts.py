@@ -1,4 +1,4 @@
-"""What the best documents hold of each term of the query."""
+"""What the best documents, and few others, hold of each term of the query."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy.typing as npt
 from klsa_search.compiled import compiled, inlined, internal
 from klsa_search.expansion.coverage import HALF
 from klsa_search.kernel.postings import UNIT
-from klsa_search.search.engine.memory import int64_at, uint32_at
+from klsa_search.search.engine.memory import int64_at, uint32_at, uint64_at
 from klsa_search.search.engine.record import MAX_TERMS, Record
 from klsa_search.search.engine.room import Held, Room
 from klsa_search.search.engine.saturation import TOGETHER
-from klsa_search.search.engine.scan import LANES, find, mask_below, set_bits
-from klsa_search.search.engine.terms import MEMORY, worth
+from klsa_search.search.engine.scan import LANES, find, lowest_bit, mask_below, set_bits
+from klsa_search.search.engine.terms import LOOK_UP, MEMORY, worth
+from klsa_search.selection import LOW
 
 SCANNED = 16  # postings looked at for each that would be looked up
 TAKEN = 256  # postings at a time; those of the best among them have room in `chosen`
@@ -84,25 +85,70 @@ def _look_up(
     best: int,
 ) -> None:
     """Look for each of the best among the postings of a term in its block."""
-    bits, documents = record.block_bits, room.documents
     for slot in range(1, best + 1):
-        segment, begin = 0, 0
-        while documents[slot] >= record.base[segment] + record.length[segment]:
-            begin += record.own_blocks[segment] + 1
-            segment += 1
-        document = np.int64(documents[slot]) - record.base[segment]
-        block = document >> bits
-        low, high = of_block[begin + block], of_block[begin + block + 1]
-        place = document - (block << bits)
-        span = min(1 << bits, record.length[segment] - (block << bits))
-        expected = low + place * (high - low) // span
-        found = place_of(entries, low, high, expected, place)
-        if found < high:
-            entry = entries[found]
-            if entry >> np.uint32(16) == place:
-                held = worth(weight, int(entry & np.uint32(0xFFFF)))
-                room.impacts[slot * lanes + lane] = np.float32(held)
-                room.rest[slot] -= held
+        held = _held_by(record, entries, of_block, weight, int(room.documents[slot]))
+        if held > 0:
+            room.impacts[slot * lanes + lane] = np.float32(held)
+            room.rest[slot] -= held
+
+
+@inlined
+def _held_by(
+    record: Record,
+    entries: npt.NDArray[np.uint32],
+    of_block: npt.NDArray[np.int64],
+    weight: int,
+    document: int,
+) -> int:
+    """What a document holds of a term, in steps: looked for where its number lets expect it."""
+    bits = record.block_bits
+    segment, begin = 0, 0
+    while document >= record.base[segment] + record.length[segment]:
+        begin += record.own_blocks[segment] + 1
+        segment += 1
+    document -= record.base[segment]
+    block = document >> bits
+    low, high = of_block[begin + block], of_block[begin + block + 1]
+    place = document - (block << bits)
+    span = min(1 << bits, record.length[segment] - (block << bits))
+    found = place_of(entries, low, high, low + place * (high - low) // span, place)
+    if found >= high or entries[found] >> np.uint32(16) != place:
+        return 0
+    return worth(weight, int(entries[found] & np.uint32(0xFFFF)))
+
+
+@internal
+def keys_within(record: Record, terms: int, most: int) -> int:
+    """Gather the keys of the documents in the record's mask that hold a term; returns how many.
+
+    Each is looked for among the postings of each term: for at most `most` documents, after
+    `best_keys` has found the places of the postings. -1 where to add all postings costs less.
+    """
+    entries = uint32_at(record.memory, MEMORY)
+    width = record.blocks + record.segments
+    places = int64_at(record.places, MAX_TERMS * width)
+    postings = 0
+    for j in range(terms):
+        postings += _postings(record, places[j * width : (j + 1) * width])
+    if most * terms * LOOK_UP > postings:
+        return -1
+    words = (record.documents + LANES - 1) // LANES
+    mask = uint64_at(record.mask, words)
+    keys = int64_at(record.keys, most)
+    held = 0
+    for place in range(words):
+        word = mask[place]
+        while word != 0:
+            document = place * LANES + lowest_bit(word)
+            word &= word - np.uint64(1)
+            score = 0
+            for j in range(terms):
+                of_block = places[j * width : (j + 1) * width]
+                score += _held_by(record, entries, of_block, record.weight[j], document)
+            if score > 0:
+                keys[held] = (np.int64(score) << 32) | (LOW - document)
+                held += 1
+    return held
 
 
 @inlined

@@ -16,6 +16,7 @@ from klsa_search.search.engine.seeds import LINE, LINES, Mix, cut, power
 from klsa_search.selection import LOW, select_largest, sort_descending
 
 AHEAD = 12  # candidates for which memory is asked for in advance
+LOWEST = -np.float32(np.finfo(np.float32).max)  # all but what is left out scores as much
 PROMISING = 0.5  # share of the k-th first score below which a candidate gets no further
 
 
@@ -62,9 +63,9 @@ def cover(
         return
     t = factors[1]
     documents, chosen, rows = room.documents, room.chosen, held.rows
-    least = -np.float32(np.inf)
+    least = LOWEST
     if depth < extent.size:
-        least = np.float32(PROMISING) * _least(room, choose(room, extent.size, k))
+        least = max(least, np.float32(PROMISING) * _least(room, choose(room, extent.size, k)))
     count = _at_least(room, choose(room, extent.size, depth), least)
     for i in range(-AHEAD, count):
         later = documents[chosen[min(i + AHEAD, count - 1)]] * rows.shape[1]
@@ -106,12 +107,12 @@ def compare(
 ) -> int:
     """Compute E of the first candidates from the features; that of the seeds is.
 
-    Returns how many were chosen.
+    Returns how many were chosen, of what may be answered.
     """
     e = factors[0]
     documents, chosen = room.documents, room.chosen
     starts, features = held.feature_starts, held.features
-    count = choose(room, extent.size, depth)
+    count = _at_least(room, choose(room, extent.size, depth), LOWEST)
     for i in range(count):
         prefetch(starts, documents[chosen[i]])
     for i in range(-AHEAD, count):

@@ -53,6 +53,7 @@ class Depths(NamedTuple):
     compared: int  # candidates whose E is computed in full
     within: int  # documents of the query kernel within a mask that are candidates
     everything: bool  # whether every document, within a mask if there is one, is a candidate
+    looked_up: bool  # whether no more than `within` documents are in the mask: each is looked up
 
 
 PLAN: Final = np.dtype(
@@ -134,7 +135,7 @@ def _add_row(
 
 
 @internal
-def add_others(record: Record, room: Room, size: int) -> int:
+def add_others(record: Record, held: Held, room: Room, size: int) -> int:
     """Make every document a candidate that may be answered and is none; returns the last slot."""
     words = (record.documents + LANES - 1) // LANES
     for place in range(words):
@@ -147,6 +148,7 @@ def add_others(record: Record, room: Room, size: int) -> int:
             document = place * LANES + lowest_bit(mask)
             mask &= mask - np.uint64(1)
             if room.slots[document] == 0:
+                prefetch(held.cards, document * held.cards.shape[1])
                 size += 1
                 room.slots[document] = size
                 room.documents[size] = document

@@ -11,6 +11,7 @@ from klsa_search.search.engine.memory import int64_at, uint16_at
 from klsa_search.search.engine.record import MAX_TERMS, Record
 
 CHEAP = 256  # postings of optional terms below which they are simply added
+LOOK_UP = 24  # what one look-up costs, in postings added
 SHARE = 4  # optional terms may hold a 4th of the threshold
 MEMORY = 1 << 60  # numbers that postings and runs can lie among, by their addresses
 OPTIONAL_K = 100  # k above which nothing is optional: the threshold is too low to pay

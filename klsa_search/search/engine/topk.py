@@ -42,6 +42,7 @@ from klsa_search.search.engine.memory import float32_at, int32_at, int64_at, uin
 from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.scan import LANES, bar_of, count_above
 from klsa_search.search.engine.terms import (
+    LOOK_UP,
     MEMORY,
     ask,
     distinct_terms,
@@ -53,7 +54,6 @@ from klsa_search.search.engine.terms import (
 from klsa_search.selection import LOW, select_largest, sort_descending
 
 FEW = 64  # postings of a block below which they are walked again, not the block scanned
-LOOK_UP = 24  # what one look-up costs, in postings added
 MARGIN = 3  # a block's share of the k best is guessed to be no more than 3 times the mean
 SAMPLE = 16  # documents a guess is based on at least
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions
 from klsa_search.config import FieldType
 from klsa_search.lazily import lazily
-from klsa_search.store.fields.columns import Field, Inclusive, Mask
+from klsa_search.store.fields.columns import Field, finding
+from klsa_search.store.fields.finding import Finder, Finding, Inclusive, Mask
 from klsa_search.store.fields.making import KEPT, MISSING
 from klsa_search.store.fields.texts import Texts, texts_of
 
@@ -43,25 +44,6 @@ class JoinedField(Field):
         """N, the number of positions."""
         return len(self._living)
 
-    def present(self) -> Mask:
-        """Documents that have a value."""
-        return self._joined(lambda part: part.present())
-
-    def any_of(self, values: Iterable[object]) -> Mask:
-        """Documents that have one of these values. See `equal`."""
-        asked = values if isinstance(values, str) else list(values)
-        return self._joined(lambda part: part.any_of(asked))
-
-    def between(
-        self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
-    ) -> Mask:
-        """Documents that have a value from low to high; None leaves an end open."""
-        return self._joined(lambda part: part.between(low, high, inclusive=inclusive))
-
-    def containing(self, text: str) -> Mask:
-        """Documents that have a text with this in it, upper or lower case."""
-        return self._joined(lambda part: part.containing(text))
-
     @property
     def missing(self) -> int:
         """Documents without a value."""
@@ -86,11 +68,8 @@ class JoinedField(Field):
     def _parts(self) -> _Parts:
         return self._make_parts()
 
-    def _joined(self, of: Callable[[Field], Mask]) -> Mask:
-        found = np.zeros(len(self), np.bool_)
-        for first, part in self._parts:
-            found[first : first + len(part)] = of(part)
-        return found & self._living
+    def _finding(self) -> Finding:
+        return _Joined(self._parts, self._living)
 
     @lazily
     def _whole(self) -> tuple[_Values, Positions | None, Texts]:
@@ -119,3 +98,43 @@ class JoinedField(Field):
         dense = np.full(len(self), MISSING[self.type], KEPT[self.type])
         dense[counts > 0] = values
         return dense, None, texts_of(texts)
+
+
+class _Joined(Finding):
+    """What is asked of all parts."""
+
+    def __init__(self, parts: _Parts, living: Mask) -> None:
+        self._parts, self._living = parts, living
+
+    def present(self) -> Finder:
+        """See `Field.present`."""
+        return self._joined(lambda part: part.present())
+
+    def any_of(self, values: Iterable[object]) -> Finder:
+        """See `Field.any_of`."""
+        asked = values if isinstance(values, str) else list(values)
+        return self._joined(lambda part: part.any_of(asked))
+
+    def between(
+        self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
+    ) -> Finder:
+        """See `Field.between`."""
+        return self._joined(lambda part: part.between(low, high, inclusive=inclusive))
+
+    def containing(self, text: str) -> Finder:
+        """See `Field.containing`."""
+        return self._joined(lambda part: part.containing(text))
+
+    def _joined(self, of: Callable[[Finding], Finder]) -> Finder:
+        finders = [(begin, begin + len(part), of(finding(part))) for begin, part in self._parts]
+
+        def found(first: int, after: int) -> Mask:
+            mask = np.zeros(after - first, np.bool_)
+            for begin, end, find in finders:
+                low, high = max(first, begin), min(after, end)
+                if low < high:
+                    mask[low - first : high - first] = find(low - begin, high - begin)
+            mask &= self._living[first:after]
+            return mask
+
+        return found

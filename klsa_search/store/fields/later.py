@@ -18,8 +18,9 @@ import numpy.typing as npt
 from klsa_search.collection import Document
 from klsa_search.config import MOST_FIELDS, FieldType
 from klsa_search.growing import Growing
-from klsa_search.store.fields.columns import Field, Fields, Mask
+from klsa_search.store.fields.columns import Field, Fields
 from klsa_search.store.fields.declared import shown
+from klsa_search.store.fields.finding import Mask
 from klsa_search.store.fields.joined import JoinedField
 from klsa_search.store.fields.making import KEPT, in_order
 from klsa_search.store.fields.texts import texts_of

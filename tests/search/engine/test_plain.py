@@ -39,8 +39,9 @@ def test_the_same_bits(world, monkeypatch, way, small):
             terms = randomness.integers(-1, len(world.vocabulary), length).tolist()
             k = min(k, len(world))
             share = randomness.random(len(world))
-            for mask in (None, Mask(share < 0.1), Mask(share < 0.7)):
+            for mask in (None, *(Mask(share < most) for most in (0.005, 0.1, 0.7))):
                 monkeypatch.setattr(expanding, "FEW", few)
+                monkeypatch.setattr(expanding, "WITHIN", 20)
                 (compiled,) = engine.top([terms], k, mix, mask, totals=True)
                 asked = Asked(k, mask, totals=True)
                 plain = engine._plain.top(terms, asked, mix, engine._depths(asked, mix))
@@ -51,6 +52,6 @@ def test_the_same_bits(world, monkeypatch, way, small):
 
 
 def test_unknown_terms_find_nothing(world):
-    depths = expanding.Depths(3, 3, 0, False)
+    depths = expanding.Depths(3, 3, 0, False, False)
     found = world.expanding._plain.top([-1], Asked(3), mix_of(world, SearchSettings()), depths)
     assert len(found.positions) == len(found.scores) == 0

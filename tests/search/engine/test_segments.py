@@ -86,8 +86,8 @@ def test_the_default_over_segments(world, cuts, terms, k, small):
         spread(world.cut, positions, segments.size), *given,
         small=small, living=living_of(positions, segments.size),
     )  # fmt: skip
-    share = np.random.default_rng(k).random(SIZE) < 0.3
-    for mask in (None, share):
+    share = np.random.default_rng(k).random(SIZE)
+    for mask in (None, share < 0.3, share < 0.005):
         theirs = at_positions(mask, positions, segments.size)
         (one,) = whole.top([terms], k, mix, None if mask is None else Mask(mask), totals=True)
         (other,) = engine.top([terms], k, mix, theirs, totals=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import tempfile
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -17,7 +18,7 @@ from klsa_search.collection import Document
 from klsa_search.errors import CollectionError, QueryError
 from klsa_search.features.spool import Spools
 from klsa_search.store.fields import values as limits
-from klsa_search.store.fields.columns import open_fields
+from klsa_search.store.fields.columns import finding, open_fields
 from klsa_search.store.fields.declared import Declared
 from klsa_search.store.fields.values import Limits
 from klsa_search.store.fields.writing import FieldsWriter
@@ -45,6 +46,13 @@ def column(values, kind=None):
     """The column of one field, of which None stands for documents without it."""
     metadata = [{} if value is None else {"x": value} for value in values]
     return written(metadata, {"x": kind} if kind else None)[1]["x"]
+
+
+def in_parts(find, size, step):
+    """A mask whose parts of so many positions were made one by one."""
+    assert find(size, size).tolist() == []
+    parts = [find(first, min(first + step, size)).tolist() for first in range(0, size, step)]
+    return [each for part in parts for each in part]
 
 
 def positions(mask):
@@ -103,6 +111,10 @@ def test_keywords(metadata, asked, batch, room):
     assert fields["x"].any_of(asked).tolist() == [bool(own & set(asked)) for own in expected]
     for text in asked:
         assert fields["x"].equal(text).tolist() == [text in own for own in expected]
+        containing = finding(fields["x"]).containing(text)
+        assert in_parts(containing, len(expected), batch) == fields["x"].containing(text).tolist()
+    some = finding(fields["x"]).any_of(asked)
+    assert in_parts(some, len(expected), batch) == fields["x"].any_of(asked).tolist()
 
 
 @given(fields_of(NUMBERS), st.lists(NUMBERS, min_size=2, max_size=4), st.integers(1, 5))
@@ -113,6 +125,21 @@ def test_numbers(metadata, asked, batch):
     low, high = asked[:2]
     among = [any(low <= value <= high for value in own) for own in expected]
     assert fields["x"].between(low, high).tolist() == among
+    between = finding(fields["x"]).between(low, high)
+    assert in_parts(between, len(expected), batch) == among
+    assert fields["x"].between().tolist() == [bool(own) for own in expected]
+    assert in_parts(finding(fields["x"]).present(), len(expected), batch) == list(
+        map(bool, expected)
+    )
+    for inclusive in ("low", "high", "neither"):
+        above = operator.ge if inclusive == "low" else operator.gt
+        below = operator.le if inclusive == "high" else operator.lt
+        assert fields["x"].between(low, high, inclusive=inclusive).tolist() == [
+            any(above(value, low) and below(value, high) for value in own) for own in expected
+        ]
+        assert fields["x"].between(None, high, inclusive=inclusive).tolist() == [
+            any(below(value, high) for value in own) for own in expected
+        ]
     assert fields["x"].between(low).tolist() == [any(v >= low for v in own) for own in expected]
     assert fields["x"].between(None, high).tolist() == [
         any(value <= high for value in own) for own in expected
@@ -137,6 +164,10 @@ def test_dates(metadata, low, high, day):
     for first, last in ((low, high), (low.isoformat(), high.isoformat())):
         assert fields["x"].between(first, last).tolist() == [
             any(low <= moment <= high for moment in own) for own in moments
+        ]
+        up_to = finding(fields["x"]).between(None, last)
+        assert in_parts(up_to, len(moments), 2) == [
+            any(moment <= high for moment in own) for own in moments
         ]
     assert fields["x"].any_of([low, high, day.isoformat()]).tolist() == [
         any(m in (low, high) or _day(m) == day for m in own) for own in moments

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from klsa_search.collection import Document
 from klsa_search.errors import QueryError
 from klsa_search.store.fields import later as module
+from klsa_search.store.fields.columns import finding
 from klsa_search.store.fields.later import LaterFields
 from klsa_search.store.fields.values import elements
-from tests.store.fields.test_columns import written
+from tests.store.fields.test_columns import in_parts, written
 
 GAP = 3
 
@@ -73,6 +74,9 @@ def same(joined, living, fresh):
     for mask, expected in masks:
         assert not mask[~living].any()
         assert mask[living].tolist() == expected.tolist()
+    assert in_parts(finding(joined).present(), len(living), 3) == joined.present().tolist()
+    some = finding(joined).any_of([]) if joined.type != "number" else finding(joined).between(2)
+    assert in_parts(some, len(living), 2) == some(0, len(living)).tolist()
     assert (joined.starts is None) == (fresh.starts is None)
     assert joined.texts[:] == fresh.texts[:]
     if joined.starts is None:
