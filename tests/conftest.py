@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -36,10 +38,42 @@ def nothing_compiles_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("klsa_search.compiled.beside._beside", [])
 
 
+@pytest.fixture(scope="session")
+def patient_service() -> Iterator[None]:
+    """Services that say nothing else wait as long as it takes: a slow machine is no fault."""
+    from klsa_search.service.admission import Admission
+    from klsa_search.service.writing import Writes
+
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in (Admission, Writes):
+            for name in ("patience", "deadline"):
+                patch.setitem(kind.__init__.__kwdefaults__, name, 10 * PATIENCE)
+        yield
+
+
+@pytest.fixture(scope="session")
+def compiled_writing() -> None:
+    """What a service waits for at its first write is there: it refuses who waits for too long."""
+    from klsa_search.cli.warm import compile_writing
+    from klsa_search.search.warming import compile_search
+
+    compile_search()
+    compile_writing()
+
+
 @pytest.fixture
 def refusing_port() -> Iterator[int]:
     """A port that refuses connections, and stays taken so that nothing else begins to listen."""
     with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+@pytest.fixture
+def kept_port() -> Iterator[int]:
+    """A port for a server that reuses addresses; nothing else gets it meanwhile."""
+    with socket.socket() as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
 

@@ -265,7 +265,7 @@ def failures(home):
             note(sent(client, judging := "POST /indexes/{name}/evaluate", REQUESTS[judging]))
     soon = 0.01
     slowly = mock.patch.object(Index, "search", side_effect=lambda *_, **__: time.sleep(1))
-    with slowly, service(home, admission=Admission(patience=soon, deadline=soon)) as client:
+    with slowly, service(home, admission=Admission(deadline=soon)) as client:
         note(client.get("/search?q=wet+roads"), "0.01 s", "15 s")
     with service(home, writes=None) as client:
         note(client.put(lamp, json=LAMP))
@@ -273,7 +273,7 @@ def failures(home):
         note(client.get("/search?q=wet+roads"))
     with service(home, writes=Writes(waiting=-1)) as client:
         note(client.put(lamp, json=LAMP))
-    with service(home, rates=Rates(1)) as client:
+    with service(home, rates=Rates(1, lambda: 0.0)) as client:
         client.get("/indexes")
         note(client.get("/indexes"))
     file = home / "keys.json"

@@ -46,7 +46,7 @@ def wrong_commands(page, folder):
         start_new_session=True,
     ) as shell:
         try:
-            said = shell.communicate(timeout=300)[0].split(f"\n{MARK}\n")
+            said = shell.communicate(timeout=1200)[0].split(f"\n{MARK}\n")
         finally:
             end(shell.pid)
     checker = doctest.OutputChecker()

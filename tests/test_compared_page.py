@@ -55,6 +55,7 @@ def test_every_row_says_yes_or_no():
         assert row[1].startswith("no") == (row[2] in ("", "|")), row
 
 
+@pytest.mark.usefixtures("patient_service")
 @pytest.mark.parametrize("command", SHOWN)
 def test_what_shows_it_runs(folder, command, capsys):
     program, *arguments = shlex.split(command)

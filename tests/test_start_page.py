@@ -14,7 +14,7 @@ from tests.shown import commands, wrong_examples
 BLOCK = re.compile(r"```(text|console|python)\n(.*?)```", re.DOTALL)
 
 
-def test_they_give_what_they_say(tmp_path, monkeypatch, capsys):
+def test_they_give_what_they_say(tmp_path, monkeypatch, capsys, patient_service):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(space, "LENGTHS", ((0.9, 0.4),))  # fewer trials: no page shows the choice
     monkeypatch.setattr(space, "TRIALS", 4)

@@ -1,7 +1,6 @@
 """The walks of docs/walks.md say what is written there, where the packages are found."""
 
 import re
-import socket
 from importlib.util import find_spec
 
 import pytest
@@ -29,12 +28,10 @@ def test_every_walk_is_run_where_it_can_be():
 
 
 @pytest.mark.parametrize("walk", [pytest.param(each, id=titled(each)) for each in WALKS])
-def test_what_is_typed_says_what_is_written(walk, tmp_path, request):
+def test_what_is_typed_says_what_is_written(walk, tmp_path, kept_port, request):
     if find_spec(NEEDED[titled(walk)]) is None:
         pytest.skip(f"{NEEDED[titled(walk)]} is not installed: make test-connect")
     if "data=" in walk:
         (tmp_path / "data").symlink_to(request.getfixturevalue("collections_home"))
-    with socket.socket() as bound:  # others may listen at the port of the page
-        bound.bind(("127.0.0.1", 0))
-        port = str(bound.getsockname()[1])
-    assert wrong_commands(walk.replace("8000", port), tmp_path) == ""
+    # Others may listen at the port of the page.
+    assert wrong_commands(walk.replace("8000", str(kept_port)), tmp_path) == ""

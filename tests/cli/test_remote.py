@@ -34,7 +34,7 @@ def home(shell, cars, tmp_path):
 
 
 @pytest.fixture
-def url_of(home, monkeypatch):
+def url_of(home, monkeypatch, patient_service):
     """A function that serves the home, with keys or without, and returns where."""
     monkeypatch.delenv("KLSA_KEY", raising=False)
     opened = []

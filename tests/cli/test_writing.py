@@ -27,7 +27,7 @@ def ids(shell):
     return [json.loads(line)["_id"] for line in lines]
 
 
-def test_documents_come_and_go(shell, built, new):
+def test_documents_come_and_go(shell, built, new, compiled_writing):
     done = shell("klsa-index", "add", "cars", new)
     assert (done.code, done.out, done.err) == (0, "cars: 2 documents added, 5 now\n", "")
     assert shell("klsa-search", "cars", "horn", "--ranker", "bm25").out.split()[:2] != []

@@ -151,21 +151,18 @@ def test_the_command_answers_on_standard_input(home):
     assert asked(program, "search", query="stains")["results"][0]["id"] == "reports/leak"
 
 
-def test_the_command_answers_over_http(home):
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
+def test_the_command_answers_over_http(home, kept_port):
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "--home", str(home), "--http", str(port)]
+        [sys.executable, "-c", COMMAND, "--home", str(home), "--http", str(kept_port)]
     )
 
     def listens():
         with socket.socket() as trying:
-            return trying.connect_ex(("127.0.0.1", port)) == 0
+            return trying.connect_ex(("127.0.0.1", kept_port)) == 0
 
     try:
         wait_until(listens)
-        address = f"http://127.0.0.1:{port}/mcp"
+        address = f"http://127.0.0.1:{kept_port}/mcp"
         assert asked(address, "search", query="stains")["results"][0]["id"] == "reports/leak"
     finally:
         process.terminate()

@@ -34,6 +34,11 @@ def failure_of(response, status):
     return error
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _patience(patient_service):
+    pass
+
+
 @pytest.fixture(scope="session")
 def tiny_home(tmp_path_factory):
     """A home with one index; read it, and leave it as it is."""

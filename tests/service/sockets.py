@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from klsa_search.service import create_app
 from klsa_search.service.admission import Admission
-from klsa_search.service.protocol.connections import Connections
+from klsa_search.service.protocol.connections import Connections, Waiting
 from klsa_search.service.protocol.server import Server
 
 LONG = 60.0
@@ -21,6 +21,7 @@ class Served:
         self.server = server
         self.admission = admission
         self.heavy = heavy
+        self.connections = server._connections
         self.address = listener.getsockname()
         self.thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
 
@@ -31,6 +32,20 @@ class Served:
         """Status and JSON of one request over a connection of its own."""
         with self.client() as client:
             return client.get(path)
+
+    def begun(self):
+        """Connections of which a part of a request is here, and the rest is awaited."""
+        return [
+            each
+            for each in list(self.connections._open)
+            if each._what() is Waiting.REQUEST and (each._begun() or each.cycle)
+        ]
+
+    def let_time_pass(self):
+        """Have every connection wait since long ago, for whatever it waits for."""
+        for each in list(self.connections._open):
+            each.note()
+            each.since = 0.0
 
     def stop(self):
         """What a signal does."""

@@ -1,6 +1,5 @@
 import asyncio
 import threading
-import time
 
 import pytest
 
@@ -76,13 +75,15 @@ def test_what_is_too_much_is_refused_and_the_rest_answered_in_turn(gate):
 
 def test_nobody_waits_longer_than_patience(gate):
     async def ask():
-        admission = Admission(running=1, waiting=1, patience=0.01)
+        admission = Admission(running=1, waiting=1)
         running = asyncio.create_task(admission.run(gate))
         await until(gate.begun.is_set)
+        admission._patience = SHORT
         never = []
         for _ in range(5):  # each leaves its place to the next
             with pytest.raises(ServiceBusy, match="no thread was free"):
                 await admission.run(lambda: never.append(1))
+        admission._patience = LONG
         gate.let.set()
         assert await running == "done"
         assert await admission.run(lambda: "room again") == "room again"
@@ -93,7 +94,7 @@ def test_nobody_waits_longer_than_patience(gate):
 
 def test_work_that_takes_too_long_is_answered_without_its_result(gate):
     async def ask():
-        admission = Admission(running=1, patience=SHORT, deadline=SHORT)
+        admission = Admission(running=1, deadline=SHORT)
         with pytest.raises(RequestTimedOut, match=r"0\.01 s"):
             await admission.run(gate)
         assert admission.at_work
@@ -115,6 +116,7 @@ def test_work_that_takes_too_long_is_given_up_at_its_next_step():
             await admission.run(steps)
         await until(lambda: not admission.at_work)
         assert admission.refused()["deadline"] == 1
+        admission._deadline = LONG
         assert await admission.run(in_time) is None
 
     asyncio.run(ask())
@@ -122,7 +124,7 @@ def test_work_that_takes_too_long_is_given_up_at_its_next_step():
 
 def test_a_write_is_never_given_up(gate):
     async def ask():
-        writes = Writes(patience=SHORT, deadline=SHORT)
+        writes = Writes(deadline=SHORT)
         done = []
 
         def write():
@@ -206,16 +208,23 @@ def test_one_admission_serves_several_event_loops():
 
 
 def test_fewer_wait_where_requests_take_long():
+    admission = Admission(running=2, waiting=64, queued=0.1)
+    assert admission.places == 66
+    for took, places in ((0.008, 2 + 25), (0.08, 2 + FEWEST), (0.0, 66)):
+        for _ in range(200):
+            admission.took(took)
+        assert admission.places == places
+    assert Admission(running=1, waiting=4, queued=0.0).places == 5
+
+
+def test_how_long_a_request_runs_is_noted(monkeypatch):
     async def ask():
-        admission = Admission(running=2, waiting=64, queued=0.1)
-        assert admission.places == 66
-        for _ in range(100):
-            await admission.run(lambda: time.sleep(0.008))
-        # 64 would wait for more than .25 s, 25 for .1 s; a thread may sleep longer than that.
-        assert 2 + FEWEST <= admission.places <= 2 + 25
-        for _ in range(100):
-            await admission.run(int)
-        assert admission.places == 66  # as soon as they take little again
+        admission, noted = Admission(running=1), []
+        monkeypatch.setattr(admission, "took", noted.append)
+        assert await admission.run(lambda: "done") == "done"
+        with pytest.raises(KeyError):
+            await admission.run(lambda: {}["mine"])
+        assert len(noted) == 2
+        assert min(noted) >= 0
 
     asyncio.run(ask())
-    assert Admission(running=1, waiting=4, queued=0.0).places == 5

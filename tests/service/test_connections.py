@@ -12,8 +12,6 @@ from tests.waiting import wait_until
 from .conftest import build_tiny
 from .sockets import Client, serving
 
-IMPATIENT = Bounds(receiving=0.05, sending=0.05)
-
 
 @pytest.fixture
 def served(catalog_of, tiny_home):
@@ -21,10 +19,11 @@ def served(catalog_of, tiny_home):
         yield served
 
 
-@pytest.fixture
-def impatient(catalog_of, tiny_home):
-    with serving(catalog_of(tiny_home), bounds=IMPATIENT) as served:
-        yield served
+def too_late(served, client, part):
+    """Send a part of a request, and let the time for the rest of it pass."""
+    client.send(part)
+    wait_until(served.begun)
+    served.let_time_pass()
 
 
 def refused(client, status, code):
@@ -47,33 +46,38 @@ def refused(client, status, code):
         'Content-Length: 100\r\n\r\n{"q": ',
     ],
 )
-def test_half_a_request_is_answered_408(impatient, part):
-    with impatient.client() as client:
-        client.send(part)
+def test_half_a_request_is_answered_408(served, part):
+    with served.client() as client:
+        too_late(served, client, part)
         refused(client, 408, "request_timeout")
-    with impatient.client() as client:  # and so after a whole one
+    with served.client() as client:  # and so after a whole one
         assert client.get("/health")[0] == 200
-        client.send(part)
+        too_late(served, client, part)
         refused(client, 408, "request_timeout")
-    assert impatient.get("/search?q=wing")[0] == 200
+    assert served.get("/search?q=wing")[0] == 200
 
 
-def test_silence_is_ended_without_a_word(impatient):
-    with impatient.client() as client:
+def test_silence_is_ended_without_a_word(served):
+    with served.client() as client:
+        wait_until(lambda: len(served.connections) == 1)
+        served.let_time_pass()
         assert client.is_ended()
 
 
-def test_rest_of_a_body_that_nobody_wants_is_not_awaited_for_ever(impatient):
-    with impatient.client() as client:
+def test_rest_of_a_body_that_nobody_wants_is_not_awaited_for_ever(served):
+    with served.client() as client:
         client.send("GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
         assert client.answer()[0] == 200
+        served.let_time_pass()
         assert client.is_ended()
 
 
-def test_connection_between_requests_is_kept(impatient):
-    with impatient.client() as client:
+def test_connection_between_requests_is_kept(served):
+    with served.client() as client:
         assert client.get("/health")[0] == 200
-        with impatient.client() as other:  # looked at after it
+        with served.client() as other:
+            wait_until(lambda: len(served.connections) == 2)
+            served.let_time_pass()
             assert other.is_ended()
         assert client.get("/health")[0] == 200
 
@@ -138,11 +142,11 @@ class Descriptors:
 
 def test_without_a_descriptor_to_count_them_connections_are_looked_after(catalog_of, tiny_home):
     most = Descriptors(1000)
-    with serving(catalog_of(tiny_home), most=most, bounds=IMPATIENT) as served:
+    with serving(catalog_of(tiny_home), most=most) as served:
         most.most = None
         for _ in range(2):
             with served.client() as client:
-                client.send("GET /health HT")
+                too_late(served, client, "GET /health HT")
                 refused(client, 408, "request_timeout")
 
 
@@ -162,8 +166,8 @@ def test_a_slip_does_not_end_the_watch(catalog_of, tiny_home, monkeypatch, caplo
         look(self)
 
     monkeypatch.setattr(Connections, "look", slipping)
-    with serving(catalog_of(tiny_home), bounds=IMPATIENT) as served, served.client() as client:
-        client.send("GET /health HT")
+    with serving(catalog_of(tiny_home)) as served, served.client() as client:
+        too_late(served, client, "GET /health HT")
         refused(client, 408, "request_timeout")
     assert "could not be looked after" in caplog.text
 
@@ -229,15 +233,19 @@ def test_many_that_do_nothing_do_not_end_the_service(catalog_of, tiny_home):
 def test_who_does_not_take_his_answer_holds_no_thread_and_is_dropped(catalog_of, tmp_path):
     build_tiny(tmp_path, documents=[{"id": "1", "title": "", "text": "wing " * 5_000_000}])
     with (
-        serving(catalog_of(tmp_path), running=1, bounds=IMPATIENT) as served,
+        serving(catalog_of(tmp_path), running=1) as served,
         Client(served.address, receive_buffer=4096) as client,
     ):
         client.ask("/documents/1")
         assert client.file.read(8) == b"HTTP/1.1"
         assert served.get("/search?q=wing")[0] == 200
         assert not served.admission.at_work
-        while served.server.server_state.connections:
-            served.thread.join(0.01)
+
+        def gone():  # more than once: until it is full the system takes a little more
+            served.let_time_pass()
+            return not served.server.server_state.connections
+
+        wait_until(gone)
 
 
 def test_answers_that_nobody_takes_are_bounded_together(catalog_of, tmp_path):
@@ -247,8 +255,7 @@ def test_answers_that_nobody_takes_are_bounded_together(catalog_of, tmp_path):
         for client in clients:
             client.ask("/documents/1")
             assert client.file.read(8) == b"HTTP/1.1"
-        while len(served.server.server_state.connections) > 1:
-            served.thread.join(0.01)
+        wait_until(lambda: len(served.server.server_state.connections) <= 1)
         assert served.get("/health")[0] == 200
         for client in clients:
             client.close()
@@ -260,9 +267,8 @@ def test_a_long_body_has_its_time_anew_with_each_piece(served):
             "POST /search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
             f"Content-Length: {4 * PIECE}\r\n\r\n "
         )
-        open_ = served.server._connections._open
-        wait_until(lambda: any(each.note() is Waiting.REQUEST and each.cycle for each in open_))
-        (connection,) = open_
+        wait_until(served.begun)
+        (connection,) = served.begun()
         connection.since = 0.0
         client.send(PIECE * " ")
         wait_until(lambda: connection.since > 0)

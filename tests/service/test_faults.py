@@ -8,6 +8,7 @@ import pytest
 
 from klsa_search.errors import StoreError
 from klsa_search.service import Catalog, catalog
+from tests.waiting import wait_until
 
 from .conftest import DOCUMENTS, build_tiny, failure_of
 
@@ -202,9 +203,6 @@ def test_generation_that_fails_slowly_is_left_alone_for_a_while(home, monkeypatc
 def test_thread_takes_up_what_is_built(home):
     with Catalog(home, interval=0.01) as opened:
         build_tiny(home, "first")
-        for _ in range(1000):
-            if opened.statuses()[0].index.generation == "000002":
-                break
-            opened._closed.wait(0.01)
+        wait_until(lambda: opened.statuses()[0].index.generation == "000002")
         with opened.use("first") as index:
             assert index.generation == "000002"

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 
 import pytest
@@ -160,9 +159,7 @@ def test_its_end_ends_what_runs(refits_of, home):
     add(home, 5)
     refits = refits_of(home, noting(home, waits))
     with refits:
-        while not (home / "notes").exists():
-            assert refits._thread.is_alive()
-            threading.Event().wait(0.02)
+        wait_until(lambda: (home / "notes.there").exists())
         assert refits.last()["tiny"].seconds is None
     refits._thread.join(60)
     assert not refits._thread.is_alive()

@@ -10,7 +10,6 @@ import http.client
 import json
 import os
 import socket
-import time
 from json import dumps
 from urllib.parse import quote, urlencode
 
@@ -20,9 +19,9 @@ import pytest
 from klsa_search.service import Catalog
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
-from klsa_search.service.protocol.connections import Bounds
 from klsa_search.service.writing import Writes
 from tests.openapi_examples import REQUESTS
+from tests.waiting import wait_until
 
 from .conftest import DOCUMENTS, build_tiny, failure_of
 from .sockets import serving
@@ -244,18 +243,19 @@ def test_nothing_is_unpacked(writer, encoding):
 
 def test_a_client_that_sends_in_drops_is_ended(catalog_of, tiny_home):
     """A head that never ends has the time of one head, not of each of its lines."""
-    bounds = Bounds(receiving=0.5)
-    with serving(catalog_of(tiny_home), bounds=bounds) as served, served.client() as client:
-        client.send("GET /health HTTP/1.1\r\n")
-        ended = False
-        for number in range(600):
+    with serving(catalog_of(tiny_home)) as served, served.client() as client:
+
+        def refuses_a_drop():
             try:
-                client.send(f"X-Drop-{number}: x\r\n")
+                client.send("X-Drop: x\r\n")
             except OSError:
-                ended = True
-                break
-            time.sleep(0.05)
-        assert ended
+                return True
+            return False
+
+        client.send("GET /health HTTP/1.1\r\n")
+        wait_until(served.begun)
+        served.let_time_pass()
+        wait_until(refuses_a_drop)
         assert served.get("/health")[0] == 200
 
 

@@ -75,9 +75,10 @@ def test_what_is_too_much_is_told_at_once_and_health_all_the_time(catalog_of, ti
 
 
 def test_who_waits_too_long_is_told(catalog_of, tiny_home, searches):
-    with serving(catalog_of(tiny_home), running=1, patience=0.05) as served:
+    with serving(catalog_of(tiny_home), running=1) as served:
         (first,) = asking(served, 1)
         searches.wait_for(1)
+        served.admission._patience = SHORT
         status, content = served.get("/search?q=wing")
         assert (status, content["error"]["code"]) == (503, "busy")
         searches.let.set()
@@ -86,7 +87,7 @@ def test_who_waits_too_long_is_told(catalog_of, tiny_home, searches):
 
 
 def test_search_that_takes_too_long_is_told(catalog_of, tiny_home, searches):
-    with serving(catalog_of(tiny_home), running=1, patience=SHORT, deadline=SHORT) as served:
+    with serving(catalog_of(tiny_home), running=1, deadline=SHORT) as served:
         status, content = served.get("/search?q=wing")
         assert (status, content["error"]["code"]) == (503, "timed_out")
         searches.let.set()
@@ -102,6 +103,7 @@ def test_end_refuses_what_waits_and_finishes_what_runs(catalog_of, tiny_home, se
         assert idle.get("/health")[0] == 200
         half.send("POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
         until(lambda: len(served.server.server_state.connections) == 7)
+        until(lambda: len(served.begun()) == 1)
         served.stop()
         for client in (*waiting, half):
             status, head, content = client.answer()
