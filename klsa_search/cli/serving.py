@@ -58,14 +58,16 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
     tls = tls_of(settings.tls_certificate, settings.tls_key)
     _tell_opening(settings.home, tell)
     compile_beside(MODULE)
-    with watch_compiling(partial(_tell_compiling, tell=tell)), Catalog(settings.home) as catalog:
+    tell_once = _first_of(tell)
+    told = partial(_tell_compiling, tell=tell_once)
+    with watch_compiling(told), Catalog(settings.home) as catalog:
         served = _served(catalog, tell)
         with listen(settings.host, settings.port) as listener:
             keys = _keys(settings, listener)
             address = _address(listener, "https" if tls else "http")
             _announce(served, address, _told_of_writes(settings, listener, keys), keys)
             if missing()[0]:
-                tell(
+                tell_once(
                     "Compiling the query engine, once on this machine, in a process beside: until "
                     "that is done answers take longer (/health tells)"
                 )
@@ -205,6 +207,18 @@ def _tell_opening(home: Path, tell: Tell) -> None:
 def _tell_compiling(folder: str | None, tell: Tell) -> None:
     where = f"kept in {folder}" if folder else "and again at every start, for no folder can keep it"
     tell(f"Compiling the query engine, once on this machine ({where}): about half a minute")
+
+
+def _first_of(tell: Tell) -> Tell:
+    """Say the first sentence alone: what a write compiles here is told by what was said before."""
+    said: list[str] = []
+
+    def first(sentence: str) -> None:
+        if not said:
+            said.append(sentence)
+            tell(sentence)
+
+    return first
 
 
 def _served(catalog: Catalog, tell: Tell) -> list[str]:
