@@ -43,6 +43,7 @@ class Workers:
         self._listener = listener
         self._tell = tell
         self._leaving = False
+        self._at_once: int | None = None  # the second signal
         self._begun = [0.0] * settings.workers
         self._processes: list[subprocess.Popen[bytes]] = []
 
@@ -70,12 +71,19 @@ class Workers:
         """Wait for all, as long as one may take to end, and end those that take longer."""
         end = time.monotonic() + GRACE
         for number, process in enumerate(self._processes):
-            try:
-                process.wait(max(0.0, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                self._tell(f"warning: worker {number} did not end in {GRACE:g} s, and is ended")
-                process.kill()
-                process.wait()
+            while not _ends(process, _LOOK):
+                if self._at_once is not None:
+                    self._kill()
+                    raise SystemExit(128 + self._at_once)
+                if time.monotonic() >= end:
+                    self._tell(f"warning: worker {number} did not end in {GRACE:g} s, and is ended")
+                    process.kill()
+
+    def _kill(self) -> None:
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.wait()
 
     def _start_again(self, number: int, folder: str) -> None:
         """Start one in the place of one that ended; where there is no room, it is for later."""
@@ -100,11 +108,18 @@ class Workers:
         return process
 
     def _leave(self, kind: int, _: Any = None) -> None:
+        # It may come at any moment, as while a process is being started: it is only noted.
         if self._leaving and kind != signal.SIGHUP:  # which a terminal may send twice as it closes
-            for process in self._processes:
-                process.kill()
-            raise SystemExit(128 + kind)
+            self._at_once = kind
         self._leaving = True
+
+
+def _ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _how(number: int, code: int) -> str:
