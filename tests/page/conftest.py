@@ -30,6 +30,11 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group(f"browser-{item.path.stem}"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _patience(patient_service):
+    pass
+
+
 @pytest.fixture(scope="package")  # its event loop is in the way of whoever starts one
 def browser():
     with api.sync_playwright() as playwright:
@@ -109,6 +114,15 @@ def watched(browser, address, *, expected=(), **options):
     assert not elsewhere
     assert not hacked
     assert not [each for each in wrong if not any(part in each for part in expected)]
+
+
+def until(page, condition):
+    """Let the page go on until that holds."""
+    for _ in range(LONG // 50):
+        if condition():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("what was waited for has not come")
 
 
 @pytest.fixture

@@ -53,8 +53,10 @@ def test_searching(page):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.locator("#q")).not_to_have_value("harb")
-    press(page, page.get_by_role("group", name="kind").get_by_role("checkbox"), "Space")
+    press(page, page.get_by_role("group", name="kind").get_by_label("log"), "Space")
     page.wait_for_url("**is.kind=log**")
+    clear = page.get_by_role("button", name="Clear all filters")
+    clear.wait_for()  # with which fields are drawn anew, and what is typed in one would be gone
     first = page.get_by_role("group", name="year").get_by_label("from", exact=True)
     reach(page, first)
     page.keyboard.type("2010")
@@ -64,8 +66,9 @@ def test_searching(page):
     page.keyboard.press("End")  # typed, a slow machine takes each letter for a new word
     page.wait_for_url("**sort=year%3Adesc**")
     expect(page.locator(".hit h2").first).to_have_text("Harbour log 27")
-    press(page, page.get_by_role("button", name="Clear all filters"))
-    page.locator(".pager").wait_for()
+    expect(page.get_by_label("Sort by")).to_be_focused()
+    press(page, clear)
+    expect(clear).to_have_count(0)
     press(page, page.get_by_role("link", name="Next page"))
     page.wait_for_url("**page=2**")
 
@@ -85,12 +88,17 @@ def test_ranking_and_the_page_of_a_document(page):
     row = page.locator(".column").last.locator("li a")
     press(page, row)
     page.locator("article h1").wait_for()
-    press(page, page.get_by_role("button", name="Shared words"), "Space")
+    with page.expect_response(lambda each: "kernel=document" in each.url) as told:
+        press(page, page.get_by_role("button", name="Shared words"), "Space")
     expect(page.get_by_role("button", name="Shared words")).to_have_attribute(
         "aria-pressed", "true"
     )
-    press(page, page.locator(".near a"))
-    page.locator("article h1").wait_for()
+    scores = [f"{hit['score']:.2f}" for hit in told.value.json()["hits"]]
+    expect(page.locator(".near .number")).to_have_text(scores)
+    near = page.locator(".near a").first
+    title = near.inner_text()
+    press(page, near)
+    expect(page.locator("article h1")).to_have_text(title)
     press(page, page.locator("a.back"))
     page.locator(".column li, .hit").first.wait_for()
 

@@ -43,7 +43,7 @@ def test_every_state_is_accessible_and_pictured(browser, address, artifacts, scr
             if state == "facets" and screen == "phone":
                 page.get_by_text("Ranking and filters").click()
             if state == "suggestions":
-                page.locator("#q").press_sequentially("har")
+                page.locator("#q").fill("har")
                 page.get_by_role("option").first.wait_for()
             page.wait_for_timeout(100)
             page.screenshot(path=artifacts / f"{state}-{screen}.png")

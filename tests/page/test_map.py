@@ -6,7 +6,7 @@ import pytest
 
 from klsa_search.mining import map as maps
 
-from .conftest import api, watched
+from .conftest import api, until, watched
 from .notes import HOSTILE, HOSTILE_ID
 
 expect = api.expect
@@ -81,8 +81,7 @@ def test_the_wheel_zooms_about_the_pointer(page, map_):
     at = place(page, map_, "bread")
     canvas.hover(position=at)
     page.mouse.wheel(0, -300)
-    expect(canvas).not_to_have_attribute("data-view", shown)
-    assert view(page)[0] > 1.5 * before[0]
+    until(page, lambda: view(page)[0] > 1.5 * before[0])
     assert place(page, map_, "bread") == pytest.approx(at, abs=1.5)
     page.get_by_role("button", name="Show all").click()
     expect(canvas).to_have_attribute("data-view", shown)
@@ -90,17 +89,22 @@ def test_the_wheel_zooms_about_the_pointer(page, map_):
 
 def test_dragging_moves_and_opens_nothing(page, map_):
     canvas = page.locator("canvas")
+    shown = canvas.get_attribute("data-view")
     page.get_by_role("button", name="Zoom in").click()
+    expect(canvas).not_to_have_attribute("data-view", shown)
     box, before = canvas.bounding_box(), view(page)
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(*middle)
     page.mouse.down()
     page.mouse.move(middle[0] - 60, middle[1] + 40, steps=4)
     page.mouse.up()
+
+    def moved():
+        scale, x, y = view(page)
+        return (x - before[1], y - before[2]) == pytest.approx((60 / scale, -40 / scale), abs=0.003)
+
+    until(page, moved)
     page.wait_for_timeout(100)
-    scale, x, y = view(page)
-    assert x - before[1] == pytest.approx(60 / scale, abs=0.003)
-    assert y - before[2] == pytest.approx(-40 / scale, abs=0.003)
     assert asked(page) == {"view": ["map"]}
 
 
@@ -108,15 +112,13 @@ def test_keys_move_and_zoom(page, map_):
     canvas, before = page.locator("canvas"), view(page)
     canvas.focus()
     page.keyboard.press("+")
-    page.wait_for_timeout(100)
+    until(page, lambda: view(page)[0] == pytest.approx(1.5 * before[0], rel=1e-3))
+    zoomed = view(page)
     page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(100)
-    after = view(page)
-    assert after[0] == pytest.approx(1.5 * before[0], rel=1e-3)
-    assert after[1] > before[1]
+    until(page, lambda: view(page)[1] > zoomed[1])
+    assert view(page)[0] == zoomed[0]
     page.keyboard.press("0")
-    page.wait_for_timeout(100)
-    assert view(page) == pytest.approx(before)
+    until(page, lambda: view(page) == pytest.approx(before))
 
 
 def test_two_fingers_zoom(page, map_):
@@ -135,8 +137,7 @@ def test_two_fingers_zoom(page, map_):
           finger("pointerup", 1, 200, 200);
         }"""
     )
-    page.wait_for_timeout(100)
-    assert view(page)[0] == pytest.approx(2 * before[0], rel=0.1)
+    until(page, lambda: view(page)[0] == pytest.approx(2 * before[0], rel=0.1))
     assert asked(page) == {"view": ["map"]}
 
 

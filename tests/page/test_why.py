@@ -2,7 +2,7 @@
 
 import pytest
 
-from .conftest import api, watched
+from .conftest import api, until, watched
 
 expect = api.expect
 
@@ -17,6 +17,12 @@ def found(page, address):
 
 def hit(page, id_):
     return page.locator(f'.hit[data-id="{id_}"]')
+
+
+def asked_for(response, setting):
+    """Whether it answers a search by another value of a setting."""
+    asked = response.request.post_data_json if response.request.method == "POST" else {}
+    return response.url.endswith("/search") and setting in asked
 
 
 def order(page):
@@ -58,9 +64,10 @@ def test_sliders_and_the_switch_rank_anew(found):
     expect(hit(found, "garage")).to_have_count(1)
     assert "alpha" not in found.url
     for name, value in (("Seeds", "1"), ("Sharpness", "1")):
-        with found.expect_response(lambda each: each.url.endswith("/search")) as told:
+        setting = {"Seeds": "z"}.get(name, "sharpness")
+        with found.expect_response(lambda each, of=setting: asked_for(each, of)) as told:
             found.get_by_label(name).fill(value)
-        assert told.value.json()["parameters"][{"Seeds": "z"}.get(name, "sharpness")] == 1
+        assert told.value.json()["parameters"][setting] == 1
     found.get_by_label("BM25").check()
     expect(hit(found, "garage")).to_have_count(0)
     assert found.get_by_label("Meaning").is_disabled()
@@ -83,8 +90,7 @@ def test_side_by_side(found):
     mot.hover()
     expect(found.locator("svg.lines path.lit")).to_have_count(1)
     expect(found.locator(".comparison > p")).to_contain_text("are new")
-    ends = found.evaluate(
-        """() => {
+    ends = """() => {
             const lines = document.querySelector("svg.lines");
             const box = lines.getBoundingClientRect();
             return [...lines.children].map((path) => {
@@ -99,8 +105,8 @@ def test_side_by_side(found):
                 return [from.y - middle("first"), to.y - middle("last")];
             });
         }"""
-    )
-    assert all(abs(each) < 1 for pair in ends for each in pair)
+    # Drawn once more in the frame after what is told of the rows.
+    until(found, lambda: all(abs(each) < 1 for pair in found.evaluate(ends) for each in pair))
 
 
 def test_what_is_liked_moves_the_ranking(page, address):

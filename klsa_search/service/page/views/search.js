@@ -289,10 +289,12 @@ function drawSummary({ total, time_ms: time }) {
       el("option", { value }, `${name}, ${words}`));
   }));
   sort.value = sorted;
+  const focused = document.activeElement?.id === sort.id; // what is drawn anew keeps the focus
   fill(parts.summary,
     el("p", el("strong", many(total, "document")), el("span.quiet", ` in ${time.toFixed(1)} ms`),
       el("span.verdict")),
     fields.length ? el("label.sort", el("span.quiet", "Sort by "), sort) : null);
+  if (focused) sort.focus();
 }
 
 function drawUnderstood({ understood, query }) {
