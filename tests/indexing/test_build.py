@@ -82,9 +82,9 @@ def test_the_same_input_gives_the_same_bytes_whatever_hash_seed_and_threads(tmp_
     path.write_text(json.dumps([{"id": str(i), "text": text} for i, text in enumerate(texts)]))
     printed = set()
     for run, threads in enumerate(("1", "2")):
-        environment = {"PYTHONHASHSEED": str(run), "OPENBLAS_NUM_THREADS": threads}
+        own = {"PYTHONHASHSEED": str(run), "OPENBLAS_NUM_THREADS": threads}
         command = [sys.executable, "-c", SCRIPT, str(path), str(tmp_path / threads)]
-        printed.add(subprocess.check_output(command, env=environment))
+        printed.add(subprocess.check_output(command, env=os.environ | own))
     assert len(printed) == 1
 
 
