@@ -9,4 +9,4 @@ from benchmarks.faults import disk
 
 @pytest.mark.parametrize("change", disk.CHANGES, ids=lambda change: change.name)
 def test_a_disk_that_is_full_and_what_is_not_allowed(folder, survived, change):
-    survived(disk.run(folder, changes=(change,), step=7))
+    survived(disk.run(folder, changes=(change,), step=10))

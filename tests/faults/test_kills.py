@@ -9,7 +9,7 @@ from benchmarks.faults import builders, kills, random_kills
 
 @pytest.mark.parametrize("operation", kills.OPERATIONS, ids=lambda operation: operation.name)
 def test_killed_before_a_file_event(folder, survived, operation):
-    survived(kills.run(folder, operations=(operation,), layouts=("cut",), every=2))
+    survived(kills.run(folder, operations=(operation,), layouts=("cut",), every=3))
 
 
 def test_killed_at_random_under_a_reader(folder, survived):
@@ -18,4 +18,4 @@ def test_killed_at_random_under_a_reader(folder, survived):
 
 @pytest.mark.parametrize("one", builders.ONE)
 def test_two_at_once(folder, survived, one):
-    survived(builders.run(folder, one=(one,), every=8))
+    survived(builders.run(folder, one=(one,), every=12))

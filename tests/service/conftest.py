@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -47,12 +49,19 @@ def tiny_home(tmp_path_factory):
     return home
 
 
+@pytest.fixture(scope="session")
+def two_home(tmp_path_factory):
+    """A home with two indexes, which tests copy."""
+    home = tmp_path_factory.mktemp("two")
+    build_tiny(home, "first")
+    build_tiny(home, "second", DOCUMENTS[:2])
+    return home
+
+
 @pytest.fixture
-def home(tmp_path):
+def home(two_home, tmp_path):
     """A home of the test's own, with two indexes."""
-    build_tiny(tmp_path, "first")
-    build_tiny(tmp_path, "second", DOCUMENTS[:2])
-    return tmp_path
+    return shutil.copytree(two_home, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 
 import pytest
 
@@ -10,7 +9,7 @@ from klsa_search.errors import StoreError
 from klsa_search.service import Catalog, catalog
 from tests.waiting import wait_until
 
-from .conftest import DOCUMENTS, build_tiny, failure_of
+from .conftest import build_tiny, failure_of
 
 
 def overwrite(path, content):
@@ -87,20 +86,6 @@ DAMAGES = [
 
 def name_of(damage):
     return damage.__name__
-
-
-@pytest.fixture(scope="module")
-def whole_home(tmp_path_factory):
-    home = tmp_path_factory.mktemp("whole")
-    build_tiny(home, "first")
-    build_tiny(home, "second", DOCUMENTS[:2])
-    return home
-
-
-@pytest.fixture
-def home(whole_home, tmp_path):
-    """Two indexes of the test's own."""
-    return shutil.copytree(whole_home, tmp_path / "home")
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=name_of)

@@ -1,5 +1,7 @@
 """What people said of hits, over HTTP: judged, told, written out and measured by."""
 
+import shutil
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -9,15 +11,14 @@ from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.writing import Writes
 
-from .conftest import build_tiny, failure_of
+from .conftest import failure_of
 
 JUDGED = "/indexes/tiny/judgements"
 
 
 @pytest.fixture
-def home(tmp_path):
-    build_tiny(tmp_path)
-    return tmp_path
+def home(tiny_home, tmp_path):
+    return shutil.copytree(tiny_home, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture

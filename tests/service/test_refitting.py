@@ -1,5 +1,6 @@
 """Indexes that are refitted by themselves once they have come too far from their build."""
 
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -28,9 +29,8 @@ with open(sys.argv[1], "a") as file:
 
 
 @pytest.fixture
-def home(tmp_path):
-    build_tiny(tmp_path)
-    return tmp_path
+def home(tiny_home, tmp_path):
+    return shutil.copytree(tiny_home, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture

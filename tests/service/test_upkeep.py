@@ -1,5 +1,6 @@
 """Looking after an index over HTTP: its spectrum, and building it anew."""
 
+import shutil
 import sys
 import time
 
@@ -14,7 +15,7 @@ from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
 
-from .conftest import DOCUMENTS, build_tiny, failure_of
+from .conftest import DOCUMENTS, failure_of
 
 REFIT = "/indexes/tiny/refit"
 WAITS = """
@@ -27,9 +28,8 @@ FAILS = "import sys; print('error: no room', file=sys.stderr); sys.exit(1)"
 
 
 @pytest.fixture
-def home(tmp_path):
-    build_tiny(tmp_path)
-    return tmp_path
+def home(tiny_home, tmp_path):
+    return shutil.copytree(tiny_home, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture
