@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from benchmarks.faults.children import call
-from benchmarks.faults.serving import PATIENCE, Server
+from benchmarks.faults.children import PATIENCE, call
+from benchmarks.faults.serving import Server
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import NAME, VERSIONS, Place
 

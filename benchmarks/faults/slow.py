@@ -13,7 +13,7 @@ from benchmarks.faults.serving import Server
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import NAME, Place
 
-_TOLD = 50  # times that a client comes again
+_TOLD = 300  # times that a client comes again
 _OTHERS = 20
 _ENOUGH = 3
 _HEAD = "Host: 127.0.0.1\r\nContent-Type: application/json\r\n"

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from itertools import count, takewhile
 from pathlib import Path
 
 from benchmarks.faults import written
@@ -61,18 +62,26 @@ def run(folder: Path, *, seconds: float = 60, readers: int = 4) -> list[Tally]:
     return [reading, writing]
 
 
+def _turns(stop: Path) -> Iterator[int]:
+    """From 1 on until there is that file: once in any case, however late this process begins."""
+    yield 1
+    for turn in count(2):
+        if stop.exists():
+            return
+        yield turn
+
+
 Found = tuple[Counter[str], list[tuple[str, str]]]
 """How trials ended that are right, and those that are not, with examples."""
 
 
 def _write(path: Path, known: Path, stop: Path) -> Found:
     """Put pairs in, and take them out by deletion or by undoing."""
-    chance, counted, standing, number = random.Random(0), Counter[str](), [0], 0
+    chance, counted, standing = random.Random(0), Counter[str](), [0]
     with _shared(known) as pairs, closing(open_index(path)) as index:
         index.add(_pair(0))
         pairs[0] = _THERE
-        while not stop.exists() and number < _PAIRS - 1:
-            number += 1
+        for number in takewhile(lambda number: number < _PAIRS, _turns(stop)):
             index.add(_pair(number))
             counted["put in"] += 1
             time.sleep(_PAUSE * chance.random())
@@ -109,7 +118,7 @@ def _undone(index: Index, pairs: mmap.mmap, number: int) -> bool:
 
 def _refit(path: Path, known: Path, stop: Path) -> Found:
     chance, counted = random.Random(1), Counter[str]()
-    while not stop.exists():
+    for _ in _turns(stop):
         time.sleep(10 * _PAUSE * chance.random())
         try:
             refit(path).close()
@@ -125,7 +134,7 @@ def _read(path: Path, known: Path, stop: Path) -> Found:
     counted: Counter[str] = Counter()
     wrong: list[tuple[str, str]] = []
     with _shared(known) as pairs, closing(open_index(path)) as index:
-        while not stop.exists():
+        for _ in _turns(stop):
             before = bytes(pairs)
             index.refresh()
             for ranker in ("bm25", "klsa"):

@@ -56,7 +56,7 @@ def test_a_closed_index_has_no_file_mapped_or_open(path, dropped, without_collec
     def search():
         use(index)
         searched.set()
-        ended.wait(60)  # the memory of this thread outlives its queries
+        ended.wait(300)  # the memory of this thread outlives its queries
 
     thread = threading.Thread(target=search)
     thread.start()
@@ -125,7 +125,7 @@ def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
             pass
         index.close()
         for thread in threads:
-            thread.join(60)
+            thread.join()
     finally:
         sys.setswitchinterval(interval)
     assert len(failures) == 4
