@@ -34,7 +34,7 @@ def test_threads_that_ask_at_once_get_the_same():
     class Slow:
         @lazily
         def value(self) -> object:
-            together.wait(60)
+            together.wait(300)
             return object()
 
     slow, got = Slow(), []

@@ -231,7 +231,7 @@ import klsa_search.cli.serving as serving
 from klsa_search.cli.serve import main
 def ask(names, address, *_):
     def asked():
-        with urlopen(f"{address}/search?q=engines", timeout=60) as answer:
+        with urlopen(f"{address}/search?q=engines", timeout=300) as answer:
             print(json.load(answer)["hits"][0]["id"], flush=True)
         signal.raise_signal(signal.SIGTERM)
     threading.Thread(target=asked).start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds after which an event is taken never to come; no test is quicker or slower for it."""
 
 

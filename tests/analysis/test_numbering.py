@@ -68,7 +68,7 @@ def test_batches_keep_their_order_though_a_thread_is_held_up(monkeypatch):
 
     def held_up(self, texts):
         if texts == ["wings"]:
-            others_done.wait(60)
+            others_done.wait(300)
         return exchange(self, texts)
 
     monkeypatch.setattr(AnalysisWorkers, "_exchange", held_up)

@@ -23,7 +23,7 @@ from klsa_search.cli.serve import serve
 from klsa_search.indexing import build
 from klsa_search.service.middleware.keys import add_key
 
-LONG = 60.0
+LONG = 300.0
 PEM = Path(__file__).with_name("localhost.pem")
 DOCUMENTS = [
     {"id": "1", "title": "Files", "text": "Read files in a coroutine, line by line."},

@@ -20,7 +20,7 @@ from klsa_search.indexing import build
 from klsa_search.service.settings import ServiceSettings
 from tests.waiting import wait_until
 
-LONG = 60.0
+LONG = 300.0
 SERVE = "from klsa_search.cli.serve import main; main()"
 DOCUMENTS = [
     {"id": "1", "title": "Files", "text": "Read files in a coroutine, line by line."},

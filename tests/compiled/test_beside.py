@@ -100,4 +100,4 @@ def test_the_other_process_ends_with_the_one_that_started_it(tmp_path):
     ) as process:
         assert process.stdout.readline()
         process.stdin.close()
-        assert process.wait(60) == 1
+        assert process.wait(300) == 1

@@ -166,7 +166,7 @@ def test_the_command_answers_over_http(home, kept_port):
         assert asked(address, "search", query="stains")["results"][0]["id"] == "reports/leak"
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(300)
 
 
 def test_the_command_says_what_is_missing(tmp_path):

@@ -132,7 +132,7 @@ def test_a_thread_that_goes_on_writing_loses_nothing(path):
 
     thread = threading.Thread(target=write)
     thread.start()
-    assert begun.wait(60)
+    assert begun.wait(300)
     refit(path).close()
     done.set()
     thread.join()

@@ -17,7 +17,7 @@ from tests.service.sockets import serving
 from .notes import notes
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-LONG = 60_000  # ms
+LONG = 300_000  # ms
 
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 api.expect.set_options(timeout=LONG)

@@ -107,7 +107,7 @@ def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
     under_way = threading.Barrier(5)
 
     def search():
-        under_way.wait(60)
+        under_way.wait(300)
         try:
             while True:
                 seen.append([hit.id for hit in index.search("wing dough")])
@@ -120,7 +120,7 @@ def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
     try:
         for thread in threads:
             thread.start()
-        under_way.wait(60)
+        under_way.wait(300)
         while not seen:
             pass
         index.close()

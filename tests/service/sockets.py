@@ -11,7 +11,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.protocol.connections import Connections, Waiting
 from klsa_search.service.protocol.server import Server
 
-LONG = 60.0
+LONG = 300.0
 
 
 class Served:

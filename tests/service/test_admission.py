@@ -8,7 +8,7 @@ from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.service.admission import FEWEST, Admission
 from klsa_search.service.writing import Writes
 
-LONG = 60.0
+LONG = 300.0
 
 SHORT = 0.01
 """Seconds that are over at once."""

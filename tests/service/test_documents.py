@@ -305,13 +305,13 @@ def test_more_writes_than_are_kept_are_told_to_come_again(writer_of, home, monke
 
     def slow(self, *given):
         begun.set()
-        assert done.wait(60)
+        assert done.wait(300)
         return write(self, *given)
 
     monkeypatch.setattr(Index, "write", slow)
     thread = threading.Thread(target=writer.delete, args=("/indexes/tiny/documents/1",))
     thread.start()
-    assert begun.wait(60)
+    assert begun.wait(300)
     try:
         for answer in every_write(writer):
             assert failure_of(answer, 429)["code"] == "too_many_writes"

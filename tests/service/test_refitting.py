@@ -161,7 +161,7 @@ def test_its_end_ends_what_runs(refits_of, home):
     with refits:
         wait_until(lambda: (home / "notes.there").exists())
         assert refits.last()["tiny"].seconds is None
-    refits._thread.join(60)
+    refits._thread.join(300)
     assert not refits._thread.is_alive()
     assert "signal 15" in refits.last()["tiny"].error
     refits = refits_of(home, noting(home, ""))
@@ -176,7 +176,7 @@ def test_the_process_ends_with_the_service(home):
     command = [*refitting(home), "tiny"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.close()
-        assert process.wait(60) == 1
+        assert process.wait(300) == 1
     assert current_generation(home / "tiny").name == "000001"
 
 
@@ -211,7 +211,7 @@ def test_while_one_refits_no_other_does(refits_of, home):
         other.begin("same", "000001", {})
         assert not other.look()
         assert other.last()["tiny"].error is None
-    one._thread.join(60)
+    one._thread.join(300)
     assert "signal 15" in other.last()["tiny"].error
     assert list(other.last()) == ["same", "tiny"]
     assert other.last()["same"].waits

@@ -52,7 +52,7 @@ class Raw:
     def request(self, method, target, *, json=None, content=None, headers=None):
         if json is not None:
             content, headers = dumps(json), {**JSON, **(headers or {})}
-        line = http.client.HTTPConnection(*self.address, timeout=60)
+        line = http.client.HTTPConnection(*self.address, timeout=300)
         line.request(method, target, content, headers or {})
         answer = line.getresponse()
         text = answer.read().decode()
