@@ -47,6 +47,15 @@ def test_only_who_waits_reads_a_clock():
     assert read <= {"forked.py", "waiting.py"}
 
 
+def test_only_who_waits_sleeps():
+    sleepers = {
+        path.name
+        for path, node in nodes()
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "time.sleep"
+    }
+    assert sleepers <= {"forked.py", "waiting.py", "openapi_examples.py"}  # one is slow to be late
+
+
 def test_waiting_ends_with_the_event_or_says_that_it_never_came(monkeypatch):
     answers = iter([False, False, True])
     wait_until(lambda: next(answers))

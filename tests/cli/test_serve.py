@@ -7,7 +7,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from klsa_search.cli.listening import is_of_this_machine, listen
 from klsa_search.cli.serve import serve
 from klsa_search.indexing import build
 from klsa_search.service.middleware.keys import add_key
+from tests.waiting import wait_until
 
 LONG = 300.0
 PEM = Path(__file__).with_name("localhost.pem")
@@ -114,8 +114,7 @@ def test_serves_until_it_is_stopped(home, kind):
             answer = json.load(response)
         assert answer["hits"][0]["id"] == "1"
         build(DOCUMENTS[1:], name="files", home=home).close()
-        while generation_at(address) != "000002":
-            time.sleep(0.05)
+        wait_until(lambda: generation_at(address) == "000002")
         server.send_signal(kind)
         assert_ended_well(server, home)
 
@@ -158,8 +157,7 @@ def test_second_signal_ends_at_once(home):
     with serving(home, program=STUCK.format(leaving=LONG)) as (server, address), asking(address):
         wait_until_at_work(server)
         server.send_signal(signal.SIGTERM)
-        while status_of(f"{address}/health") is not None:
-            time.sleep(0.01)
+        wait_until(lambda: status_of(f"{address}/health") is None)
         assert server.poll() is None
         server.send_signal(signal.SIGTERM)
         assert ended(server)[0] == 128 + signal.SIGTERM
@@ -387,8 +385,7 @@ def written_to(address, document="3"):
 def test_an_index_that_came_too_far_is_refitted_beside(home, compiled_writing):
     with serving(home, "--refit-at", "0.6") as (server, address):
         assert [written_to(address, str(n)) for n in range(3, 6)] == [200] * 3
-        while generation_at(address) != "000002":
-            time.sleep(0.05)
+        wait_until(lambda: generation_at(address) == "000002")
         assert written_to(address, "6") == 200
         health = health_of(address)
         assert health["refits"]["files"]["error"] is None
@@ -404,8 +401,7 @@ def test_it_can_be_left_alone_and_stopped_while_one_runs(home, compiled_writing)
         server.send_signal(signal.SIGTERM)
         assert_ended_well(server, home)
     with serving(home) as (server, address):  # one that finds at its start that it is time
-        while not health_of(address)["refits"]:
-            time.sleep(0.01)
+        wait_until(lambda: health_of(address)["refits"])
         server.send_signal(signal.SIGTERM)
         assert_ended_well(server, home)
 

@@ -1,11 +1,11 @@
 """Load and the end, over real sockets."""
 
 import threading
-import time
 
 import pytest
 
 from klsa_search.search import Index
+from tests.waiting import wait_until
 
 from .sockets import LONG, serving
 
@@ -47,16 +47,11 @@ def asking(served, count, path="/search?q=wing"):
     return clients
 
 
-def until(condition):
-    while not condition():
-        time.sleep(0.001)
-
-
 def test_what_is_too_much_is_told_at_once_and_health_all_the_time(catalog_of, tiny_home, searches):
     with serving(catalog_of(tiny_home), running=2, waiting=3) as served:
         admitted = asking(served, 5)
         searches.wait_for(2)
-        until(lambda: len(served.admission._under_way) == 5)
+        wait_until(lambda: len(served.admission._under_way) == 5)
         for _ in range(10):
             for path in ("/search?q=wing", "/documents/1", "/docs"):
                 with served.client() as client:
@@ -98,12 +93,12 @@ def test_end_refuses_what_waits_and_finishes_what_runs(catalog_of, tiny_home, se
         (running,) = asking(served, 1)
         searches.wait_for(1)
         waiting = asking(served, 3)
-        until(lambda: served.admission._pool._work_queue.qsize() == 3)
+        wait_until(lambda: served.admission._pool._work_queue.qsize() == 3)
         idle, half, silent = (served.client() for _ in range(3))
         assert idle.get("/health")[0] == 200
         half.send("POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
-        until(lambda: len(served.server.server_state.connections) == 7)
-        until(lambda: len(served.begun()) == 1)
+        wait_until(lambda: len(served.server.server_state.connections) == 7)
+        wait_until(lambda: len(served.begun()) == 1)
         served.stop()
         for client in (*waiting, half):
             status, head, content = client.answer()

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import time
 
 import pytest
 from starlette.testclient import TestClient
@@ -14,6 +13,7 @@ from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
+from tests.waiting import wait_until
 
 from .conftest import DOCUMENTS, failure_of
 
@@ -51,9 +51,14 @@ def service(catalog_of, home):
 
 def settled(client, wanted):
     """The status once that holds of it."""
-    while not wanted(status := client.get(REFIT).json()["refit"]):
-        time.sleep(0.02)
-    return status
+    found = []
+
+    def holds():
+        found.append(client.get(REFIT).json()["refit"])
+        return wanted(found[-1])
+
+    wait_until(holds)
+    return found[-1]
 
 
 def test_the_spectrum_is_that_of_the_build(client_of, home):
