@@ -199,6 +199,8 @@ def test_a_slip_does_not_end_the_watch(tmp_path, monkeypatch, caplog):
             pass
 
         def slipping(home):
+            if home != tmp_path:  # of a catalog that another fixture keeps open
+                return indexes_in(home)
             if slips:
                 slips.pop()
                 raise Slip
