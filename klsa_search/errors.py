@@ -20,6 +20,8 @@ KlsaError
 │   ├── TooManyWrites     one of more writes than the disk takes
 │   └── RateExceeded      one of more requests than its key may make
 ├── RequestTimedOut       a request that took longer than the service may
+├── ClusterFailed         a cluster that is not there, or whose processes die
+│   └── ShardMissing      a search without an answer of some shards
 ├── ServiceFailed         a service that was asked and did not answer
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
 └── MissingExtra          a feature whose optional packages are not installed
@@ -176,6 +178,18 @@ class RequestTimedOut(KlsaError):
     """A request that took longer than the service may."""
 
     code = "timed_out"
+
+
+class ClusterFailed(KlsaError):
+    """A cluster that cannot be reached, or whose processes do not do what they are for."""
+
+    code = "cluster_failed"
+
+
+class ShardMissing(ClusterFailed):
+    """A search without one of the shards of its index, or all."""
+
+    code = "shard_missing"
 
 
 class ServiceFailed(KlsaError):

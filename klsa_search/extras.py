@@ -10,7 +10,16 @@ from typing import Final, Literal, NamedTuple
 from klsa_search.errors import MissingExtra
 
 ExtraName = Literal[
-    "estimators", "eval", "figures", "files", "haystack", "irds", "langchain", "mcp", "pyterrier"
+    "cluster",
+    "estimators",
+    "eval",
+    "figures",
+    "files",
+    "haystack",
+    "irds",
+    "langchain",
+    "mcp",
+    "pyterrier",
 ]
 
 
@@ -22,6 +31,7 @@ class _Extra(NamedTuple):
 
 
 _EXTRAS: Final[Mapping[ExtraName, _Extra]] = {
+    "cluster": _Extra("clusters", {"ray": "ray"}),
     "estimators": _Extra("the estimators", {"sklearn": "scikit-learn"}),
     "eval": _Extra(
         "measures of rankings",

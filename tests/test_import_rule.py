@@ -51,6 +51,8 @@ BRIDGES = {
     for each in ("keys", "serve", "service_options", "serving", "worker", "workers")
 }
 ENVIRONMENT = {"environ", "getenv"}
+TELLING = {"cluster/ray.py"}
+"""What tells a library something by the environment, which that has no other ear for."""
 
 
 def imports_of(path: Path):
@@ -125,6 +127,7 @@ def test_floors_below_the_top_print_nothing_and_read_no_environment():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Name) and node.id == "print":
                 offences.append(f"{path}:{node.lineno}: print")
-            if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT:
+            told = path.relative_to(PACKAGE).as_posix() in TELLING
+            if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT and not told:
                 offences.append(f"{path}:{node.lineno}: environment")
     assert not offences

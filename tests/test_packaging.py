@@ -46,6 +46,7 @@ CONNECTORS = {
     "mcp_types": "connect/mcp.py",
     "pandas": "connect/pyterrier.py",
     "pyterrier": "connect/pyterrier.py",
+    "ray": "cluster/ray.py",
 }
 """Likewise of the extras that the tests do not bring."""
 PARTS = {"llvmlite": "numba", "pydantic_core": "pydantic", "starlette": "fastapi"}

@@ -19,6 +19,7 @@ from klsa_search.cli.beside import MODULE
 from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.listening import is_of_this_machine, listen
 from klsa_search.cli.refitting import MODULE as REFITTING
+from klsa_search.cli.shards import opening
 from klsa_search.cli.workers import Workers
 from klsa_search.compiled.beside import compile_beside, missing
 from klsa_search.errors import SettingsError, StoreError
@@ -58,9 +59,10 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
     tls = tls_of(settings.tls_certificate, settings.tls_key)
     _tell_opening(settings.home, tell)
     compile_beside(MODULE)
+    opened = opening(settings.cluster, settings.shards, settings.replicas, settings.workers, tell)
     tell_once = _first_of(tell)
     told = partial(_tell_compiling, tell=tell_once)
-    with watch_compiling(told), Catalog(settings.home) as catalog:
+    with watch_compiling(told), Catalog(settings.home, opened=opened) as catalog:
         served = _served(catalog, tell)
         with listen(settings.host, settings.port) as listener:
             keys = _keys(settings, listener)

@@ -45,6 +45,8 @@ ONE_BLOCK: Final = 1 << 16
 BLOCK_BITS: Final = 13
 """Beyond, blocks of 8,192: their scores, 32 KiB, stay in the first cache of a processor."""
 
+_TOGETHER: Final = 1 << 20  # postings cut at a time
+
 _Starts = npt.NDArray[np.int64]
 
 
@@ -146,6 +148,50 @@ class Postings:
         documents = np.repeat(firsts, runs[:, 1].astype(np.int64) + 1)
         documents += (entries >> np.uint32(16)).astype(np.int32)
         return documents, entries.astype(np.uint16)
+
+    def between(self, first: int, after: int) -> Postings:
+        """Postings of consecutive documents alone, numbered from 0, of the same terms.
+
+        How often a term occurs in them is not known of postings: `occurrences` are 0.
+        Cost O(nnz); memory 30 bytes for each of some million postings, beside what is returned.
+        """
+        V, bits = len(self.starts) - 1, self.block_bits
+        lengths, runs = np.zeros(V, np.int64), np.zeros(V, np.int64)
+        entries, table = [np.zeros(0, np.uint32)], [np.zeros((0, 3), np.uint16)]
+        term = 0
+        while term < V:
+            end = int(np.searchsorted(self.starts, self.starts[term] + _TOGETHER, side="right")) - 1
+            end = min(max(end, term + 1), V)
+            documents, saturations = self.of_terms(term, end)
+            held = (documents >= first) & (documents < after)
+            terms = np.repeat(np.arange(term, end), np.diff(self.starts[term : end + 1]))[held]
+            documents, saturations = documents[held] - first, saturations[held]
+            lengths += np.bincount(terms, minlength=V)
+            places = (documents & ((1 << bits) - 1)).astype(np.uint32)
+            entries.append((places << np.uint32(16)) | saturations)
+            blocks = documents >> bits
+            begins = np.flatnonzero(
+                (np.diff(terms, prepend=-1) > 0) | (np.diff(blocks, prepend=0) != 0)
+            )
+            if len(begins):
+                runs += np.bincount(terms[begins], minlength=V)
+                sizes = np.diff(begins, append=len(terms))
+                strongest = np.maximum.reduceat(saturations, begins)
+                table.append(np.stack((blocks[begins], sizes - 1, strongest), 1).astype(np.uint16))
+            term = end
+        starts, all_entries = _cumulated(lengths), np.concatenate(entries)
+        best = np.zeros((V, len(DEPTHS)), np.uint16)
+        _find_best(starts, all_entries, np.empty(lengths.max(initial=0), np.int64), best)
+        return Postings(
+            self.k1,
+            np.array([after - first, bits]),
+            starts,
+            all_entries,
+            _cumulated(runs),
+            np.concatenate(table),
+            best,
+            np.zeros(V, np.int64),
+        )
 
     def steps(self, terms: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> _Starts:
         """k_q in steps: (N,). Cost: the postings of the terms, and O(N)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +23,54 @@ from klsa_search.search.rankers.klsa import mix_of
 from klsa_search.search.snapshot import Snapshot
 
 
+class Bm25Engine(Protocol):
+    """What answers by BM25: see `Engine`."""
+
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[Top]:
+        """Return the k best documents of each query."""
+
+
+class DefaultEngine(Protocol):
+    """What answers by the default ranking, where D is cut: see `ExpandingEngine`."""
+
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        mix: Mix,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[Top | None]:
+        """Return the k best documents of each query; None for one it cannot take."""
+
+
+class Engines(NamedTuple):
+    """What answers queries over one snapshot, with the same answers as its own engines."""
+
+    bm25: Bm25Engine
+    expanding: DefaultEngine
+
+
 class Ranking:
     """Ranks the documents of a snapshot; safe to share between threads.
 
     `parameters` and `dimensions` of each call are checked before; `defaults` are the index's own.
+
+    engines  that answer in the place of the snapshot's own
     """
 
-    def __init__(self, snapshot: Snapshot, defaults: SearchSettings) -> None:
-        self._snapshot, self._defaults = snapshot, defaults
+    def __init__(
+        self, snapshot: Snapshot, defaults: SearchSettings, engines: Engines | None = None
+    ) -> None:
+        self._snapshot, self._defaults, self._engines = snapshot, defaults, engines
 
     def matching(self, asked: Asked) -> npt.NDArray[np.bool_]:
         """Tell which documents hold a term of a query: (N,). Cost: the postings of its terms."""
@@ -102,7 +143,7 @@ class Ranking:
         mask = self._snapshot.allowed(mask)
         found: Sequence[Top | None]
         if parameters.ranker == "bm25" and not parameters.boosts:
-            return self._snapshot.engine.top(asked, k, mask, totals=totals)
+            return self._bm25.top(asked, k, mask, totals=totals)
         if self._expands(parameters):
             found = self._expanded(asked, k, parameters, mask, totals=totals)
         else:
@@ -128,7 +169,7 @@ class Ranking:
         *,
         totals: bool,
     ) -> list[Top | None]:
-        engine = self._snapshot.expanding
+        engine = self._snapshot.expanding if self._engines is None else self._engines.expanding
         if engine is None:
             return [None] * len(asked)
         in_time()
@@ -151,7 +192,7 @@ class Ranking:
         positions, scores = top_z(row if mask is None else row * mask.allowed, k)
         total = 0
         if totals:
-            (lexical,) = self._snapshot.engine.top([terms], 1, mask, totals=True)
+            (lexical,) = self._bm25.top([terms], 1, mask, totals=True)
             total = max(lexical.total, len(positions))
         return Top(positions, scores, total)
 
@@ -167,6 +208,10 @@ class Ranking:
         asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not full
         straight = multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
         return asked and straight
+
+    @property
+    def _bm25(self) -> Bm25Engine:
+        return self._snapshot.engine if self._engines is None else self._engines.bm25
 
     @lazily
     def _own_mix(self) -> Mix:

@@ -17,8 +17,8 @@ from pathlib import Path
 from time import monotonic
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
-from klsa_search.search import Index
-from klsa_search.service.opening import FAULTS, explain, mark_of, open_warm
+from klsa_search.search import Index, open_index
+from klsa_search.service.opening import FAULTS, Opening, explain, mark_of, open_warm
 from klsa_search.store import SumCheck, aliases_in, indexes_in, remove_alias, set_alias
 
 INTERVAL = 0.5
@@ -97,11 +97,15 @@ class Catalog:
     query engine where that was never done before, half a minute. One that cannot be opened is
     reported by `statuses` and does not keep the others from being served; StoreError if the home
     itself cannot be read. With `interval` 0 no thread looks at the home, but every use does.
+    `opened` opens the index at a path.
     Use as a context manager, or `close` it.
     """
 
-    def __init__(self, home: Path, *, interval: float = INTERVAL) -> None:
+    def __init__(
+        self, home: Path, *, interval: float = INTERVAL, opened: Opening = open_index
+    ) -> None:
         self.home = home
+        self._open = opened
         self._interval = interval
         self._entries: dict[str, _Entry] = {}
         self._aliases: dict[str, str] = {}
@@ -279,7 +283,7 @@ class Catalog:
                 return _Entry(opened)
             if before.tried == mark and begun < before.again:
                 return before
-            index = open_warm(path)
+            index = open_warm(path, self._open)
             return _Entry(_Opened(index, mark, SumCheck(index.path, index.manifest)))
         except FAULTS as fault:
             reason = explain(path, fault)

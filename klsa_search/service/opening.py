@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from reprlib import Repr
@@ -44,10 +45,14 @@ _BRIEF = Repr()
 _BRIEF.maxother = _BRIEF.maxstring = 200
 
 
-def open_warm(path: Path) -> Index:
+Opening = Callable[[Path], Index]
+"""What opens the generation in use of the index at a path."""
+
+
+def open_warm(path: Path, opened: Opening = open_index) -> Index:
     """Open the generation in use of an index, ready to answer at once after the first time."""
     with ExitStack() as undo:
-        index = open_index(path)
+        index = opened(path)
         undo.callback(index.close)
         index.warm_up()
         undo.pop_all()

@@ -131,6 +131,20 @@ class ServiceSettings(BaseSettings):
         le=256,
         description="Processes that answer at one address; the limits below are those of each",
     )
+    cluster: Annotated[str | None, Told(metavar="ADDRESS")] = Field(
+        None,
+        description="Ray cluster whose processes search the indexes in shards: local for processes "
+        "of this machine, auto or HOST:PORT (pip install 'klsa-search[cluster]')",
+    )
+    shards: int = Field(
+        4, ge=1, le=1024, description="Shards of an index, where a cluster searches it"
+    )
+    replicas: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Processes that have each shard; another is asked where one is slow or dies",
+    )
     threads: Annotated[int | None, Told(default="as many as processors, 2 at least")] = Field(
         None, ge=1, le=1024, description="Requests that run at the same time"
     )

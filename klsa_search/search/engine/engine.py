@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
+from klsa_search.arrays import Positions
 from klsa_search.compiled.beside import lacks
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
@@ -70,6 +72,21 @@ class Engine:
             ]
         return answers
 
+    def steps(
+        self, terms: Sequence[int], k: int, mask: Mask | None = None, *, totals: bool = False
+    ) -> tuple[Positions, npt.NDArray[np.int64], int]:
+        """Return positions and scores in steps of the k best documents of a query, and the total.
+
+        For who puts the answers of several engines together. Parameters and cost as of `top`.
+        """
+        asked = Asked(min(k, self._kernel.size), mask, totals)
+        scratch = self._scratch(asked.k)
+        if not asked.k or len(terms) > MAX_TERMS or lacks(search, scratch.record):
+            return self._steps_by_row(terms, asked)
+        scratch.ask(terms, asked)
+        found = scratch.answer(search(scratch.record), asked)
+        return found.positions, scratch.keys[: len(found.positions)] >> 32, found.total
+
     def _scratch(self, k: int) -> Scratch:
         """Memory of this thread, made anew when a query asks for more results than any before."""
         scratch: Scratch | None = getattr(self._of_thread, "scratch", None)
@@ -78,11 +95,16 @@ class Engine:
         return scratch
 
     def _by_row(self, terms: Sequence[int], asked: Asked) -> Top:
+        positions, steps, total = self._steps_by_row(terms, asked)
+        return Top(positions, (steps * self._kernel.postings.step).astype(np.float32), total)
+
+    def _steps_by_row(
+        self, terms: Sequence[int], asked: Asked
+    ) -> tuple[Positions, npt.NDArray[np.int64], int]:
         query = QueryTerms.of(terms)
         row = self._kernel.steps(query.numbers, query.counts)
         mask = asked.mask or self._living
         if mask is not None:
             row = row * mask.allowed
         positions, steps = top_z(row, asked.k)
-        scores = (steps * self._kernel.postings.step).astype(np.float32)
-        return Top(positions, scores, int(np.count_nonzero(row)) if asked.totals else 0)
+        return positions, steps, int(np.count_nonzero(row)) if asked.totals else 0

@@ -63,9 +63,7 @@ class ExpandingEngine:
         self._held = Held.of(kernel, expansion, reverse or Reverse.none())
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
-        self._plain = Plain(
-            kernel, self._held, self._neighbours, dimensions, self._features, living
-        )
+        self._plain = Plain(kernel, self._held, self._neighbours, dimensions, living)
         self._of_thread = threading.local()
 
     def top(
@@ -105,7 +103,7 @@ class ExpandingEngine:
         """Answer as the compiled search does before it is there, or wait for it."""
         if len(terms) > MAX_TERMS:
             return None
-        top = self._plain.top(terms, asked, mix, self._depths(asked, mix))
+        top = self._plain.top(terms, asked, mix, self.depths(asked, mix))
         if top is None:
             held = self._memory(asked, mix)
             held.scratch.ask(terms, asked)
@@ -116,7 +114,7 @@ class ExpandingEngine:
     def _memory(self, asked: Asked, mix: Mix) -> _Memory:
         """Memory of this thread, made anew when more is asked for than ever before."""
         held: _Memory | None = getattr(self._of_thread, "memory", None)
-        depths = self._depths(asked, mix)
+        depths = self.depths(asked, mix)
         if held is not None and held.planned == (asked.k, depths) and held.mix is mix:
             return held
         wide, best, seeds = max(asked.k, mix.best) + depths.within, mix.best, mix.seeds
@@ -162,7 +160,7 @@ class ExpandingEngine:
             fine=np.zeros(self._dimensions, np.float32),
         )
 
-    def _depths(self, asked: Asked, mix: Mix) -> Depths:
+    def depths(self, asked: Asked, mix: Mix) -> Depths:
         """How closely to look."""
         documents, mask = self._kernel.size, asked.mask
         within = 0 if mask is None else max(asked.k, mix.best)

@@ -142,6 +142,8 @@ class Scratch:
     documents  (room,) int32, positions found
     scores     (room,) float32
     totals     (1,) int64
+    keys       int64, after a search by the query kernel those of what was found, best first: the
+               score in steps in the upper 32 bits
     """
 
     def __init__(self, kernel: QueryKernel, room: int, living: Mask | None = None) -> None:
@@ -152,14 +154,15 @@ class Scratch:
         self.documents = np.zeros(room, np.int32)
         self.scores = np.zeros(room, np.float32)
         self.totals = np.zeros(1, np.int64)
-        keys = _room_of(room)
+        gathered = _room_of(room)
+        self.keys = np.zeros(gathered, np.int64)
         as_read = np.ascontiguousarray  # the array itself where its type and order are those
         arrays: dict[str, npt.NDArray[Any]] = {
             "weights": as_read(kernel.weights, np.int64),
             "best": as_read(postings.best, np.uint16),
             "accumulator": np.zeros(1 << postings.block_bits, np.int32),
-            "keys": np.zeros(keys, np.int64),
-            "spare": np.zeros(keys, np.int64),
+            "keys": self.keys,
+            "spare": np.zeros(gathered, np.int64),
             "places": np.zeros((MAX_TERMS, postings.blocks + len(postings.parts)), np.int64),
             "found": self.documents,
             "scores": self.scores,

@@ -16,10 +16,21 @@ from klsa_search.arrays import Positions
 from klsa_search.expansion import top_z
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.search.engine import Mix
-from klsa_search.search.engine.plain import Plain, Query, _power
+from klsa_search.search.engine.formulas import (
+    Compared,
+    Features,
+    Place,
+    Query,
+    alpha_of,
+    factors_of,
+    power,
+    query_of,
+    seed_weights,
+)
+from klsa_search.search.engine.plain import Plain
 from klsa_search.search.engine.reverse import Reverse
 from klsa_search.search.engine.room import Held
-from klsa_search.search.engine.seeds import NEGLIGIBLE, SUMS
+from klsa_search.search.engine.seeds import SUMS
 from klsa_search.search.explaining.pieces import Asked, Covered, Pieces, Values, alone, covered_by
 from klsa_search.search.snapshot import Snapshot
 
@@ -40,11 +51,10 @@ class SplittingCut(Plain):
             Held.of(snapshot.bm25, cut, snapshot.reverse or Reverse.none()),
             min(snapshot.neighbour_count, cut.rows.shape[1]),
             snapshot.latent_dimensions,
-            len(cut.mean),
             snapshot.living,
         )
         self._snapshot, self._mix = snapshot, mix
-        query = self._query(numbers)
+        query = query_of(snapshot.bm25, numbers)
         self._asked = Asked.of(snapshot, query.terms, query.times.astype(np.float64))
         self._ask(query)
 
@@ -62,26 +72,25 @@ class SplittingCut(Plain):
         among = np.full(kernel.size, -1)
         among[best] = np.arange(len(best))
         terms = self._terms(query, best)
-        weights = self._top * _power(lexical, mix.sharpness)
         covered = np.zeros(len(seeds), _F)
         if mix.coverage > 0:
             covered = self._covered(seeds, among, terms)
-            weights = weights * _power(covered / covered.max(), mix.coverage_power)
-        self._weights = np.where(weights < _F(NEGLIGIBLE) * weights[0], _F(0), weights)
-        self._whole = self._compared(seeds, self._weights, mix)
+        self._weights = seed_weights(self._top, lexical, covered if mix.coverage > 0 else None, mix)
+        features = Features.held(self._held, seeds)
+        self._compared = Compared.of(features, self._weights, mix)
         self._of_seeds = _SeedFeatures.of(self._held, seeds, self._weights, mix)
-        self._placed, angle = self._place(query)
-        self._alpha_of_query = self._alpha(query, terms, mix)
-        self._shares = self._factors(
-            self._alpha_of_query, mix, angle, self._top, self._whole(seeds), covered,
-            self._cosines(seeds), _power(lexical, mix.lexical_sharpness),
+        self._place = Place.of(self._held, self._dimensions, query)
+        self._alpha_of_query = alpha_of(kernel, query, terms, mix)
+        self._shares = factors_of(
+            self._alpha_of_query, mix, self._place.angle, self._top, self._whole(seeds), covered,
+            self._cosines(seeds), power(lexical, mix.lexical_sharpness),
         )  # fmt: skip
 
     def pieces(self, document: int, score: float | None) -> Pieces:
         """Take a score apart; without one, that of the document looked at in full."""
         e, t, a, x = (float(share) for share in self._shares)
         mix, held = self._mix, float(self._row[document])
-        lexical = x * float(_power(np.array([held], _F) / self._first, mix.lexical_sharpness)[0])
+        lexical = x * float(power(np.array([held], _F) / self._first, mix.lexical_sharpness)[0])
         latent = a * float(self._cosines(np.array([document]))[0]) if mix.latent > 0 else None
         whole = e * float(self._whole(np.array([document]))[0])
         rows, by_rows = self._by_rows(document)
@@ -117,10 +126,12 @@ class SplittingCut(Plain):
             estimated=tuple(name for name, estimated in told if estimated),
         )
 
+    def _whole(self, documents: Positions) -> npt.NDArray[np.float32]:
+        """E from the features."""
+        return self._compared(Features.held(self._held, documents))
+
     def _cosines(self, documents: Positions) -> npt.NDArray[np.float32]:
-        cards = self._held.cards[documents].astype(np.int32)
-        cosines = (cards @ self._placed.astype(np.int32)).astype(_F)
-        return np.maximum(cosines, _F(0)) if self._mix.unit_length else cosines
+        return self._place.cosines(self._held.cards[documents], cut=self._mix.unit_length)
 
     def _near(self, document: int) -> tuple[Positions, Values]:
         near = self._held.rows[document, : self._neighbours]

@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import PlainTextResponse
 
+from klsa_search.cluster.tally import tallied
 from klsa_search.compiled.beside import missing
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search import Index
@@ -101,9 +102,10 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
 
     def question(index: Index) -> bytes:
         begin = time.perf_counter()
-        results = index.search(asked.q or "", asked.count, **asked.parameters())
+        with tallied(partial=asked.partial) as tally:
+            results = index.search(asked.q or "", asked.count, **asked.parameters())
         found = time.perf_counter()
-        told = search_answer(results, index, asked, 1000 * (found - begin))
+        told = search_answer(results, index, asked, 1000 * (found - begin), tally)
         desk.metrics.searched(results.ranker, came, begin, found, time.perf_counter())
         return told
 

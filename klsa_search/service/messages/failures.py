@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
 from klsa_search.errors import (
+    ClusterFailed,
     CollectionError,
     DocumentNotFound,
     IndexBusy,
@@ -56,6 +57,7 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
     (RateExceeded, 429),
     (ServiceBusy, 503),
     (RequestTimedOut, 503),
+    (ClusterFailed, 503),
     (MissingExtra, 501),
     (KlsaError, 500),
 )

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import Field
 from pydantic_core import to_json
 
+from klsa_search.cluster.tally import Tally
 from klsa_search.deadlines import in_time
 from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, Results
 from klsa_search.service.messages.answers import Answer
@@ -80,6 +81,14 @@ class UnderstoodAnswer(Answer):
     did_you_mean: str | None = Field(description="the query with these in their places")
 
 
+class ShardsAnswer(Answer):
+    """Which shards an answer is of."""
+
+    total: int
+    ok: int = Field(description="that answered")
+    failed: int = Field(description="that did not: what they hold is not among the hits")
+
+
 class SearchAnswer(Answer):
     """The ranked hits and how they came about."""
 
@@ -102,6 +111,7 @@ class SearchAnswer(Answer):
     fits: bool | None = Field(
         None, description="whether any hit fits the query, where quality was asked for"
     )
+    shards: ShardsAnswer | None = Field(None, description="where a cluster searched")
     hits: list[FoundAnswer]
 
 
@@ -111,7 +121,9 @@ class BatchAnswer(Answer):
     answers: list[SearchAnswer]
 
 
-def search_answer(results: Results, index: Index, asked: Ranked, time_ms: float) -> bytes:
+def search_answer(
+    results: Results, index: Index, asked: Ranked, time_ms: float, tally: Tally
+) -> bytes:
     """Tell the results of one search in one index: the JSON of a `SearchAnswer`.
 
     Written straight from what the search gave, which needs no check: to make the model first, and
@@ -133,6 +145,9 @@ def search_answer(results: Results, index: Index, asked: Ranked, time_ms: float)
         answer["facets"] = {name: _facet(facet) for name, facet in results.facets.items()}
     if results.quality is not None:
         answer |= {"quality": results.quality, "fits": results.fits}
+    if tally.total:
+        failed = len(tally.failed)
+        answer["shards"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}
     told = _told if asked.fields is None else _chosen(frozenset(asked.fields), index)
     at_once = _AT_ONCE if asked.fields is None else 1  # with which come whole texts
     head = to_json(answer, inf_nan_mode="null")

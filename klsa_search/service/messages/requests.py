@@ -159,6 +159,11 @@ class Wished(Asked):
     explain: bool = Field(
         False, description="tell of each hit how its score came about; of at most 100 hits"
     )
+    partial: bool = Field(
+        False,
+        description="where a cluster searches, answer with what the other shards have when some "
+        "give no answer; `shards` tells how many those were",
+    )
     dimensions: int | None = Field(
         None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
     )
@@ -221,7 +226,7 @@ _DENSE: Final = frozenset(("lsi", "lsi-cosine"))
 """Rankers that give each document of the collection a score."""
 
 _NOT_PARAMETERS: Final = frozenset(
-    ("q", "index", "k", "limit", "offset", "page", "hits_per_page", "fields")
+    ("q", "index", "k", "limit", "offset", "page", "hits_per_page", "fields", "partial")
 )
 
 

@@ -44,7 +44,7 @@ def test_the_same_bits(world, monkeypatch, way, small):
                 monkeypatch.setattr(expanding, "WITHIN", 20)
                 (compiled,) = engine.top([terms], k, mix, mask, totals=True)
                 asked = Asked(k, mask, totals=True)
-                plain = engine._plain.top(terms, asked, mix, engine._depths(asked, mix))
+                plain = engine._plain.top(terms, asked, mix, engine.depths(asked, mix))
                 assert compiled.positions.tolist() == plain.positions.tolist()
                 assert compiled.scores.tobytes() == plain.scores.tobytes()
                 assert compiled.scores.dtype == plain.scores.dtype

@@ -156,7 +156,7 @@ def test_the_plain_way_gives_the_same_bits(world, cuts, gone, terms, k, small, l
     mix = mix_of(world, SearchSettings())
     (compiled,) = engine.top([terms], k, mix, totals=True)
     asking = Asked(k, totals=True)
-    plain = engine._plain.top(terms, asking, mix, engine._depths(asking, mix))
+    plain = engine._plain.top(terms, asking, mix, engine.depths(asking, mix))
     assert compiled.positions.tolist() == plain.positions.tolist()
     assert compiled.scores.tobytes() == plain.scores.tobytes()
     assert compiled.total == plain.total

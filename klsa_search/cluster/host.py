@@ -1,0 +1,115 @@
+"""What a process that has a shard does: it answers for it in the state that it is asked for."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.analysis import trust
+from klsa_search.cluster.messages import Candidates, Found, Known, Scored, Wanted
+from klsa_search.cluster.shard import Shard, Share, own_postings
+from klsa_search.kernel import Postings
+from klsa_search.search.engine import Mask
+from klsa_search.search.engine.formulas import Query
+from klsa_search.search.pickling import Moment
+from klsa_search.search.state import Following, State, open_state
+from klsa_search.store.log_format import Last
+
+STATES: Final = 3
+"""States a host remembers: who asks may lag behind who wrote for a moment."""
+
+
+class Host:
+    """Opens a generation and answers for one shard of it; safe to share between threads.
+
+    generation  its folder, on storage that all machines see
+    number      of the shard; `shards` how many there are
+    tokenizer   that who started it trusts
+    """
+
+    def __init__(
+        self, generation: str, number: int, shards: int, tokenizer: str | None = None
+    ) -> None:
+        if tokenizer is not None:
+            trust(tokenizer)
+        self._built = open_state(Path(generation))
+        self._following, self._state = Following(self._built), self._built
+        self._share = Share(len(self._built.snapshot), number, shards)
+        self._postings = own_postings(self._built.snapshot, self._share)
+        self._shards: dict[Last, Shard] = {}
+        self._taking_up = threading.Lock()
+        self._shard(self._built.facts.last)
+
+    def ready(self) -> None:
+        """Answer once it is open, and what it runs is compiled."""
+        shard = self._shard(self._built.facts.last)
+        none = Query(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        shard.best(Wanted([0], none, 1, 1, 1, 1, totals=True), None)
+
+    def process(self) -> int:
+        """Its number."""
+        return os.getpid()
+
+    def best(self, last: Last, wanted: Sequence[Wanted], packed: bytes | None) -> list[Found]:
+        """Answer the first round of some queries, in the state of these writes."""
+        shard = self._shard(last)
+        mask = self._mask(shard, packed)
+        return [shard.best(each, mask) for each in wanted]
+
+    def scores(
+        self,
+        last: Last,
+        known: Sequence[Known],
+        asked: Sequence[Candidates],
+        packed: bytes | None,
+    ) -> list[Scored]:
+        """Answer the second round of some queries."""
+        shard = self._shard(last)
+        mask = self._mask(shard, packed)
+        return [shard.scores(*each, mask) for each in zip(known, asked, strict=True)]
+
+    def _shard(self, last: Last) -> Shard:
+        with self._taking_up:
+            shard = self._shards.pop(last, None)
+            if shard is None:
+                state = self._state_of(last)
+                shard = Shard(state.snapshot, self._share, self._own(state))
+            self._shards[last] = shard  # the last one asked for stays longest
+            for former in list(self._shards)[:-STATES]:
+                del self._shards[former]
+            return shard
+
+    def _state_of(self, last: Last) -> State:
+        following = self._following
+        if last.seq < self._state.facts.last.seq:
+            following = Following(self._built)  # what was there before, for one who lags behind
+            return following.state(self._built, moment=Moment(last, {}))
+        self._state = following.state(self._state, moment=Moment(last, {}))
+        return self._state
+
+    def _own(self, state: State) -> Postings:
+        """The postings of the build's documents, saturated anew where writes moved the mean."""
+        built = self._built.snapshot.bm25.postings.parts[0].postings
+        if state.snapshot.bm25.postings.parts[0].postings is built:
+            return self._postings
+        return own_postings(state.snapshot, self._share)
+
+    @staticmethod
+    def _mask(shard: Shard, packed: bytes | None) -> Mask | None:
+        return None if packed is None else shard.mask(unpacked(packed, shard.size))
+
+
+def packed(allowed: npt.NDArray[np.bool_]) -> bytes:
+    """A mask as bits."""
+    return np.packbits(allowed).tobytes()
+
+
+def unpacked(bits: bytes, count: int) -> npt.NDArray[np.bool_]:
+    """And back: (count,)."""
+    return np.unpackbits(np.frombuffer(bits, np.uint8), count=count).astype(np.bool_)

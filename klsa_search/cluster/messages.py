@@ -1,0 +1,124 @@
+"""What is asked of shards and what they answer, in the two rounds of a search.
+
+A query is gone through as one machine goes through it (`search.engine.expanded`). First every shard
+tells its best documents of the query kernel, and what those hold that others need: from them all
+seeds are known. Then every shard scores its own candidates, and tells of the foremost what each
+closer look would add; who asked takes the closer looks that one machine would have taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.arrays import Positions
+from klsa_search.search.engine.formulas import Compared, Entries, Factors, Features, Query, Terms
+
+Floats = npt.NDArray[np.float32]
+
+
+class Wanted(NamedTuple):
+    """The first round: the best documents of the query kernel.
+
+    numbers  terms as they stand in the query; `query` the distinct ones
+    results  documents, at most
+    within   documents that a mask leaves, at most
+    best     the first of them whose terms are told
+    seeds    the first of these of which rows, features and cards are told
+    totals   whether to count
+    """
+
+    numbers: Sequence[int]
+    query: Query
+    results: int
+    within: int
+    best: int
+    seeds: int
+    totals: bool
+
+
+class Rows(NamedTuple):
+    """Rows of D of some documents: of each its entries, what a level is worth, and its document.
+
+    A document may have two: entries that came later have a row of their own, after the first.
+    """
+
+    documents: Positions
+    entries: Entries
+    steps: Floats
+
+
+class Found(NamedTuple):
+    """An answer to the first round.
+
+    documents, steps  the best, best first; `allowed_documents`, `allowed_steps` those within a mask
+    total             documents that may be answered and hold a term
+    saturations       (best, T) of the distinct terms
+    rows, features, cards  of the seeds
+    """
+
+    documents: Positions
+    steps: npt.NDArray[np.int64]
+    allowed_documents: Positions
+    allowed_steps: npt.NDArray[np.int64]
+    total: int
+    saturations: npt.NDArray[np.uint16]
+    rows: Rows
+    features: Features
+    cards: npt.NDArray[np.int8]
+
+
+class Known(NamedTuple):
+    """What the second round tells all shards of a query.
+
+    best      the best of the query kernel in ascending order, `places` which each is
+    terms     what they hold
+    compared  the features of the seeds
+    place     of the query in the latent space
+    factors   what each part counts for
+    foremost  candidates that may be looked at closer
+    seeds     whose scores are known
+    """
+
+    best: Positions
+    places: npt.NDArray[np.int64]
+    terms: Terms
+    compared: Compared
+    place: npt.NDArray[np.int16]
+    factors: Factors
+    covers: bool
+    latent: bool
+    cut: bool
+    foremost: int
+    seeds: Positions
+
+
+class Candidates(NamedTuple):
+    """What the second round asks of one shard: documents of its own, ascending.
+
+    scores    what is known of each score
+    expanded  E by the rows of the seeds; `alone` T by what a document holds itself
+    others    whether all others that may be answered are candidates too
+    """
+
+    documents: Positions
+    scores: Floats
+    expanded: Floats
+    alone: Floats
+    others: bool
+
+
+class Scored(NamedTuple):
+    """An answer to the second round: the foremost of the candidates, in ascending order.
+
+    scores    the first ones
+    covered   what a look at what is near adds, `compared` what one at the features adds
+    """
+
+    documents: Positions
+    scores: Floats
+    covered: Floats
+    compared: Floats

@@ -1,0 +1,196 @@
+"""Ray: the processes of a cluster, as workers of a build and as replicas of shards.
+
+The one module that knows the engine. Tasks are tried again elsewhere where a process dies, and an
+actor that dies is started anew; both are Ray's, and what they give follows from files alone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from klsa_search.cluster.asking import CallFailed, Reference
+from klsa_search.errors import ClusterFailed
+from klsa_search.extras import require
+
+LOCAL: Final = "local"
+"""The address that stands for processes of this machine, which end with this one."""
+
+START: Final = 600.0
+"""Seconds that shards have to open their files, compile what is not and say so."""
+
+_AHEAD: Final = 4  # calls handed over for each process that is there
+_AT_ONCE: Final = 4  # calls that an actor answers at the same time
+_STORE: Final = 256 * 2**20  # bytes for what is on its way between processes of this machine
+
+
+def connect(address: str, processes: int | None = None) -> Any:
+    """Join a cluster, or start one here; returns the engine. What is joined already stays.
+
+    address    "local", "auto", or HOST:PORT of the head; "ray://HOST:PORT" from outside
+    processes  of a local one; as many as processors by default
+    MissingExtra; ClusterFailed where there is none at the address. Cost: seconds.
+    """
+    require("cluster")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    if ray.is_initialized():
+        return ray
+    local: dict[str, Any] = {}
+    if address == LOCAL:
+        local = {
+            "num_cpus": processes,
+            "include_dashboard": False,
+            "object_store_memory": _STORE,
+        }
+        # Ray makes its processes give way to all others of a machine.
+        os.environ.setdefault("RAY_worker_niceness", "0")
+    try:
+        ray.init(address=address, log_to_driver=False, namespace="klsa", **local)
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise ClusterFailed(
+            f"no cluster answers at {address} ({str(error).splitlines()[0]}): see `ray status` "
+            "there, or have processes of this machine with --cluster local"
+        ) from error
+    return ray
+
+
+def leave() -> None:
+    """Leave the cluster; a local one ends."""
+    import ray
+
+    ray.shutdown()
+
+
+class RayWorkers:
+    """Workers of a build: see `work.Workers`.
+
+    Each call runs in a process of its own, once or, where that dies, again; a step that ended is
+    not done again.
+    """
+
+    def __init__(self, address: str, processes: int | None = None) -> None:
+        self._ray = connect(address, processes)
+
+    def each(
+        self, function: Callable[..., None], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[int]:
+        """Make all calls; what one raises is raised here. ClusterFailed where processes die."""
+        ray = self._ray
+        remote = ray.remote(num_cpus=1, max_retries=-1)(function)
+        under_way: dict[Any, int] = {}
+        most = _AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        for number, call in enumerate(calls):
+            if len(under_way) >= most:
+                yield from self._ended(under_way)
+            under_way[remote.remote(*call)] = number
+        while under_way:
+            yield from self._ended(under_way)
+
+    def _ended(self, under_way: dict[Any, int]) -> Iterator[int]:
+        done, _ = self._ray.wait(list(under_way), num_returns=1)
+        for reference in done:
+            try:
+                self._ray.get(reference)
+            except self._ray.exceptions.RayTaskError as error:
+                raise error.cause from None
+            except self._ray.exceptions.RayError as error:
+                raise ClusterFailed(
+                    f"a step of the build was not done ({_brief(error)}): see whether the cluster "
+                    "has memory and disk, and start the build again; what was done is kept"
+                ) from error
+            yield under_way.pop(reference)
+
+
+class RayFleet:
+    """Processes that answer for shards: see `index.Fleet`.
+
+    shards    of each index; `replicas` of each shard
+    """
+
+    def __init__(self, address: str, shards: int, replicas: int = 1) -> None:
+        self._ray = connect(address)
+        self._shards, self._replicas = shards, replicas
+
+    def replicas(self, generation: Path, tokenizer: str | None) -> RayReplicas:
+        """Start those of one generation, and wait until each is there; they end with their last
+        user. ClusterFailed, with what the first of those that failed said.
+        """
+        return RayReplicas(
+            self._ray, str(generation.absolute()), self._shards, self._replicas, tokenizer
+        )
+
+
+class RayReplicas:
+    """Actors that have shards: see `asking.Replicas`."""
+
+    def __init__(
+        self, ray: Any, generation: str, shards: int, replicas: int, tokenizer: str | None
+    ) -> None:
+        from klsa_search.cluster.host import Host
+
+        self._ray, self.shards, self.replicas = ray, shards, replicas
+        kind = ray.remote(
+            # Waiting costs a host nothing, and a machine may have more shards than processors.
+            num_cpus=0,
+            max_restarts=-1,
+            max_concurrency=_AT_ONCE,
+            scheduling_strategy="SPREAD",
+        )(Host)
+        mark = secrets.token_hex(4)
+        self._actors = [
+            [
+                kind.options(name=f"klsa-{mark}-{shard}-{replica}").remote(
+                    generation, shard, shards, tokenizer
+                )
+                for replica in range(replicas)
+            ]
+            for shard in range(shards)
+        ]
+        ready = [actor.ready.remote() for row in self._actors for actor in row]
+        try:
+            ray.get(ready, timeout=START)
+        except ray.exceptions.RayError as error:
+            cause = getattr(error, "cause", None) or error
+            raise ClusterFailed(
+                f"the shards of {generation} do not start ({_brief(cause)}): see whether every "
+                "machine of the cluster has that folder and this version of klsa-search"
+            ) from error
+
+    def processes(self) -> list[list[int]]:
+        """Process numbers, by shard and replica."""
+        return [
+            self._ray.get([actor.process.remote() for actor in row], timeout=START)
+            for row in self._actors
+        ]
+
+    def call(self, shard: int, replica: int, method: str, arguments: Sequence[Any]) -> Reference:
+        """Begin a call."""
+        return getattr(self._actors[shard][replica], method).remote(*arguments)
+
+    def wait(self, under_way: Sequence[Reference], seconds: float) -> Sequence[Reference]:
+        """Wait until one of them ends, so long at most."""
+        done, _ = self._ray.wait(list(under_way), num_returns=1, timeout=seconds)
+        return list(done)
+
+    def result(self, reference: Reference) -> Any:
+        """What a call that ended gave; CallFailed."""
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            raise CallFailed(_brief(getattr(error, "cause", None) or error)) from None
+
+
+def _brief(error: BaseException) -> str:
+    """The sentence that says why, of what may come with a whole traceback."""
+    lines = str(error).strip().splitlines()
+    if not lines:
+        return type(error).__name__
+    if any(line.startswith("  File ") for line in lines):
+        return lines[-1].rpartition("errors.")[2][:500]
+    return f"{type(error).__name__}: {lines[0][:200]}"

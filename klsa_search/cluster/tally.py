@@ -1,0 +1,54 @@
+"""Which shards answered: told beside an answer, and whether one may do without some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from klsa_search.errors import ShardMissing
+
+
+@dataclass(slots=True)
+class Tally:
+    """Shards that were asked for one answer, in however many rounds.
+
+    partial  whether an answer may do without some of them
+    total    how many there are; `failed` those that gave no answer, and why
+    """
+
+    partial: bool = False
+    total: int = 0
+    failed: dict[int, str] = field(default_factory=dict)
+
+    def note(self, total: int, failed: dict[int, str]) -> None:
+        """Count a round; ShardMissing where one may not be missing, or all are."""
+        self.total = total
+        self.failed |= failed
+        if failed and (not self.partial or len(self.failed) == total):
+            number, reason = next(iter(failed.items()))
+            step = "" if self.partial else ", or ask for what the others have with partial=true"
+            raise ShardMissing(
+                f"{len(failed)} of {total} shards give no answer (shard {number}: {reason}): "
+                f"see whether the cluster has all its machines{step}"
+            )
+
+
+_tally: ContextVar[Tally | None] = ContextVar("klsa_tally", default=None)
+
+
+@contextmanager
+def tallied(*, partial: bool = False) -> Iterator[Tally]:
+    """Tell which shards are asked in this thread until the block ends."""
+    tally = Tally(partial)
+    before = _tally.set(tally)
+    try:
+        yield tally
+    finally:
+        _tally.reset(before)
+
+
+def current_tally() -> Tally:
+    """The tally of this thread; one that nobody reads where there is none."""
+    return _tally.get() or Tally()

@@ -1,0 +1,134 @@
+"""Shards give what one machine gives, to the bit: any number, any query, mask and state."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from klsa_search.cluster.shard import Shard, Share, own_postings
+from klsa_search.cluster.spread import spread
+from klsa_search.config import SearchSettings
+from klsa_search.kernel.postings import postings_arrays
+from klsa_search.search.engine import Mask, expanding
+from klsa_search.search.rankers.klsa import mix_of
+from tests.search.engine.cut_world import cut_world
+from tests.worlds import random_documents
+
+WAYS = (
+    {},
+    {"unit_length": False},
+    {"sharpness": 1.5, "lexical_sharpness": 2.5},
+    {"coverage": 0.0},
+    {"latent": 0.0},
+    {"z": 2, "alpha": 1.0},
+)
+
+
+class Near:
+    """Shards that are asked without a way between."""
+
+    def __init__(self, snapshot, shards):
+        built = snapshot.bm25.postings.parts[0].postings.size
+        self.shares = [Share(built, each, shards) for each in range(shards)]
+        self._shards = [
+            Shard(snapshot, share, own_postings(snapshot, share)) for share in self.shares
+        ]
+
+    def best(self, wanted, masks):
+        return [
+            [shard.best(each, masks and shard.mask(masks[at])) for each in wanted]
+            for at, shard in enumerate(self._shards)
+        ]
+
+    def scores(self, known, asked, masks):
+        return [
+            [
+                shard.scores(*each, masks and shard.mask(masks[at]))
+                for each in zip(known, asked[at], strict=True)
+            ]
+            for at, shard in enumerate(self._shards)
+        ]
+
+
+def assert_same(one, many):
+    assert many.positions.tolist() == one.positions.tolist()
+    assert many.scores.tobytes() == one.scores.tobytes()
+    assert many.scores.dtype == one.scores.dtype
+    assert many.total == one.total
+
+
+@pytest.fixture(scope="module")
+def world():
+    return cut_world(random_documents(900, 60, seed=5), block_bits=8)
+
+
+@pytest.mark.parametrize("shards", [1, 2, 4, 7])
+@pytest.mark.parametrize("small", [False, True])
+def test_the_same_bits(world, monkeypatch, shards, small):
+    world = replace(world, small=small)
+    monkeypatch.setattr(expanding, "FEW", 0 if small else 200)
+    monkeypatch.setattr(expanding, "WITHIN", 20)
+    engines = spread(world, Near(world, shards))
+    randomness = np.random.default_rng(shards)
+    for way in WAYS:
+        mix = mix_of(world, SearchSettings.checked(way))
+        for k in (1, 10, 300, len(world)):
+            queries = [
+                randomness.integers(-1, len(world.vocabulary), length).tolist()
+                for length in (1, 3, 20)
+            ]
+            share = randomness.random(len(world))
+            for mask in (None, Mask(share < 0.1), Mask(share < 0.7)):
+                expected = world.expanding.top(queries, k, mix, mask, totals=True)
+                for one, many in zip(
+                    expected, engines.expanding.top(queries, k, mix, mask, totals=True), strict=True
+                ):
+                    assert_same(one, many)
+                expected = world.engine.top(queries, k, mask, totals=True)
+                for one, many in zip(
+                    expected, engines.bm25.top(queries, k, mask, totals=True), strict=True
+                ):
+                    assert_same(one, many)
+
+
+def test_what_nobody_holds_is_found_nowhere(world):
+    engines = spread(world, Near(world, 3))
+    mix = mix_of(world, SearchSettings())
+    for found in (engines.expanding.top([[-1], []], 3, mix), engines.bm25.top([[-1], []], 3)):
+        assert [len(each.positions) for each in found] == [0, 0]
+
+
+def test_more_terms_than_shards_take_are_answered_here(world):
+    engines, mix = spread(world, Near(world, 2)), mix_of(world, SearchSettings())
+    many = list(range(50)) * 6
+    assert engines.expanding.top([many], 3, mix) == world.expanding.top([many], 3, mix) == [None]
+
+
+@pytest.mark.parametrize("shards", [1, 3, 8])
+def test_shares_are_all_positions_each_once(shards):
+    size = 900
+    shares = [Share(700, each, shards) for each in range(shards)]
+    held = np.array([share.held(size) for share in shares])
+    assert (held.sum(axis=0) == 1).all()
+    positions = np.arange(size)
+    for share, own in zip(shares, held, strict=True):
+        assert share.holds(positions).tolist() == own.tolist()
+        assert share.count(size) == own.sum()
+        assert (
+            share.spread(share.of(positions % 3 == 0), size).tolist()
+            == (own & (positions % 3 == 0)).tolist()
+        )
+
+
+def test_postings_between_are_those_of_the_documents_alone(world):
+    (part,) = world.bm25.postings.parts
+    whole = part.postings.between(0, len(world))
+    for name, array in postings_arrays(whole).items():
+        if name != "postings_occurrences":
+            assert array.tolist() == postings_arrays(part.postings)[name].tolist()
+    some = part.postings.between(128, 600)
+    for term in range(len(world.vocabulary)):
+        documents, saturations = part.postings.of_term(term)
+        held = (documents >= 128) & (documents < 600)
+        assert some.of_term(term)[0].tolist() == (documents[held] - 128).tolist()
+        assert some.of_term(term)[1].tolist() == saturations[held].tolist()

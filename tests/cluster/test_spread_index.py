@@ -1,0 +1,144 @@
+"""An index answered by shards is that index: searched, filtered, written to, built anew."""
+
+import pickle
+import threading
+
+import pytest
+
+from klsa_search.cluster.index import SpreadIndex
+from klsa_search.cluster.tally import tallied
+from klsa_search.errors import ShardMissing
+from klsa_search.indexing import build
+from klsa_search.search import open_index
+from klsa_search.store import current_generation
+from tests.worlds import random_documents
+
+from .fleets import Fleet
+
+LONG = 60
+
+
+def documents(count, seed=3, first=0):
+    for at, text in enumerate(random_documents(count, 60, seed=seed)):
+        yield {
+            "id": f"d{first + at}",
+            "title": "",
+            "text": text,
+            "metadata": {"part": "abc"[at % 3]},
+        }
+
+
+@pytest.fixture
+def home(tmp_path):
+    build(documents(400), name="notes", home=tmp_path).close()
+    return tmp_path
+
+
+def queries():
+    return [" ".join(text.split()[:4]) for text in random_documents(12, 60, seed=9)]
+
+
+def assert_alike(index, spread):
+    for query in queries():
+        for options in (
+            {},
+            {"ranker": "bm25"},
+            {"exact": True},
+            {"k": 100},
+            {"filter": "part = a"},
+            {"filter": "part = b", "ranker": "bm25", "k": 3},
+            {"facets": ["part"], "sort": ["part"]},
+        ):
+            one, many = index.search(query, **options), spread.search(query, **options)
+            assert many.hits == one.hits
+            assert (many.total, many.facets) == (one.total, one.facets)
+
+
+def test_it_answers_as_the_index_does(home):
+    index = open_index(home / "notes")
+    with SpreadIndex(index.path, Fleet(3)) as spread:
+        assert_alike(index, spread)
+        assert [r.hits for r in spread.search_many(queries())] == [
+            r.hits for r in index.search_many(queries())
+        ]
+
+
+def test_it_takes_up_what_is_written(home):
+    index, fleet = open_index(home / "notes"), Fleet(3)
+    with SpreadIndex(index.path, fleet) as spread:
+        before = spread.pinned()
+        known = [before.search(query).hits for query in queries()]
+        spread.add(documents(60, seed=4, first=1000))
+        spread.delete(["d3", "d200", "d1010"])
+        index.refresh()
+        assert_alike(index, spread)
+        # Who began before still gets what was there.
+        assert [before.search(query).hits for query in queries()] == known
+        spread.add(documents(300, seed=5, first=2000))  # which moves the mean length
+        index.refresh()
+        assert_alike(index, spread)
+        assert len(fleet.started) == 1
+
+
+def test_it_takes_up_what_is_built(home):
+    index, fleet = open_index(home / "notes"), Fleet(2)
+    with SpreadIndex(index.path, fleet) as spread:
+        failures, ended = [], threading.Event()
+
+        def asking():
+            while not ended.is_set():
+                try:
+                    spread.pinned().search("w1 w2")
+                except Exception as error:  # noqa: BLE001 - whatever it is, it fails the test
+                    failures.append(error)
+
+        thread = threading.Thread(target=asking)
+        thread.start()
+        build(documents(300, seed=8), name="notes", home=home, replace=True).close()
+        assert spread.refresh()
+        ended.set()
+        thread.join(LONG)
+        assert failures == []
+        index.refresh()
+        assert_alike(index, spread)
+        assert fleet.started == ["000001", "000002"]
+
+
+def test_a_shard_that_fails_is_told(home):
+    gone = set()
+    fleet = Fleet(
+        3, trouble=lambda shard, replica, method: 1 / 0 if (shard, method) in gone else None
+    )
+    with SpreadIndex(current_generation(home / "notes"), fleet) as spread:
+        (query, *_) = queries()
+        whole = spread.search(query, k=400)
+        for method in ("best", "scores"):
+            gone.clear()
+            gone.add((1, method))
+            with pytest.raises(ShardMissing, match=r"1 of 3 shards .*shard 1: ZeroDivisionError"):
+                spread.search(query)
+            with tallied(partial=True) as tally:
+                found = spread.search(query, k=400)
+            assert (tally.total, list(tally.failed)) == (3, [1])
+            assert 0 < len(found.hits) < len(whole.hits)
+        gone |= {(shard, "best") for shard in range(3)}
+        with pytest.raises(ShardMissing, match="3 of 3"), tallied(partial=True):
+            spread.search(query)
+
+
+def test_rubbish_is_no_answer(home):
+    rubbish = []
+    fleet = Fleet(2, trouble=lambda shard, *_: rubbish[0] if shard == 1 and rubbish else None)
+    with SpreadIndex(current_generation(home / "notes"), fleet) as spread:
+        other = spread.snapshot.engine  # anything that is no answer
+        for answer in ("no", [], [None], {"a": 1}, other):
+            rubbish[:] = [answer]
+            with pytest.raises(ShardMissing, match="its answer is none"):
+                spread.search("w1 w2")
+
+
+def test_pickled_it_needs_no_shards(home):
+    with SpreadIndex(current_generation(home / "notes"), Fleet(2)) as spread:
+        index = pickle.loads(pickle.dumps(spread))
+        assert type(index).__name__ == "Index"
+        assert index.search("w1 w2").hits == spread.search("w1 w2").hits
