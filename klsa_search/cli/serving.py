@@ -25,7 +25,7 @@ from klsa_search.compiled.beside import compile_beside, missing
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.admission import QUEUED, Admission
+from klsa_search.service.admission import AT_ONCE, QUEUED, Admission
 from klsa_search.service.ledger import Ledger
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
@@ -137,8 +137,8 @@ def _serve(
 def _pools(settings: ServiceSettings) -> list[Admission]:
     """What runs light requests, and what runs heavy ones."""
     sizes = (
-        (settings.threads, settings.queue, QUEUED),
-        (settings.heavy_threads, settings.heavy_queue, None),
+        (settings.threads, settings.queue, QUEUED, AT_ONCE),
+        (settings.heavy_threads, settings.heavy_queue, None, 0.0),
     )
     return [
         Admission(
@@ -147,8 +147,9 @@ def _pools(settings: ServiceSettings) -> list[Admission]:
             patience=settings.patience,
             deadline=settings.deadline,
             queued=queued,
+            at_once=at_once,
         )
-        for running, waiting, queued in sizes
+        for running, waiting, queued, at_once in sizes
     ]
 
 

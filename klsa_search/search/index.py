@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Unpack
+from typing import Final, Unpack
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from klsa_search.search.snippet import LENGTH, checked_length
 from klsa_search.search.state import State
 from klsa_search.search.suggest import Suggestion
 from klsa_search.search.wishes import Mask, SearchOptions, Wishes
+
+_QUICK_HITS: Final = 20
+_QUICK_QUERY: Final = 256
+"""Hits and characters of a query that are quick: ten hits take 50 µs, of long texts 600."""
 
 
 class Index(LivingIndex):
@@ -283,6 +287,22 @@ class Index(LivingIndex):
     def parameters(self, /, **given: Unpack[SearchParameters]) -> SearchSettings:
         """Fill up parameters of a search by the index's own; QueryError for what it refuses."""
         return self._opened().parameters.read(given)[1]
+
+    def is_quick(self, query: str, k: int = 10) -> bool:
+        """Whether a `search` of no more than this takes less than a millisecond. Cost: 3 µs.
+
+        For who answers in an event loop: a query of plain words that documents hold, and of few
+        postings, for few hits. What it cannot know is how long documents take to be read, as from a
+        slow disk, and whether all is compiled.
+
+        >>> index.is_quick("leaking coolant"), index.is_quick("leaking -coolant")
+        (True, False)
+        """
+        state = self._opened()
+        if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.facts.analyzer.tokenizes:
+            return False
+        terms = state.language.plain(query)
+        return terms is not None and state.ranking.is_quick(terms)
 
     def warm_up(self) -> None:
         """Compile what the first queries would wait for: half a minute, or 0.3 s from the cache."""

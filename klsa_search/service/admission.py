@@ -7,10 +7,13 @@ short, so that what gets in is answered soon, and who does not get in knows at o
 from __future__ import annotations
 
 import asyncio
+import resource
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from resource import getrusage, struct_rusage
 from time import perf_counter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
@@ -50,6 +53,28 @@ PATIENCE = 10.0
 
 DEADLINE = 15.0
 """Seconds after which a request that runs is answered without its result."""
+
+AT_ONCE = 0.005
+"""Seconds of one turn of the event loop in which requests are answered in it, without a thread. To
+hand a short search over and back takes as long as the search itself: two threads take the
+interpreter from one another, and what is in memory from one processor to the other. With longer
+turns connections are accepted too late to be refused in time, when too many come.
+"""
+
+_REST = 20
+"""One that takes longer than that by itself is followed by none for so many times as long, so that
+the loop is held up no more than 5 % of the time by what should have been short.
+"""
+
+_THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # the first is not everywhere
+
+
+def _own(before: struct_rusage, seconds: float) -> float:
+    """Of the seconds since then, those that were not taken by others: all where pages were read."""
+    after = getrusage(_THREAD)
+    if after.ru_majflt > before.ru_majflt:
+        return seconds
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def threads() -> int:
@@ -120,6 +145,8 @@ class Admission:
     deadline  seconds that one runs at most; its thread goes on, and counts as running, to the next
               step at which it may be given up (`in_time` of `klsa_search.deadlines`)
     queued    seconds that may be in front of who waits, see `QUEUED`; any by default
+    at_once   seconds of a turn of the event loop for what needs no thread, see `AT_ONCE`; none by
+              default
     """
 
     def __init__(
@@ -130,12 +157,16 @@ class Admission:
         patience: float = PATIENCE,
         deadline: float = DEADLINE,
         queued: float | None = None,
+        at_once: float = 0.0,
     ) -> None:
         running = threads() if running is None else running
         self._pool = ThreadPoolExecutor(running, thread_name_prefix="klsa-request")
         self._running, self._waiting = running, waiting
         self._queued = queued
         self._seconds = 0.0  # that a request takes of late
+        self._turn = at_once
+        self._spent = 0.0  # of it, in the turn at hand
+        self._again = 0.0  # when work may be done without a thread again, see `perf_counter`
         self._patience = patience
         self._deadline = deadline
         self._lock = threading.Lock()  # held from counting to submitting
@@ -143,6 +174,39 @@ class Admission:
         self._errands: set[_Errand[Any]] = set()
         self._stopping = False
         self._refused: Counter[Reason] = Counter(dict.fromkeys(get_args(Reason), 0))
+
+    def at_once(self, work: Callable[[], T | None]) -> T | None:
+        """Do work here, in the event loop, and return its result; None where it is for a thread.
+
+        For what takes less than to be handed over; by None it may say itself that it does not.
+        None, too, where this turn of the loop has no time left for it, or where such work took far
+        too long a moment ago, as from a slow disk. Else as `run`, and always of the same loop.
+        """
+        begun = perf_counter()
+        if self._stopping or self._spent >= self._turn or begun < self._again:
+            return None
+        if not self._spent:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        usage = getrusage(_THREAD)
+        try:
+            with checked(partial(self.check_deadline, begun)):
+                done = work()
+        except RequestTimedOut:
+            self._refused["deadline"] += 1
+            raise
+        finally:
+            seconds = perf_counter() - begun
+            if seconds > self._turn:
+                seconds = _own(usage, seconds)
+                if seconds > self._turn:
+                    self._again = perf_counter() + _REST * seconds
+            self._spent += seconds
+        if done is not None:
+            self.took(seconds)
+        return done
+
+    def _next_turn(self) -> None:
+        self._spent = 0.0
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do the work in a thread and return its result, or raise what it raised.

@@ -147,6 +147,13 @@ class Catalog:
             yield opened.index.pinned()
 
     @contextmanager
+    def at_hand(self, name: str | None = None) -> Iterator[Index | None]:
+        """Lend an index as `use` does, or None where that would take up what was written first."""
+        with self._lent(name) as opened:
+            behind = opened.known != self._writes[opened.index.name]
+            yield None if behind else opened.index.pinned()
+
+    @contextmanager
     def writing(self, name: str) -> Iterator[Index]:
         """Lend an index to write to; who uses it afterwards finds what was written. See `use`."""
         with self._lent(name) as opened:

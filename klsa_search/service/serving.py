@@ -77,26 +77,38 @@ class Desk:
         question: Callable[[Index], Answer | bytes],
         *,
         heavy: bool = False,
+        quick: Callable[[Index], bool] | None = None,
     ) -> Response:
         """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`.
 
-        One that is `heavy` runs in threads for such alone, so that it holds up no other kind.
+        One that is `heavy` runs in threads for such alone, so that it holds up no other kind; one
+        that is `quick` to an index, where nothing else is to be done first, needs no thread.
 
         QueryError where the answer would be too large, KeyTooNarrow.
         """
         name = self._allowed("search", name)
 
+        def told(index: Index) -> str | bytes:
+            self._noted["index"] = index.name
+            answer = question(index)
+            if isinstance(answer, bytes):
+                return answer
+            refuse_too_large(answer)
+            return answer.model_dump_json()
+
         def work() -> str | bytes:
             with self.catalog.use(name) as index:
-                self._noted["index"] = index.name
-                answer = question(index)
-                if isinstance(answer, bytes):
-                    return answer
-                refuse_too_large(answer)
-                return answer.model_dump_json()
+                return told(index)
 
-        pool = self._heavy if heavy else self._admission
-        return Response(await pool.run(work), media_type="application/json")
+        def at_once() -> str | bytes | None:
+            with self.catalog.at_hand(name) as index:
+                return told(index) if index is not None and quick and quick(index) else None
+
+        answer = self._admission.at_once(at_once) if quick else None
+        if answer is None:
+            pool = self._heavy if heavy else self._admission
+            answer = await pool.run(work)
+        return Response(answer, media_type="application/json")
 
     async def all_of(self, asked: Awaitable[T]) -> T:
         """Wait for what asks several questions; see `Admission.all_of`."""

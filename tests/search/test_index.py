@@ -9,6 +9,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
+from klsa_search.search import ranking
 from klsa_search.search.rankers import RANKERS, USES
 from tests.search.conftest import DOCUMENTS
 
@@ -221,3 +222,22 @@ def test_scores_are_finite_at_the_limits_of_gamma(index, spectral, gamma):
     scores = index.scores("bread and dough", spectral=spectral, gamma=gamma)
     assert np.isfinite(scores).all()
     assert scores.any()
+
+
+def test_quick_are_few_hits_of_plain_words_that_documents_hold(index):
+    for query in ("yeast dough", "Yeast, the dough", "", "supersonic wings?"):
+        assert index.is_quick(query)
+    for query in ('"yeast dough"', "yeast -dough", "yeastt", "yea*", 100 * "yeast "):
+        assert not index.is_quick(query)
+    assert index.is_quick("yeast", k=20)
+    assert not index.is_quick("yeast", k=21)
+
+
+def test_no_query_is_quick_where_rankings_take_long(tmp_path, monkeypatch):
+    for number, settings in enumerate([{"exact": True}, {"ranker": "lsi"}, {"title_boost": 2.0}]):
+        with build(DOCUMENTS, name=f"x{number}", home=tmp_path, dimensions=2, **settings) as slow:
+            assert not slow.is_quick("yeast")
+    with build(DOCUMENTS, name="many", home=tmp_path, ranker="bm25") as long:
+        assert long.is_quick("yeast dough")
+        monkeypatch.setattr(ranking, "_QUICK_POSTINGS", 1)
+        assert not long.is_quick("yeast dough")

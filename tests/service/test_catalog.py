@@ -260,8 +260,8 @@ def test_what_is_written_while_another_generation_is_opened_is_found(home, monke
     catalog = Catalog(home, interval=3600)
     real = catalog_module.open_warm
 
-    def slow(path):
-        index = real(path)
+    def slow(*how):
+        index = real(*how)
         with catalog.writing("first") as old:
             old.add([{"id": "late", "text": "zeppelin"}])
         return index
@@ -269,7 +269,10 @@ def test_what_is_written_while_another_generation_is_opened_is_found(home, monke
     monkeypatch.setattr(catalog_module, "open_warm", slow)
     build_tiny(home, "first")
     catalog._look()
-    with catalog.use("first") as index:
-        assert index.generation == "000002"
-        assert index.document("late").text == "zeppelin"
+    with catalog.at_hand("first") as index:
+        assert index is None
+    for lend in (catalog.use, catalog.at_hand):
+        with lend("first") as index:
+            assert index.generation == "000002"
+            assert index.document("late").text == "zeppelin"
     catalog.close()

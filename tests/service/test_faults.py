@@ -169,7 +169,7 @@ def test_generation_that_fails_slowly_is_left_alone_for_a_while(home, monkeypatc
     tried = []
     clock = [0.0]
 
-    def open_slowly(path):
+    def open_slowly(path, _):
         tried.append(path.name)
         clock[0] += 5.0
         raise ValueError("its bytes")

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES
 from klsa_search.service.protocol.plain import plain, written
 from tests.waiting import wait_until
 
-from .sockets import serving
+from .sockets import LONG, serving
 
 PIECES = st.sampled_from(
     [
@@ -185,3 +185,35 @@ def test_who_leaves_is_not_answered(catalog_of, tiny_home):
         assert served.get("/search?q=wing")[0] == 200
         wait_until(lambda: not len(served.server._connections))
         assert served.server._connections._waiting == 0
+
+
+@pytest.fixture
+def at_once(catalog_of, tiny_home):
+    """A service that answers short searches in its loop, and whose only thread is taken."""
+    with serving(catalog_of(tiny_home), running=1, at_once=LONG) as served:
+        going, begun = threading.Event(), threading.Event()
+        served.admission._pool.submit(lambda: (begun.set(), going.wait()))
+        begun.wait()
+        served.going = going
+        yield served
+        going.set()
+
+
+@pytest.mark.parametrize("query", ["q=wing", "q=wing+ice&k=2&index=tiny", "q="])
+def test_a_short_search_needs_no_thread_and_has_the_same_answer(at_once, served, query):
+    (status, found), (_, expected) = (each.get(f"/search?{query}") for each in (at_once, served))
+    assert status == 200
+    assert {**found, "time_ms": 0} == {**expected, "time_ms": 0}
+
+
+@pytest.mark.parametrize(
+    "query", ["q=wing+-ice", "q=wnig", "q=wing&k=21", "q=wing&highlight=true", "q=" + 200 * "wing+"]
+)
+def test_what_may_take_longer_goes_to_a_thread(at_once, query):
+    with at_once.client() as client:
+        client.ask(f"/search?{query}")
+        wait_until(lambda: at_once.admission.load() == (0, 1))
+        assert at_once.get("/health")[0] == 200
+        assert at_once.get("/search?q=wing")[0] == 200
+        at_once.going.set()
+        assert client.answer()[0] == 200

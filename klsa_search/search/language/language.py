@@ -114,6 +114,16 @@ class Language:
         stand_ins = NONE if synonyms is None else self._take_synonyms(synonyms, reading)
         return Asked(reading.terms, reading.allowed, reading.understood(query), stand_ins)
 
+    def plain(self, query: str) -> Sequence[int] | None:
+        """Numbers of the terms of a query that is plain words that documents hold; None of others.
+
+        Such a query takes some 20 µs to read at most. Cost: 1 µs.
+        """
+        if not is_plain(query):
+            return None
+        numbers = self._numbers.of(query)
+        return None if UNKNOWN in numbers else numbers
+
     def understood(self, query: str, asked: Asked) -> Understood:
         """Tell what was understood of a query."""
         if asked.understood is not None:

@@ -109,7 +109,12 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
         desk.metrics.searched(results.ranker, came, begin, found, time.perf_counter())
         return told
 
-    return await desk.ask(name, question, heavy=asked.is_heavy)
+    def quick(index: Index) -> bool:
+        return index.is_quick(asked.q or "", asked.count)
+
+    return await desk.ask(
+        name, question, heavy=asked.is_heavy, quick=quick if asked.is_plain else None
+    )
 
 
 @router.post(

@@ -208,6 +208,11 @@ class Wished(Asked):
         return {**parameters, "offset": self.first} if self.first else parameters
 
     @property
+    def is_plain(self) -> bool:
+        """Whether nothing is asked for but the first hits of a query."""
+        return self.model_fields_set <= _PLAIN
+
+    @property
     def is_heavy(self) -> bool:
         """Whether it takes long: whole rankings, many hits, or every document in full."""
         ranked = self.parameters()
@@ -218,6 +223,8 @@ class Wished(Asked):
             or self.first + self.count > LIGHT_WINDOW
         )
 
+
+_PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page"))
 
 _LONG: Final = frozenset(("min_score", "spectral", "title_boost", "text_boost"))
 """What has more documents ranked, or ranked in another way, whatever its value."""
