@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, Final, TypeVar, cast
 
 from fastapi import Depends, Request, Response
 from starlette.convertors import PathConvertor, register_url_convertor
@@ -33,6 +33,12 @@ class _Whole(PathConvertor):
 register_url_convertor("whole", _Whole())
 
 
+CALM: Final = 32
+"""Open connections up to which the event loop has the time to answer by itself: with more it has
+its hands full of taking them, and of refusing in time what is too much.
+"""
+
+
 class Desk:
     """Where a route asks an index: in a thread, once there is one, and told as JSON there too."""
 
@@ -44,8 +50,10 @@ class Desk:
         writes: Writes | None,
         refits: Refits | None,
         metrics: Metrics,
+        open_connections: Callable[[], int],
     ) -> None:
         self.catalog = catalog
+        self._open_connections = open_connections
         self.refits = refits
         self.metrics = metrics
         self._admission = admission
@@ -104,7 +112,8 @@ class Desk:
             with self.catalog.at_hand(name) as index:
                 return told(index) if index is not None and quick and quick(index) else None
 
-        answer = self._admission.at_once(at_once) if quick else None
+        calm = quick is not None and self._open_connections() <= CALM
+        answer = self._admission.at_once(at_once) if calm else None
         if answer is None:
             pool = self._heavy if heavy else self._admission
             answer = await pool.run(work)

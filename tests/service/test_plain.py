@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES
 
+from klsa_search.service import serving as desk
 from klsa_search.service.protocol.plain import plain, written
 from tests.waiting import wait_until
 
@@ -215,5 +216,15 @@ def test_what_may_take_longer_goes_to_a_thread(at_once, query):
         wait_until(lambda: at_once.admission.load() == (0, 1))
         assert at_once.get("/health")[0] == 200
         assert at_once.get("/search?q=wing")[0] == 200
+        at_once.going.set()
+        assert client.answer()[0] == 200
+
+
+def test_where_many_are_connected_the_loop_has_other_things_to_do(at_once, monkeypatch):
+    monkeypatch.setattr(desk, "CALM", 1)
+    with at_once.client() as client, at_once.client() as other:
+        assert other.get("/health")[0] == 200
+        client.ask("/search?q=wing")
+        wait_until(lambda: at_once.admission.load() == (0, 1))
         at_once.going.set()
         assert client.answer()[0] == 200
