@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +46,7 @@ from klsa_search.cli.writing import add, refit, remove
 
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
+    from klsa_search.search import Index
 
 
 @click.group()
@@ -99,6 +102,22 @@ def main() -> None:
     is_flag=True,
     help="Let SOURCE take the place of documents of another source, without asking.",
 )
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Have workers build it: 'local' for processes of this machine, or where a Ray cluster is.",
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(1),
+    help="With --cluster: parts of the documents; the more, the less memory a worker needs.  "
+    "[default: one a worker]",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="With --cluster local: processes.  [default: one a processor]",
+)
 @settings_options()
 @json_option
 @debug_option
@@ -110,6 +129,9 @@ def build(
     reading: dict[str, Any],
     memory: str | None,
     replace: bool,
+    cluster: str | None,
+    shards: int | None,
+    workers: int | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -122,23 +144,24 @@ def build(
     this version cannot read, a terminal is asked first, and anything else needs --replace.
     """
     settings = chosen_settings(config, options)
-    from klsa_search.collection import open_collection
-    from klsa_search.indexing import build as build_index
     from klsa_search.store import index_path
 
-    collection = open_collection(source, **reading)
+    if cluster is None:
+        from klsa_search.collection import open_collection
+        from klsa_search.indexing import build as build_index
+
+        if shards or workers:
+            raise click.UsageError("--shards and --workers go with --cluster")
+        collection = open_collection(source, **reading)
+        build_it: Callable[..., Index] = partial(build_index, collection, memory=memory)
+    else:
+        from klsa_search.cli.spread import by_workers
+
+        collection, build_it = by_workers(source, reading, cluster, shards, workers, memory)
     if not replace and sys.stdin is not None and sys.stdin.isatty():
         replace = _may_replace(index_path(home, name), collection)
     with progress_bar() as bar:
-        index = build_index(
-            collection,
-            name=name,
-            home=home,
-            progress=bar,
-            memory=memory,
-            replace=replace,
-            **settings,
-        )
+        index = build_it(name=name, home=home, progress=bar, replace=replace, **settings)
     if not len(index):
         shown = source if isinstance(source, str) else collection.name
         click.echo(f"warning: {shown} holds no document, so {name} finds nothing", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +32,18 @@ if TYPE_CHECKING:
 @config_option
 @preset_option
 @source_options
+@click.option(
+    "--shards",
+    type=click.IntRange(1),
+    help="Also tell the memory of a worker of a build with --cluster and so many shards.",
+)
 @settings_options()
 @json_option
 @debug_option
 def plan(
     source: Any,
     memory: str | None,
+    shards: int | None,
     config: Path | None,
     reading: dict[str, Any],
     as_json: bool,
@@ -51,13 +58,20 @@ def plan(
     from klsa_search.indexing import plan as plan_build
 
     found = plan_build(source, memory=memory, **reading, **settings)
+    worker: Mapping[str, int] = {}
+    if shards is not None:
+        from klsa_search.cluster.estimate import worker_memory
+        from klsa_search.config import Settings
+
+        preset = settings.pop("preset", "default")
+        worker = worker_memory(found.shape, Settings.of_preset(preset, **settings), shards)
     if as_json:
-        write_json(found.as_json())
+        write_json(found.as_json() | ({"worker": worker} if worker else {}))
     else:
-        _write(found)
+        _write(found, worker)
 
 
-def _write(found: Plan) -> None:
+def _write(found: Plan, worker: Mapping[str, int]) -> None:
     shape = found.shape
     about = "" if shape.documents == found.sampled else "about "
     write_facts(
@@ -72,7 +86,8 @@ def _write(found: Plan) -> None:
         ]
     )
     click.echo()
-    columns = [Column("phase"), *(Column(t, right=True) for t in ("time", "memory"))]
+    told = ["time", "memory", *(["a worker"] if worker else [])]
+    columns = [Column("phase"), *(Column(name, right=True) for name in told)]
     times = {phase.phase: phase.seconds for phase in found.phases}
     phases = list(dict.fromkeys([*found.memory, *times]))
     write_table(
@@ -82,10 +97,18 @@ def _write(found: Plan) -> None:
                 phase,
                 in_time(times[phase]) if phase in times else "",
                 in_bytes(found.memory[phase]) if phase in found.memory else "",
+                *([in_bytes(worker[phase]) if phase in worker else ""] if worker else []),
             )
             for phase in phases
         ]
-        + [("in all", in_time(found.seconds), in_bytes(found.peak_memory))],
+        + [
+            (
+                "in all",
+                in_time(found.seconds),
+                in_bytes(found.peak_memory),
+                *([in_bytes(max(worker.values()))] if worker else []),
+            )
+        ],
     )
     click.echo()
     write_table(

@@ -18,9 +18,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
+
+_ASIDE: Final = "."
 
 
 @dataclass(frozen=True)
@@ -68,21 +70,28 @@ class Work:
 
     folder   on storage that all workers see under the same path
     workers  that do the steps
+    One process at a time leads what is done in a folder.
     """
 
     def __init__(self, folder: Path, workers: Workers) -> None:
         self._folder, self._workers = folder, workers
         folder.mkdir(parents=True, exist_ok=True)
+        for aside in folder.glob(f"{_ASIDE}*"):  # what dead workers left half done
+            shutil.rmtree(aside, ignore_errors=True)
 
     def make(self, step: Step, *calls: Mapping[str, Any]) -> list[Made]:
         """Have a step done for each of these arguments, side by side; what is there stays.
 
         Returns the folders in the order of the calls. What the step raises is raised.
         """
-        made = [Made(self._folder / _name(step, call)) for call in calls]
+        return self.together(*((step, call) for call in calls))
+
+    def together(self, *calls: tuple[Step, Mapping[str, Any]]) -> list[Made]:
+        """Have different steps done side by side, as `make` has one."""
+        made = [Made(self._folder / _name(step, call)) for step, call in calls]
         missing = [
             (step, one.path, call)
-            for one, call in zip(made, calls, strict=True)
+            for one, (step, call) in zip(made, calls, strict=True)
             if not one.path.exists()
         ]
         for _ in self._workers.each(perform, missing):
@@ -103,7 +112,7 @@ def perform(step: Step, path: Path, arguments: Mapping[str, Any]) -> None:
     """Do a step, unless its folder is there: aside, then renamed."""
     if path.exists():
         return
-    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    aside = path.with_name(f"{_ASIDE}{path.name}.{uuid.uuid4().hex}")
     aside.mkdir()
     try:
         step(aside, **arguments)

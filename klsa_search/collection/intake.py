@@ -91,7 +91,7 @@ class Intake:
         for document in documents:
             reason = document_fault(document)
             if not reason and document.id in seen:
-                reason = f"the id {document.id!r} is used before"
+                reason = used_before(document.id)
             if reason:
                 self.refuse(f"{document.origin or 'document'}: {reason}")
                 continue
@@ -103,6 +103,11 @@ class Intake:
                 f"no document has a column {missing}; name columns as the source does",
                 field="columns",
             )
+
+
+def used_before(id: str) -> str:  # noqa: A002 - the field's own name
+    """Say why a document cannot be kept whose id another has."""
+    return f"the id {id!r} is used before"
 
 
 def text_fault(text: str) -> str | None:

@@ -9,20 +9,22 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from klsa_search.collection.intake import Intake, text_fault
-from klsa_search.collection.lines import lines
+from klsa_search.collection.lines import Stretch, lines
 from klsa_search.collection.model import Document, Query
 from klsa_search.collection.record import as_document
 from klsa_search.errors import CollectionError
 
 
-def documents(path: Path, intake: Intake, *, may_number: bool = True) -> Iterator[Document]:
+def documents(
+    path: Path, intake: Intake, *, may_number: bool = True, stretch: Stretch | None = None
+) -> Iterator[Document]:
     """Stream the documents of one file; blank lines are passed over, bad ones refused.
 
     NaN and infinite numbers are read too: no JSON, but what Python and `export` write. Where the
-    first object has no id, all are numbered, if they may.
+    first object has no id, all are numbered, if they may. A stretch is read like a file.
     """
     numbered = None if may_number else False
-    for number, line in lines(path):
+    for number, line in lines(path, stretch=stretch):
         if not line.isspace():
             origin = f"{path}:{number}"
             try:

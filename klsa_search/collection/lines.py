@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.intake import Cut
@@ -67,8 +67,25 @@ def packed_faults(path: Path, line: Callable[[], int] = lambda: 1) -> Iterator[N
         raise Cut(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+class Stretch(NamedTuple):
+    """Whole lines of a file that is not packed.
+
+    begin   of the first of them, in bytes
+    end     of the last of them
+    number  of the first, from 1
+    """
+
+    begin: int
+    end: int
+    number: int
+
+
+def lines(
+    path: Path, encoding: str = "utf-8", stretch: Stretch | None = None
+) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line with its ending), one line in memory at a time.
+
+    stretch  those of a part of the file, numbered as in the whole
 
     A byte-order mark is dropped. A byte that is not of the encoding becomes a lone surrogate,
     which `text_fault` names: the reader knows best how much of the record to refuse. `Cut` if
@@ -76,12 +93,19 @@ def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """
     number = 0
     with packed_faults(path, lambda: number), opened(path) as stream:
-        for number, line in enumerate(stream, start=1):
+        found = iter(stream) if stretch is None else _within(stream, stretch)
+        for number, line in enumerate(found, start=1 if stretch is None else stretch.number):
             if number == 1:
                 if line.startswith(UTF16_BOMS):
                     raise Cut(f"{path}:1: the file is UTF-16; convert it to UTF-8")
                 line = line.removeprefix(UTF8_BOM)
             yield number, line.decode(encoding, "surrogateescape")
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file holds its lines in another form than they are read in."""
+    with path.open("rb") as raw:
+        return raw.read(4).startswith((GZIP, ZSTD, ZIP))
 
 
 def whole(path: Path) -> bytes:
@@ -116,6 +140,14 @@ def head(path: Path, size: int = 65_536) -> str:
     except (zlib.error, Cut, MissingExtra):
         return ""
     return data.removeprefix(UTF8_BOM).decode("utf-8", "replace")
+
+
+def _within(stream: IO[bytes], stretch: Stretch) -> Iterator[bytes]:
+    stream.seek(stretch.begin)
+    left = stretch.end - stretch.begin
+    while left > 0 and (line := stream.readline()):
+        yield line
+        left -= len(line)
 
 
 def _only(archive: ZipFile, path: Path) -> ZipInfo:

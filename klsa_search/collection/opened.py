@@ -83,6 +83,11 @@ class OpenedCollection:
         """Refuse a document of the present pass: CollectionError, or one more in `problems`."""
         self._intake.refuse(message)
 
+    def adopt(self, problems: Problems, numbered: list[str]) -> None:
+        """Take what others have found who made a pass over the documents for this one."""
+        self._intake = Intake(self._on_error, self._intake.columns)
+        self._intake.problems, self._intake.numbered = problems, numbered
+
     def files(self) -> Iterator[Path]:
         """Yield the files of the documents, in the order they are read."""
         unread = Unread()

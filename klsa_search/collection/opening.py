@@ -27,6 +27,7 @@ from klsa_search.collection import (
 )
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.known import COLLECTIONS, PYTHON_DOCS, find, smart_rules
+from klsa_search.collection.lines import Stretch
 from klsa_search.collection.model import Document, Unread
 from klsa_search.collection.opened import OpenedCollection
 from klsa_search.collection.recognise import (
@@ -192,6 +193,12 @@ def open_collection(
         address=address,
         columns=named,
     )
+
+
+def open_stretch(path: Path, on_error: str, stretch: Stretch) -> OpenedCollection:
+    """Open some of the JSON lines of a file, of which each has an id, as a collection."""
+    read = partial(jsonl.documents, may_number=False, stretch=stretch)
+    return OpenedCollection(path.name, "jsonl", on_error, partial(_one_file, read, path), root=path)
 
 
 def _smart(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,12 +39,37 @@ def epoch_arrays(counts: TermCounts, settings: Settings) -> dict[str, npt.NDArra
     frequencies = counts.content.document_frequencies
     keys = counts.pair_keys if settings.pairs else counts.pair_keys[:0]
     held = np.bincount(counts.pairs.indices, minlength=len(counts.pair_keys))[: len(keys)]
-    if terms + len(keys) > NUMBERS:  # what has no number is no feature
+    if terms + len(keys) > NUMBERS:
         all_held = np.concatenate((frequencies, held))
-        kept = np.sort(np.argsort(-all_held, kind="stable")[:NUMBERS])
-        kept = kept[kept >= terms] - terms
+        kept = Numbered.of(np.bincount(all_held), NUMBERS).among(all_held)[terms:]
         keys, held = keys[kept], held[kept]
     return {"epoch_pairs": encode_pairs(keys, held, terms)}
+
+
+class Numbered(NamedTuple):
+    """Which features have numbers, where there are more than can be numbered: those of the most
+    documents, among equals the first. What has no number is no feature.
+
+    above  what more documents hold than this has a number,
+    equal  and of what just as many hold the first so many
+    """
+
+    above: int
+    equal: int
+
+    @classmethod
+    def of(cls, sizes: npt.NDArray[np.integer[Any]], most: int) -> Numbered:
+        """Find them, of how many features there are that 0, 1, 2 ... documents hold."""
+        more = np.cumsum(sizes[::-1])[::-1]
+        above = int(np.count_nonzero(more > most)) - 1
+        if above < 0:
+            return cls(-1, 0)
+        return cls(above, most - int(more[above] - sizes[above]))
+
+    def among(self, held: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+        """Which of some features, in order and none before them, have one: (n,)."""
+        equal = held == self.above
+        return np.asarray((held > self.above) | (equal & (np.cumsum(equal) <= self.equal)))
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,21 @@ _Ints = npt.NDArray[np.int32]
 _Keys = npt.NDArray[np.int64]
 
 
-def encode_pairs(keys: _Keys, frequencies: npt.NDArray[np.integer[Any]], terms: int) -> _Codes:
-    """Encode pairs, keys ascending, of V = `terms` terms. Cost O(V + P); memory 10 bytes a pair."""
-    codes = np.empty(LONGEST * (terms + 2 * len(keys)), np.uint8)
-    return codes[: _encode(keys, frequencies.astype(np.int64), terms, codes)].copy()
+def encode_pairs(
+    keys: _Keys,
+    frequencies: npt.NDArray[np.integer[Any]],
+    terms: int,
+    first: int = 0,
+    after: int | None = None,
+) -> _Codes:
+    """Encode pairs, keys ascending, of V = `terms` terms. Cost O(V + P); memory 10 bytes a pair.
+
+    first, after  the lesser terms that all of them have, if not of all; codes go end to end
+    """
+    after = terms if after is None else after
+    codes = np.empty(LONGEST * (after - first + 2 * len(keys)), np.uint8)
+    end = _encode(keys, frequencies.astype(np.int64), terms, first, after, codes)
+    return codes[:end].copy()
 
 
 @dataclass(frozen=True)
@@ -104,9 +115,11 @@ class Pairs:
 
 
 @compiled
-def _encode(keys: Any, frequencies: Any, terms: int, codes: Any) -> int:
+def _encode(
+    keys: Any, frequencies: Any, terms: int, first_term: int, after_term: int, codes: Any
+) -> int:
     at, pair = 0, 0
-    for lesser in range(terms):
+    for lesser in range(first_term, after_term):
         first = np.int64(lesser) * terms
         after = pair
         while after < len(keys) and keys[after] < first + terms:

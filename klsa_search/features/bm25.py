@@ -10,7 +10,7 @@ document kernel would no longer be positive semi-definite.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,15 +50,49 @@ def document_features(
     pairs      weight of the adjacent pairs of terms: above 0 they follow the V terms as further
                columns, saturated and weighted by their own document frequency
     """
-    from scipy import sparse
-
-    terms = _weighted(saturations(counts, k1=k1, b=b), idf(counts.matrix) ** idf_power)
+    lengths = counts.lengths
+    weighing = Weighing(k1, b, average_length(lengths))
+    terms = weighing.features(counts.matrix, lengths, idf(counts.matrix) ** idf_power)
     if pairs == 0:
         return terms
-    lengths = counts.lengths
-    side_by_side = saturated(counts.pairs, lengths, average_length(lengths), k1, b)
-    weighted = _weighted(side_by_side, pairs * idf(counts.pairs) ** idf_power)
-    return sparse.csr_array(sparse.hstack((terms, weighted), format="csr"))
+    return weighing.side_by_side(
+        terms, counts.pairs, lengths, pairs * idf(counts.pairs) ** idf_power
+    )
+
+
+class Weighing(NamedTuple):
+    """From counts of some documents to their features, by what is known of all.
+
+    average  dl_avg of the collection
+    """
+
+    k1: float
+    b: float
+    average: float
+
+    def features(
+        self,
+        matrix: sparse.csr_array,
+        lengths: npt.NDArray[np.number],
+        weights: npt.NDArray[np.float64],
+    ) -> sparse.csr_array:
+        """sat(t, d) times the weight of each column: (n, V), (n,), (V,) → (n, V). Cost O(nnz)."""
+        weighted = saturated(matrix, lengths, self.average, self.k1, self.b)
+        weighted.data *= weights[weighted.indices]
+        return weighted
+
+    def side_by_side(
+        self,
+        terms: sparse.csr_array,
+        pairs: sparse.csr_array,
+        lengths: npt.NDArray[np.number],
+        weights: npt.NDArray[np.float64],
+    ) -> sparse.csr_array:
+        """Put the features of pairs behind those of terms: (n, V), (n, P), (P,) → (n, V + P)."""
+        from scipy import sparse
+
+        both = terms, self.features(pairs, lengths, weights)
+        return sparse.csr_array(sparse.hstack(both, format="csr"))
 
 
 def idf(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
@@ -110,8 +144,3 @@ def saturated(
     norm_of_entry = np.repeat(norms(lengths, average, k1=k1, b=b), np.diff(saturated.indptr))
     saturated.data = (k1 + 1) * saturated.data / (norm_of_entry + saturated.data)
     return saturated
-
-
-def _weighted(matrix: sparse.csr_array, weights: npt.NDArray[np.float64]) -> sparse.csr_array:
-    matrix.data *= weights[matrix.indices]
-    return matrix

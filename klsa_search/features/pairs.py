@@ -74,7 +74,7 @@ def number_pairs(
     with ThreadPoolExecutor(threads) as pool:
 
         def submit(block: tuple[_INT32, _KEYS, _INT32]) -> Future[tuple[_INT32, _INT32, _INT32]]:
-            return pool.submit(_numbered, shared, starts, terms, *block)
+            return pool.submit(number_block, shared, starts, terms, *block)
 
         for block_sizes, block_numbers, block_counts in in_order(submit, blocks(), ahead=threads):
             kept_sizes.append(block_sizes)
@@ -99,9 +99,17 @@ def _repeated(keys: _KEYS) -> _KEYS:
     return np.asarray(again[first])
 
 
-def _numbered(
+def number_block(
     shared: _KEYS, starts: _KEYS, terms: int, sizes: _INT32, keys: _KEYS, counts: _INT32
 ) -> tuple[_INT32, _INT32, _INT32]:
+    """Keep the shared pairs of some documents; `counts` is changed.
+
+    shared       (P,) keys in order
+    starts       (V + 1,) where those of each lesser term begin
+    terms        V
+    sizes        pairs of each document in keys and counts
+    Returns the new sizes, the place of each pair among the shared, and counts.
+    """
     numbers, kept = np.empty(len(keys), np.int32), np.empty(len(sizes), np.int32)
     size = _number(shared, starts, terms, sizes, keys, counts, numbers, kept)
     return kept, numbers[:size], counts[:size]

@@ -44,6 +44,7 @@ from klsa_search.store.manifest import (
     FORMAT_VERSION,
     BuildEntry,
     Counts,
+    FieldsEntry,
     SpectrumEntry,
 )
 
@@ -159,28 +160,21 @@ def build_generation(
         refuse_beyond_budget(counts, fields, generation, chosen, budget)
         spectra = weigh(counts, generation, chosen, report)
         report(FILES, 0, None)
-        manifest = Manifest(
-            format_version=FORMAT_VERSION,
-            package_version=version("klsa-search"),
-            source=collection.name,
-            fingerprint=_fingerprint(chosen, digest),
-            settings=chosen.model_dump(),
-            counts=Counts(
+        manifest = manifest_of(
+            collection,
+            generation,
+            chosen,
+            Counts(
                 documents=counts.matrix.shape[0],
                 terms=counts.matrix.shape[1],
                 tokens=counts.tokens,
                 non_zeros=counts.matrix.nnz,
                 skipped=collection.problems.count,
             ),
-            spectra={label: _entry(spectrum) for label, spectrum in spectra.items()},
-            build=BuildEntry(
-                created=datetime.now(UTC).isoformat(timespec="seconds"),
-                seconds=round(time.monotonic() - started, 3),
-                peak_memory=_peak_memory(),
-            ),
-            files=describe_files(generation),
-            source_path=address(collection),
+            {label: spectrum_entry(spectrum) for label, spectrum in spectra.items()},
+            digest=digest,
             fields=fields,
+            started=started,
         )
         with carrying(generation) if carrying else nullcontext():
             seal(generation, manifest)
@@ -188,7 +182,44 @@ def build_generation(
     return Index(generation)
 
 
-def _entry(spectrum: Spectrum) -> SpectrumEntry:
+def manifest_of(
+    collection: Collection,
+    generation: Path,
+    settings: Settings,
+    counts: Counts,
+    spectra: Mapping[str, SpectrumEntry],
+    *,
+    digest: str,
+    fields: FieldsEntry,
+    started: float,
+) -> Manifest:
+    """Describe a generation of which all files are there.
+
+    digest   of all documents
+    started  when, by the monotonic clock
+    Cost: reading the files.
+    """
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        package_version=version("klsa-search"),
+        source=collection.name,
+        fingerprint=_fingerprint(settings, digest),
+        settings=settings.model_dump(),
+        counts=counts,
+        spectra=dict(spectra),
+        build=BuildEntry(
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - started, 3),
+            peak_memory=_peak_memory(),
+        ),
+        files=describe_files(generation),
+        source_path=address(collection),
+        fields=fields,
+    )
+
+
+def spectrum_entry(spectrum: Spectrum) -> SpectrumEntry:
+    """Diagnostics of a decomposition, as a manifest keeps them."""
     values = spectrum.eigenvalues
     return SpectrumEntry(
         dimensions=len(values),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from klsa_search.collection import Collection
@@ -45,25 +47,37 @@ def refuse_overlap(path: Path, collection: Collection) -> None:
         )
 
 
-def refuse_large_source(collection: Collection, settings: Settings, budget: int) -> None:
+Needed = Callable[[Shape], Mapping[str, int]]
+"""From the shape of a collection to the bytes that the process at work has in each phase."""
+
+
+def refuse_large_source(
+    collection: Collection, settings: Settings, budget: int, needed: Needed | None = None
+) -> None:
     """SettingsError where the first documents say that all of them will not fit the budget.
 
+    needed  of whom the budget is, if not of a build on one machine
     Nothing is read of a source too small to be in doubt, or of one without files, which can
     perhaps be read only once.
     """
     if Extent(collection).bytes * _TIMES > budget:
-        _refuse(survey(collection, settings, most=_SAMPLE).shape, settings, budget, "about ")
+        shape = survey(collection, settings, most=_SAMPLE).shape
+        _refuse(shape, (needed or _needed(settings, budget))(shape), budget, "about ")
 
 
 def refuse_beyond_budget(
     counts: TermCounts, fields: FieldsEntry, generation: Path, settings: Settings, budget: int
 ) -> None:
     """SettingsError where the collection, now that it is counted, does not fit the budget."""
-    _refuse(read_shape(counts, fields, generation), settings, budget, "")
+    shape = read_shape(counts, fields, generation)
+    _refuse(shape, _needed(settings, budget)(shape), budget, "")
 
 
-def _refuse(shape: Shape, settings: Settings, budget: int, about: str) -> None:
-    needed = memory_needed(shape, settings, memory=budget, processes=processors())
+def _needed(settings: Settings, budget: int) -> Needed:
+    return partial(memory_needed, settings=settings, memory=budget, processes=processors())
+
+
+def _refuse(shape: Shape, needed: Mapping[str, int], budget: int, about: str) -> None:
     phase, peak = max(needed.items(), key=lambda item: item[1])
     if peak > budget:
         raise SettingsError(

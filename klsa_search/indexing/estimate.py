@@ -1,7 +1,7 @@
 """What a build of a given shape takes: memory by phase, and disk by what is kept.
 
 One place for both the check before a build and the plan that is shown. Figures follow from the
-arrays that are alive together in a phase, scratch memory of the libraries among them; only `_BASE`,
+arrays that are alive together in a phase, scratch memory of the libraries among them; only `BASE`,
 `_WORKER` and the sizes of Python's own objects are measured.
 """
 
@@ -17,7 +17,9 @@ from klsa_search.kernel.document import EXACT
 from klsa_search.kernel.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
 from klsa_search.spectrum import krylov
 
-_BASE = 190 * 2**20  # an interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files
+BASE = 190 * 2**20
+"""An interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files."""
+
 _WORKER = 35 * 2**20  # one that analyses
 _TERM = 200  # bytes of a term in a dictionary: entry, string, number
 _TEXT = 300  # bytes of a text of a keyword field: string, entry, and again while it is sorted
@@ -52,7 +54,7 @@ def memory_needed(
         return sum(size for size in sizes if size <= spool_room(memory))
 
     # Python's objects stay to the end: between those that are let go lie the strings of terms.
-    always = _BASE + _ID * documents + (processes + 1) * _TERM * terms
+    always = BASE + _ID * documents + (processes + 1) * _TERM * terms
     fields = _TEXT * shape.texts
     workers = processes * (_WORKER + _TERM * terms) if processes > 1 else 0
     words = waiting(4 * shape.words)

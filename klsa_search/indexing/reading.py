@@ -59,7 +59,7 @@ def read(
     process dies.
     """
     declared = Declared(settings.declared())
-    documents, settings = _settled(fitting(collection, declared), settings)
+    documents, settings = settled(fitting(collection, declared), settings)
     scratch = generation / SCRATCH
     scratch.mkdir()
     spools = Spools(scratch, spool_room(memory))
@@ -76,10 +76,10 @@ def read(
     with DocumentWriter(generation) as writer:
 
         def batches() -> Iterator[list[str]]:
-            for batch in _batches(documents):
+            for batch in batches_of(documents):
                 writer.extend(batch)
                 fields.extend(batch)
-                digest.update(b"".join(map(_content, batch)))
+                digest.update(b"".join(map(content_of, batch)))
                 extent.pass_on(batch)
                 yield [part for document in batch for part in (document.title, document.text)]
 
@@ -104,7 +104,7 @@ def read(
     return counts, digest.hexdigest(), columns, settings
 
 
-def _settled(
+def settled(
     documents: Iterator[Document], settings: Settings
 ) -> tuple[Iterator[Document], Settings]:
     """Documents and settings with the language by its name, found by the first where it is auto."""
@@ -142,7 +142,8 @@ def _numbered(
         yield from in_order(workers.submit, batches, ahead=2 * processes)
 
 
-def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
+def batches_of(documents: Iterator[Document]) -> Iterator[list[Document]]:
+    """Yield documents some together: at most `_BATCH`, and fewer where they are long."""
     batch: list[Document] = []
     characters = 0
     for document in documents:
@@ -155,7 +156,7 @@ def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
-def _content(document: Document) -> bytes:
+def content_of(document: Document) -> bytes:
     """What the fingerprint of an index knows of a document."""
     content = [document.id, document.title, document.text, dict(document.metadata)]
     return _ENCODED(content).encode()

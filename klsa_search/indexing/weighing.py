@@ -31,13 +31,13 @@ def weigh(
     """
     report(POSTINGS, 0, None)
     write_vocabulary(generation, counts.vocabulary.terms)
-    idf = bm25.inverse_document_frequencies(counts)
+    weights = bm25.inverse_document_frequencies(counts) ** settings.idf_power
     write_arrays(generation, postings_arrays(postings_of(counts, settings)))
     write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     kernel = document_kernel(counts, settings)
     if layout(len(kernel), settings) == "cut":
         write_arrays(generation, epoch_arrays(counts, settings))
-        return {"bm25": _write_cut(generation, kernel, idf, settings, report)}
+        return {"bm25": write_cut(generation, kernel, weights, settings, report)}
     spectrum = decompose(kernel, settings.dimensions, seed=settings.seed, progress=report)
     lsi = decompose(
         DocumentKernel.of(tfidf.document_features(counts)),
@@ -63,9 +63,7 @@ def weigh(
     if settings.coverage:
         arrays |= sparse_arrays("neighbours", neighbour_graph(kernel, settings.neighbours))
     if settings.latent:
-        latent = LatentSpace.of(
-            kernel, spectrum, settings.latent_dimensions, idf**settings.idf_power
-        )
+        latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, weights)
         arrays |= {"latent_documents": latent.documents, "latent_terms": latent.terms}
     write_arrays(generation, arrays)
     return {"bm25": spectrum, "lsi": lsi}
@@ -91,17 +89,20 @@ def postings_of(counts: TermCounts, settings: Settings) -> Postings:
     return Postings.of(counts.matrix, norms, settings.k1)
 
 
-def _write_cut(
+def write_cut(
     generation: Path,
     kernel: DocumentKernel,
-    idf: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float64],
     settings: Settings,
     report: Progress,
 ) -> Spectrum:
-    """Write what the default ranking reads, and the eigenvectors of a small collection."""
+    """Write what the default ranking reads, and the eigenvectors of a small collection.
+
+    weights  (V,) w(t)^p of each term
+    """
     solved = solved_dimensions(len(kernel), settings)
     spectrum = decompose(kernel, solved, seed=settings.seed, progress=report)
-    latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, idf**settings.idf_power)
+    latent = LatentSpace.of(kernel, spectrum, settings.latent_dimensions, weights)
     entries = max(ENTRIES, settings.neighbours)
     strongest = nearest_rows(kernel, entries + 1, progress=report)
     report(EXPANSION, 0, None)

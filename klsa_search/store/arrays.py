@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,14 +46,19 @@ def _named(path: Path) -> Iterator[None]:
 
 
 class ArrayWriter:
-    """Writes an array of one dimension to `<name>.npy` piece by piece. Use as a context manager.
+    """Writes an array to `<name>.npy`, some rows at a time. Use as a context manager.
+
+    columns  of an array of two dimensions; None for one of one
 
     OSError names the file where the disk is full.
     """
 
-    def __init__(self, generation: Path, name: str, kind: npt.DTypeLike) -> None:
+    def __init__(
+        self, generation: Path, name: str, kind: npt.DTypeLike, columns: int | None = None
+    ) -> None:
         self._path = generation / f"{name}.npy"
         self._kind = np.dtype(kind)
+        self._row = () if columns is None else (columns,)
         self._length = 0
         with _named(self._path):
             self._stream = self._path.open("xb")
@@ -64,8 +70,8 @@ class ArrayWriter:
 
     def append(self, piece: bytes | npt.NDArray[Any]) -> None:
         """Append an array of the type, or its bytes."""
-        content = piece if isinstance(piece, bytes) else piece.data.cast("B")
-        self._length += len(content) // self._kind.itemsize
+        content = piece if isinstance(piece, bytes) else piece.reshape(-1).data.cast("B")
+        self._length += len(content) // (self._kind.itemsize * math.prod(self._row))
         with _named(self._path):
             self._stream.write(content)
 
@@ -79,7 +85,7 @@ class ArrayWriter:
     def _write_header(self) -> None:
         # NumPy leaves room in it for a length that grows.
         kind = np.lib.format.dtype_to_descr(self._kind)
-        header = {"descr": kind, "fortran_order": False, "shape": (self._length,)}
+        header = {"descr": kind, "fortran_order": False, "shape": (self._length, *self._row)}
         np.lib.format.write_array_header_1_0(self._stream, header)
 
 

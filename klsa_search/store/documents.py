@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -30,8 +30,79 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 IDS = "documents.db"
-_RECORDS = "documents"
-_STARTS = "documents_starts"
+RECORDS = "documents"
+STARTS = "documents_starts"
+
+
+class RecordWriter:
+    """Writes the records of documents in order, and where each begins. Use as a context manager.
+
+    OSError where they cannot be written. Memory: 8 bytes a document.
+    """
+
+    def __init__(self, generation: Path) -> None:
+        self._generation = generation
+        self._starts = array("q", [0])
+        self._records = ArrayWriter(generation, RECORDS, np.uint8)
+
+    def __enter__(self) -> RecordWriter:
+        """Return itself."""
+        return self
+
+    def extend(self, documents: Iterable[Document]) -> None:
+        """Append the next documents, at the best some hundred at a time."""
+        pieces: list[bytes] = []
+        for document in documents:
+            parts = record_of(document)
+            pieces += parts
+            self._starts.append(self._starts[-1] + sum(map(len, parts)))
+        self._records.append(b"".join(pieces))
+
+    def __exit__(self, *failure: object) -> None:
+        """Write where each record begins, and close."""
+        self._records.__exit__(*failure)
+        if failure[0] is None:
+            write_arrays(self._generation, {STARTS: np.frombuffer(self._starts, np.int64)})
+
+
+class IdWriter:
+    """Writes where each id is. Use as a context manager; StoreError where SQLite cannot."""
+
+    def __init__(self, generation: Path) -> None:
+        self._path = generation / IDS
+        with self._refusing():
+            connection = sqlite3.connect(self._path)
+            try:
+                self._database = _created(connection)
+            except BaseException:
+                connection.close()
+                raise
+
+    def __enter__(self) -> IdWriter:
+        """Return itself."""
+        return self
+
+    def write(self, rows: Iterable[tuple[str, int]]) -> None:
+        """Write all ids and positions; in the order of ids each comes to the end of the tree."""
+        with self._refusing():
+            # Plain SQL: sqlite-utils' own insert takes twice as long for such short rows.
+            self._database.conn.executemany("insert into documents values (?, ?)", rows)
+            self._database.conn.commit()
+
+    def __exit__(self, *failure: object) -> None:
+        """Close the file."""
+        self._database.conn.close()
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Turn what SQLite says into StoreError; it tells a full disk only now and then."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{self._path} cannot be written ({error}): make room on its disk, or "
+                "check who owns its folder and what the mode allows, then build again"
+            ) from error
 
 
 class DocumentWriter:
@@ -43,61 +114,30 @@ class DocumentWriter:
     """
 
     def __init__(self, generation: Path) -> None:
-        self._generation = generation
-        self._starts = array("q", [0])
         self._ids: list[str] = []
-        with self._refusing():
-            connection = sqlite3.connect(generation / IDS)
-            try:
-                self._database = _created(connection)
-                self._records = ArrayWriter(generation, _RECORDS, np.uint8)
-            except BaseException:
-                connection.close()
-                raise
+        self._places = IdWriter(generation)
+        try:
+            self._records = RecordWriter(generation)
+        except BaseException:
+            self._places.__exit__()
+            raise
 
     def __enter__(self) -> DocumentWriter:
         """Return itself."""
         return self
 
-    def extend(self, documents: Iterable[Document]) -> None:
+    def extend(self, documents: Sequence[Document]) -> None:
         """Append the next documents, at the best some hundred at a time."""
-        pieces: list[bytes] = []
-        for document in documents:
-            parts = record_of(document)
-            pieces += parts
-            self._ids.append(document.id)
-            self._starts.append(self._starts[-1] + sum(map(len, parts)))
-        self._records.append(b"".join(pieces))
+        self._records.extend(documents)
+        self._ids += [document.id for document in documents]
 
     def __exit__(self, *failure: object) -> None:
         """Write where each record begins and where each id is, and close."""
-        try:
+        with self._places:
             self._records.__exit__(*failure)
             if failure[0] is None:
-                write_arrays(self._generation, {_STARTS: np.frombuffer(self._starts, np.int64)})
-                with self._refusing():
-                    self._write_ids()
-        finally:
-            self._database.conn.close()
-
-    def _write_ids(self) -> None:
-        # In the order of the tree, each is written at its end.
-        order = sorted(range(len(self._ids)), key=self._ids.__getitem__)
-        rows = ((self._ids[position], position) for position in order)
-        # Plain SQL: sqlite-utils' own insert takes twice as long for such short rows.
-        self._database.conn.executemany("insert into documents values (?, ?)", rows)
-        self._database.conn.commit()
-
-    @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """Turn what SQLite says into StoreError; it tells a full disk only now and then."""
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            raise StoreError(
-                f"{self._generation / IDS} cannot be written ({error}): make room on its disk, or "
-                "check who owns its folder and what the mode allows, then build again"
-            ) from error
+                order = sorted(range(len(self._ids)), key=self._ids.__getitem__)
+                self._places.write((self._ids[position], position) for position in order)
 
 
 def _created(connection: sqlite3.Connection) -> Database:
@@ -126,8 +166,8 @@ class DocumentReader:
     """
 
     def __init__(self, generation: Path) -> None:
-        content, starts = open_array(generation, _RECORDS), open_array(generation, _STARTS)
-        self._records = Records(content, starts, generation / f"{_RECORDS}.npy")
+        content, starts = open_array(generation, RECORDS), open_array(generation, STARTS)
+        self._records = Records(content, starts, generation / f"{RECORDS}.npy")
         self._ids = Ids(generation / IDS)
         self._moved: Mapping[str, int | None] = MappingProxyType({})
         self._gone: npt.NDArray[np.bool_] | None = None

@@ -45,9 +45,7 @@ Codes = npt.NDArray[np.uint8]
 def write_forward(generation: Path, blocks: Iterable[Block], counts: TermCounts) -> None:
     """Write the documents of all blocks, each of two parts. Cost: 3 ns a word."""
     matrix = counts.matrix
-    frequencies = np.bincount(matrix.indices, matrix.data, minlength=matrix.shape[1])
-    ranks = np.empty(len(frequencies), np.int32)
-    ranks[np.argsort(-frequencies, kind="stable")] = np.arange(len(ranks), dtype=np.int32)
+    ranks = ranks_of(np.bincount(matrix.indices, matrix.data, minlength=matrix.shape[1]))
     sizes = [np.zeros(1, np.int64)]
     with ArrayWriter(generation, "forward_codes", np.uint8) as writer:
         for block in blocks:
@@ -56,6 +54,13 @@ def write_forward(generation: Path, blocks: Iterable[Block], counts: TermCounts)
             writer.append(codes)
     starts = np.cumsum(np.concatenate(sizes))
     write_arrays(generation, {"forward_starts": starts, "forward_ranks": ranks})
+
+
+def ranks_of(occurrences: npt.NDArray[np.number]) -> npt.NDArray[np.int32]:
+    """Rank of each term, the most frequent first, of how often each stands in all documents."""
+    ranks = np.empty(len(occurrences), np.int32)
+    ranks[np.argsort(-occurrences, kind="stable")] = np.arange(len(ranks), dtype=np.int32)
+    return ranks
 
 
 def encoded(block: Block, ranks: npt.NDArray[np.int32]) -> tuple[Codes, npt.NDArray[np.int64]]:

@@ -37,6 +37,7 @@ from klsa_search.store.marking import (
     remove_empty,
     remove_generation,
     sweep,
+    works,
 )
 from klsa_search.store.names import (
     CURRENT,
@@ -213,7 +214,7 @@ def _marked(path: Path) -> Iterator[None]:
         mark_index(path)
         yield
     except BaseException:
-        if bare and not generations(path):
+        if bare and not generations(path) and not works(path):
             for name in (MARKER, SYNONYMS, NEW_SYNONYMS, *JUDGED, *HOLDERS, *LOCKS):
                 (path / name).unlink(missing_ok=True)
         raise
@@ -226,7 +227,7 @@ def _sweep_dead(path: Path) -> None:
     if not deleted or os.path.lexists(path / CURRENT):
         keep = [generation.name for generation in sealed_generations(path)]
         keep += [named(path) or ""]
-    sweep(path, keep)
+    sweep(path, keep, work=deleted)
     if deleted:
         (path / DELETED).unlink()
 

@@ -31,6 +31,7 @@ from klsa_search.store.names import (
     NEW,
     NEW_CURRENT,
     SCRATCH,
+    WORK,
     WRITTEN,
 )
 
@@ -120,8 +121,37 @@ def is_sealed(generation: Path) -> bool:
     return os.path.lexists(generation / MANIFEST)
 
 
-def sweep(path: Path, keep: Collection[str]) -> None:
-    """Remove all generations but those to keep, and what dead processes left half done."""
+def work_folder(path: Path, key: str) -> Path:
+    """Folder of what a build by many processes has done so far, which stays until one is sealed.
+
+    key  32 hexadecimal digits that say what is built; the work of other builds is removed
+    """
+    folder = path / f".work-{key}.{NEW}"
+    for other in works(path):
+        if other != folder:
+            shutil.rmtree(other)
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def works(path: Path) -> list[Path]:
+    """Folders of what unfinished builds by many processes have done."""
+    if not path.is_dir():
+        return []
+    return [
+        entry
+        for entry in sorted(path.iterdir())
+        if WORK.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR)
+    ]
+
+
+def sweep(path: Path, keep: Collection[str], *, work: bool = True) -> None:
+    """Remove all generations but those to keep, and what dead processes left half done.
+
+    work  that of builds which can go on, too
+    """
+    for folder in works(path) if work else ():
+        shutil.rmtree(folder)
     for entry in sorted(path.iterdir()):
         if HALF_DONE.fullmatch(entry.name) and is_real(entry, stat.S_IFDIR):
             shutil.rmtree(entry)

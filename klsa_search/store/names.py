@@ -26,6 +26,9 @@ HALF_DONE = re.compile(rf"\.{GENERATION.pattern}\.({NEW}|{GONE})")
 SYNONYMS = "SYNONYMS"
 NEW_SYNONYMS = f".{SYNONYMS}.{NEW}"
 
+WORK = re.compile(r"\.work-[0-9a-f]{32}\.klsa-new")
+"""Of an index: what a build by many processes has done so far, until it is sealed."""
+
 SCRATCH = "scratch"
 WRITTEN = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
 """Files of a generation beside its manifest and its mark, in any format so far."""

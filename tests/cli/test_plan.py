@@ -6,6 +6,8 @@ import pytest
 
 from klsa_search.bars import in_time
 
+PHASES_OF_KERNEL = ["eigenvectors", "neighbours", "expansion"]
+
 
 def test_a_plan_for_people(shell, cars):
     done = shell("klsa-index", "plan", cars, "--memory", "2GiB")
@@ -35,6 +37,32 @@ def test_a_budget_too_small_is_told_by_the_plan_and_refused_by_the_build(shell, 
     done = shell("klsa-index", "build", cars, "--name", "cars", "--memory", "1MiB")
     assert done.code == 2
     assert "error: memory = 1 MiB: 4 documents need" in done.err
+
+
+def test_the_memory_of_a_worker(shell, cars):
+    done = shell("klsa-index", "plan", cars, "--shards", 4)
+    assert (done.code, done.err) == (0, "")
+    assert "a worker" in done.out
+    worker = shell("klsa-index", "plan", cars, "--shards", 4, "--json").json["worker"]
+    assert list(worker) == ["documents", "counts", "postings", *PHASES_OF_KERNEL]
+    assert "worker" not in shell("klsa-index", "plan", cars, "--json").json
+    refused = shell("klsa-index", "plan", cars, "--shards", 4, "--preset", "paper")
+    assert refused.code == 2
+    assert "which one machine has to do" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--shards", 2], "go with --cluster"),
+        (["--cluster", "10.0.0.1:6379"], "needs --shards"),
+        (["--cluster", "auto", "--shards", 2, "--workers", 2], "goes with --cluster local"),
+    ],
+)
+def test_options_of_a_cluster_that_do_not_fit(shell, cars, options, said):
+    done = shell("klsa-index", "build", cars, "--name", "cars", *options)
+    assert done.code == 2
+    assert said in done.err
 
 
 @pytest.mark.parametrize("command", [["plan"], ["build", "--name", "cars"]])

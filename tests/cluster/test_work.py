@@ -53,6 +53,14 @@ def test_what_fails_leaves_nothing(work, tmp_path):
     assert list((tmp_path / "work").iterdir()) == []
 
 
+def test_what_a_dead_worker_left_goes_and_what_is_whole_stays(work, tmp_path):
+    made = work.one(double, source=[1])
+    (tmp_path / "work" / f".{made.name}.0f").mkdir()
+    again = Work(tmp_path / "work", Here())
+    assert [each.name for each in (tmp_path / "work").iterdir()] == [made.name]
+    assert again.one(double, source=[1]) == made
+
+
 def test_two_who_do_the_same_agree(tmp_path):
     def meanwhile(out, source):
         perform(double, tmp_path / "made", {"source": source})

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from klsa_search.delta.epoch import Numbered
 from klsa_search.delta.pairs import LEAST, Pairs, encode_pairs
 
 
@@ -51,3 +52,22 @@ def test_a_pair_takes_three_bytes():
     keys = np.unique(lesser.astype(np.int64) * 50_000 + greater)
     held = 2 + rng.zipf(2.0, len(keys)) % 1000
     assert len(encode_pairs(keys, held, 50_000)) < 3 * len(keys) + 50_000
+
+
+@given(st.lists(st.integers(0, 6), max_size=40), st.integers(0, 40))
+def test_what_has_a_number_is_the_most_frequent_and_of_equals_the_first(held, most):
+    held = np.array(held, np.int64)
+    numbered = Numbered.of(np.bincount(held, minlength=1), most).among(held)
+    wanted = np.sort(np.argsort(-held, kind="stable")[:most])
+    assert np.flatnonzero(numbered).tolist() == wanted.tolist()
+
+
+def test_codes_of_ranges_of_lesser_terms_go_end_to_end():
+    keys, held = np.array([1, 3, 7, 11]), np.array([2, 5, 400, 3])
+    cuts = [(0, 1), (1, 3), (3, 4)]
+    parts = [
+        encode_pairs(keys[own], held[own], 4, first, after)
+        for first, after in cuts
+        for own in [(keys >= 4 * first) & (keys < 4 * after)]
+    ]
+    assert np.concatenate(parts).tolist() == encode_pairs(keys, held, 4).tolist()

@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 from klsa_search.errors import IndexDamaged
-from klsa_search.store.arrays import VOCABULARY, open_array, read_vocabulary, write_arrays
+from klsa_search.store.arrays import (
+    VOCABULARY,
+    ArrayWriter,
+    open_array,
+    read_vocabulary,
+    write_arrays,
+)
 
 
 @pytest.mark.parametrize("kind", ["<f4", "<f8", "<i4", "<i8", "<u4", "|i1", "|u1", "|b1"])
@@ -107,3 +113,12 @@ def test_an_array_can_be_opened_while_another_thread_parses(tmp_path):
     finally:
         gc.set_threshold(*before)
         gc.callbacks.remove(parse)
+
+
+def test_an_array_of_two_dimensions_is_written_some_rows_at_a_time(tmp_path):
+    rows = np.arange(12, dtype=np.uint16).reshape(4, 3)
+    with ArrayWriter(tmp_path, "pieces", rows.dtype, columns=3) as writer:
+        for first, last in [(0, 1), (1, 1), (1, 4)]:
+            writer.append(rows[first:last])
+    write_arrays(tmp_path, {"whole": rows})
+    assert (tmp_path / "pieces.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()

@@ -1,0 +1,174 @@
+"""Analysing: from records to words as numbers, and the vocabulary of all documents.
+
+A step numbers the terms of its documents as it meets them. The vocabulary is the merge of the
+sorted terms of all pieces, with a table for each from its numbers to those of all.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.analysis import Analyzer, Numbering, trusting
+from klsa_search.cluster.files import mapped, note, noted
+from klsa_search.cluster.work import Made
+from klsa_search.collection import Document
+from klsa_search.config import Settings
+from klsa_search.features import Block
+from klsa_search.features.counts import BLOCK
+from klsa_search.indexing.reading import batches_of
+from klsa_search.store.arrays import VOCABULARY, ArrayWriter, read_header, write_arrays
+from klsa_search.store.documents import RECORDS, STARTS
+from klsa_search.store.records import Records
+
+_LEFT_OUT: Final = -1
+_READ: Final = 2**22  # bytes of records at a time
+
+
+def settings_of(settings: Mapping[str, Any]) -> Settings:
+    """Settings as a step is given them; their tokenizer is one that the build trusts."""
+    return Settings.model_validate(trusting(settings))
+
+
+def documents_of(records: Made, first: int, last: int) -> Iterator[Document]:
+    """Read documents [first, last) of records that were put end to end.
+
+    Some megabytes at a time and not mapped, so that what was read does not stay in memory.
+    """
+    starts, path = mapped(records, STARTS), records.path / f"{RECORDS}.npy"
+    with path.open("rb") as stream:
+        _, _, head = read_header(stream)
+        while first < last:
+            after = int(np.searchsorted(starts, starts[first] + _READ, side="right")) - 1
+            after = min(max(after, first + 1), last)
+            begin, end = int(starts[first]), int(starts[after])
+            stream.seek(head + begin)
+            content = np.fromfile(stream, np.uint8, end - begin)
+            read = Records(content, starts[first : after + 1] - begin, path)
+            yield from map(read.document, range(after - first))
+            first = after
+
+
+def analyse(out: Path, records: Made, first: int, last: int, settings: Mapping[str, Any]) -> None:
+    """Step: analyse documents [first, last).
+
+    words.npy    int32 numbers of their terms, title and text after one another; -1 for none
+    lengths.npy  int32 words of each title and text
+    terms.txt    the different terms, in order, and
+    numbers.npy  the number of each
+    """
+    numbering = Numbering(Analyzer(settings_of(settings)))
+    met: list[str] = []
+    lengths = [np.zeros(0, np.int32)]
+    words = tokens = 0
+    with ArrayWriter(out, "words", np.int32) as writer:
+        for batch in batches_of(documents_of(records, first, last)):
+            texts = [part for document in batch for part in (document.title, document.text)]
+            found = numbering.numbered(texts)
+            numbers = np.frombuffer(found.numbers, np.int32)
+            writer.append(numbers)
+            lengths.append(np.array(found.lengths, np.int32))
+            met += found.terms
+            words += len(numbers)
+            tokens += int(np.count_nonzero(numbers >= 0))
+    order = sorted(range(len(met)), key=met.__getitem__)
+    write_arrays(out, {"lengths": np.concatenate(lengths), "numbers": np.array(order, np.int32)})
+    with (out / "terms.txt").open("x", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(f"{met[number]}\n" for number in order)
+    note(out, documents=last - first, words=words, tokens=tokens)
+
+
+def merge_terms(out: Path, pieces: Sequence[Made], common: Sequence[str]) -> None:
+    """Step: the vocabulary of all pieces, and which of its numbers are of common terms.
+
+    terms-<i>.npy  the number of each term of piece i, in the order of its terms
+    Memory: none that grows.
+    """
+    apart = frozenset(common)
+    found = []
+    V = 0
+    with ExitStack() as stack:
+        vocabulary = stack.enter_context(
+            (out / VOCABULARY).open("x", encoding="utf-8", newline="\n")
+        )
+        tables = [
+            stack.enter_context(_Buffered(ArrayWriter(out, f"terms-{i}", np.int32)))
+            for i in range(len(pieces))
+        ]
+        files = [
+            stack.enter_context((piece.path / "terms.txt").open(encoding="utf-8", newline="\n"))
+            for piece in pieces
+        ]
+        named = (_lines_of(file, i) for i, file in enumerate(files))
+        for V, (term, holders) in enumerate(groupby(heapq.merge(*named), itemgetter(0)), start=1):
+            vocabulary.write(f"{term}\n")
+            if term in apart:
+                found.append(V - 1)
+            for _, piece in holders:
+                tables[piece].append(V - 1)
+    write_arrays(out, {"common": np.array(found, np.int64)})
+    note(out, terms=V)
+
+
+def blocks_of(piece: Made, vocabulary: Made, number: int) -> Iterator[Block]:
+    """Give the documents of a piece, some `BLOCK` words at a time, in the numbers of all.
+
+    number  of the piece among those that were merged
+    """
+    own = mapped(piece, "numbers")
+    places = np.full(len(own) + 1, _LEFT_OUT, np.int32)
+    places[own] = mapped(vocabulary, f"terms-{number}")
+    words, lengths = mapped(piece, "words"), mapped(piece, "lengths")
+    ends = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[::2]
+    first, N = 0, len(lengths) // 2
+    while first < N:
+        last = int(np.searchsorted(ends, ends[first] + BLOCK, side="right")) - 1
+        last = min(max(last, first + 1), N)
+        yield Block(
+            places[words[ends[first] : ends[last]]],
+            np.array(lengths[2 * first : 2 * last]),
+            np.full(last - first, 2, np.int32),
+        )
+        first = last
+
+
+def terms_of(vocabulary: Made) -> int:
+    """V, of a vocabulary that was merged."""
+    return int(noted(vocabulary)["terms"])
+
+
+def _lines_of(file: Iterable[str], piece: int) -> Iterator[tuple[str, int]]:
+    return ((line[:-1], piece) for line in file)
+
+
+class _Buffered:
+    """Appends numbers one by one to a file that takes many at a time."""
+
+    def __init__(self, writer: ArrayWriter) -> None:
+        self._writer = writer
+        self._held: list[int] = []
+
+    def __enter__(self) -> _Buffered:
+        return self
+
+    def append(self, number: int) -> None:
+        self._held.append(number)
+        if len(self._held) == 2**12:
+            self._flush()
+
+    def __exit__(self, *failure: object) -> None:
+        self._flush()
+        self._writer.__exit__(*failure)
+
+    def _flush(self) -> None:
+        piece: npt.NDArray[np.int32] = np.array(self._held, np.int32)
+        self._writer.append(piece)
+        self._held.clear()

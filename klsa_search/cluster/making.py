@@ -1,0 +1,231 @@
+"""Making: the order of the steps, from records to all files of a generation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from klsa_search.analysis import Analyzer
+from klsa_search.cluster import alone, analysing, counting, keeping, weighing
+from klsa_search.cluster.cutting import Cut, cut_records, cut_terms
+from klsa_search.cluster.files import mapped, noted
+from klsa_search.cluster.ids import index_ids
+from klsa_search.cluster.reading import Records
+from klsa_search.cluster.work import Made, Work
+from klsa_search.config import Settings
+from klsa_search.progress import COUNTS, EIGENVECTORS, POSTINGS, Progress
+from klsa_search.store.arrays import VOCABULARY
+from klsa_search.store.documents import IDS, RECORDS, STARTS
+from klsa_search.store.manifest import FieldsEntry, SpectrumEntry
+
+
+@dataclass(frozen=True)
+class Making:
+    """What was made: files of a generation and what its manifest tells.
+
+    files     folders, and which of their files are of the generation
+    counts    of the manifest, without what was skipped
+    digest    of all documents
+    """
+
+    files: Sequence[tuple[Made, Sequence[str]]]
+    counts: dict[str, int]
+    digest: str
+    fields: FieldsEntry
+    spectrum: SpectrumEntry
+
+
+def make_files(
+    work: Work, read: Records, settings: Settings, shards: int, report: Progress
+) -> Making:
+    """Have all steps done that follow from the records."""
+    cut = cut_records(read.records, read.documents, shards)
+    kept, words = _analysed(work, read, settings, cut)
+    report(COUNTS, 0, None)
+    counted = _counted(work, words, settings)
+    report(POSTINGS, 0, None)
+    weighed = _weighed(work, words, counted, settings, cut)
+    report(EIGENVECTORS, 0, None)
+    solved = work.one(
+        alone.decompose_alone,
+        shards=weighed.features,
+        weights=weighed.weights,
+        columns=weighed.columns,
+        settings=_told(settings),
+    )
+    return Making(
+        files=[
+            (read.records, (f"{RECORDS}.npy", f"{STARTS}.npy")),
+            (kept.ids, (IDS,)),
+            (counted.vocabulary, (VOCABULARY,)),
+            (counted.sums, ("forward_ranks.npy",)),
+            *((made, _arrays_of(made)) for made in (kept.fields, *weighed.files, solved)),
+        ],
+        counts={
+            "documents": read.documents,
+            "terms": analysing.terms_of(counted.vocabulary),
+            "tokens": sum(noted(piece)["tokens"] for piece in words),
+            "non_zeros": noted(counted.sums)["entries"],
+        },
+        digest=noted(kept.digest)["digest"],
+        fields=FieldsEntry.model_validate(noted(kept.fields)),
+        spectrum=SpectrumEntry.model_validate(noted(solved)),
+    )
+
+
+class _Kept(NamedTuple):
+    """What is made of the records alone."""
+
+    digest: Made
+    fields: Made
+    ids: Made
+
+
+def _analysed(work: Work, read: Records, settings: Settings, cut: Cut) -> tuple[_Kept, list[Made]]:
+    """Analyse all pieces; the long steps over all documents begin first, the others fill up."""
+    records, N = read.records, read.documents
+    digest, fields, ids, *words = work.together(
+        (keeping.take_sum, {"records": records, "documents": N}),
+        (
+            keeping.write_fields,
+            {"records": records, "documents": N, "declared": settings.declared()},
+        ),
+        (index_ids, read.ids),
+        *(
+            (
+                analysing.analyse,
+                {"records": records, "first": first, "last": last, "settings": _told(settings)},
+            )
+            for shard in cut
+            for first, last in shard
+        ),
+    )
+    return _Kept(digest, fields, ids), words
+
+
+class _Counted(NamedTuple):
+    """What is known of all documents once they are counted.
+
+    pieces  their counts
+    sums    of all
+    """
+
+    vocabulary: Made
+    pieces: list[Made]
+    sums: Made
+
+
+def _counted(work: Work, words: Sequence[Made], settings: Settings) -> _Counted:
+    common = sorted(Analyzer(settings).common()) if settings.common_weight < 1 else []
+    vocabulary = work.one(analysing.merge_terms, pieces=words, common=common)
+    weight = settings.title_weight
+    pieces = work.make(
+        counting.count,
+        *(
+            {"piece": piece, "vocabulary": vocabulary, "number": number, "title_weight": weight}
+            for number, piece in enumerate(words)
+        ),
+    )
+    sums = work.one(counting.sum_up, pieces=pieces, vocabulary=vocabulary)
+    return _Counted(vocabulary, pieces, sums)
+
+
+class _Weighed(NamedTuple):
+    """What follows from all counts.
+
+    files     folders with arrays of a generation
+    features  of each shard
+    weights   of terms
+    columns   of the features: all terms, then pairs
+    """
+
+    files: list[Made]
+    features: list[Made]
+    weights: Made
+    columns: int
+
+
+def _weighed(
+    work: Work, words: Sequence[Made], counted: _Counted, settings: Settings, cut: Cut
+) -> _Weighed:
+    told, known = _told(settings), {"vocabulary": counted.vocabulary, "summed": counted.sums}
+    ranges = list(pairwise(mapped(counted.sums, "limits").tolist()))
+    terms = cut_terms(counted.sums, len(cut))
+    weights, *made = work.together(
+        (weighing.weigh_terms, {**known, "settings": told}),
+        *(
+            (counting.share, {"pieces": counted.pieces, "low": low, "high": high})
+            for low, high in ranges
+        ),
+        *(
+            (weighing.encode, {"piece": piece, "number": number, **known})
+            for number, piece in enumerate(words)
+        ),
+        *(
+            (
+                weighing.post,
+                {
+                    "pieces": counted.pieces,
+                    "summed": counted.sums,
+                    "low": low,
+                    "high": high,
+                    "settings": told,
+                },
+            )
+            for low, high in terms
+        ),
+    )
+    shared, codes = made[: len(ranges)], made[len(ranges) : -len(terms)]
+    last = np.cumsum([len(shard) for shard in cut]).tolist()
+    numbered, *features = work.together(
+        (keeping.choose_pairs, {"ranges": shared, "pairs": bool(settings.pairs), **known}),
+        *(
+            (
+                weighing.weigh_shard,
+                {
+                    "pieces": counted.pieces[end - len(shard) : end],
+                    "weights": weights,
+                    "ranges": shared,
+                    "settings": told,
+                    **known,
+                },
+            )
+            for shard, end in zip(cut, last, strict=True)
+        ),
+    )
+    encoded = work.make(
+        keeping.encode_range,
+        *(
+            {
+                "shared": each,
+                "numbered": kept,
+                "vocabulary": counted.vocabulary,
+                "low": low,
+                "high": high,
+            }
+            for each, kept, (low, high) in zip(
+                shared, noted(numbered)["numbered"], ranges, strict=True
+            )
+        ),
+    )
+    files = work.together(
+        (keeping.join, {"name": "forward_codes", "parts": codes, "kind": "uint8"}),
+        (keeping.join_sizes, {"name": "forward_starts", "parts": codes, "source": "sizes"}),
+        (keeping.join, {"name": "lengths", "parts": counted.pieces, "kind": "int32"}),
+        (keeping.join, {"name": "epoch_pairs", "parts": encoded, "kind": "uint8"}),
+        (keeping.join_postings, {"parts": made[-len(terms) :]}),
+    )
+    pairs = sum(noted(each)["pairs"] for each in shared) if settings.pairs else 0
+    return _Weighed(files, features, weights, analysing.terms_of(counted.vocabulary) + pairs)
+
+
+def _arrays_of(made: Made) -> list[str]:
+    return sorted(path.name for path in made.path.glob("*.npy"))
+
+
+def _told(settings: Settings) -> dict[str, Any]:
+    return settings.model_dump(mode="json")
