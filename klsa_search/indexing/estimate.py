@@ -16,6 +16,7 @@ from klsa_search.indexing.shape import Shape
 from klsa_search.kernel.document import EXACT
 from klsa_search.kernel.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
 from klsa_search.spectrum import krylov
+from klsa_search.spectrum.slices import WIDTH
 
 BASE = 190 * 2**20
 """An interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files."""
@@ -94,9 +95,8 @@ def _solver(shape: Shape, settings: Settings, threads: int) -> int:
         lanczos = 2 * min(documents, features) + 2 * documents  # on the smaller side
         residual = features + 3 * documents  # all eigenvectors times K
         return 8 * wanted * max(lanczos, residual)
-    width = krylov.WIDTH
-    columns = krylov.room(wanted) + 2 * width + 2 * wanted + threads + 1
-    return 4 * (columns * documents + width * features)
+    columns = krylov.room(wanted) + 2 * WIDTH + 2 * wanted + threads + 1
+    return 4 * (columns * documents + WIDTH * features)
 
 
 def _cut(shape: Shape, settings: Settings, threads: int, held: int, weighed: int) -> dict[str, int]:

@@ -10,20 +10,17 @@ float64: eigenvalues are good to a millionth of the first, far below `TOLERANCE`
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from scipy import linalg
 
 from klsa_search.arrays import Eigenvalues, Matrix
 from klsa_search.errors import SettingsError
-from klsa_search.kernel import DocumentKernel
-from klsa_search.processors import processors
-from klsa_search.progress import Progress
-from klsa_search.spectrum.products import Block, BlockProducts
-
-WIDTH = 32
-"""Columns of a block: more read K less often, fewer make more of each product."""
+from klsa_search.progress import EIGENVECTORS, Progress
+from klsa_search.spectrum.products import Products
+from klsa_search.spectrum.slices import WIDTH
 
 GROWTH = 6 * WIDTH
 """Columns for which there is room beside those that a restart keeps."""
@@ -46,86 +43,82 @@ _PASSES = 8  # of orthogonalisation; two do, unless a block has lost rank
 _LOST = 1e-10  # squared length, of the largest, below which a direction is rounding noise
 _FLOOR = 1e-6  # the same below which float32 cannot scale a direction to length 1 at once
 
+B = TypeVar("B")
+
+
+def _kept(wanted: int) -> int:
+    """How many columns a restart keeps: whole blocks, and half a one more than are wanted."""
+    return -(-(wanted + WIDTH // 2) // WIDTH) * WIDTH
+
 
 def room(wanted: int) -> int:
     """How many columns the space may have."""
-    return wanted + WIDTH // 2 + GROWTH
+    return _kept(wanted) + GROWTH
 
 
 def strongest(
-    kernel: DocumentKernel,
-    wanted: int,
-    *,
-    seed: int,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> tuple[Eigenvalues, Block, float]:
+    products: Products[B], wanted: int, *, progress: Progress | None = None
+) -> tuple[Eigenvalues, list[B], float]:
     """Find the `wanted` strongest eigenpairs of K.
 
-    Returns (wanted,) eigenvalues in float64, (N, wanted) eigenvectors in float32, and the largest
-    residual, max ‖K u_i - λ_i u_i‖ / λ_1. The same bits for any number of threads. `progress` is
-    called as "eigenvectors" with the products done and, by the fall of the residual, expected.
+    Returns (wanted,) eigenvalues in float64, (N, wanted) eigenvectors in blocks of WIDTH columns,
+    and the largest residual, max ‖K u_i - λ_i u_i‖ / λ_1. The same bits for any number of threads,
+    and wherever blocks are kept. `progress` is called as "eigenvectors" with the products done and,
+    by the fall of the residual, expected.
 
     Cost some 15 products with 32 columns, O(nnz · 32) each, and O(N · wanted) for each column;
-    memory 4 N (2 · wanted + 9 · 32) + 128 F bytes. SettingsError if 100 products are not enough.
+    memory 4 N (wanted + 10 · 32) + 128 F bytes. SettingsError if 100 products are not enough.
     """
-    threads = threads or processors()
-    with ThreadPoolExecutor(threads) as workers:
-        products = BlockProducts(kernel, workers, threads)
-        kept, size = wanted + WIDTH // 2, room(wanted)
-        randomness = np.random.default_rng(seed)
-        V = np.empty((len(kernel), size), np.float32)
-        H = np.zeros((size, size))
-        W = randomness.standard_normal((len(kernel), WIDTH), np.float32)
-        held = 0
-        for done in range(1, PRODUCTS + 1):
-            _orthonormalise(products, V[:, :held], W, randomness)
-            first, held = held, held + WIDTH
-            V[:, first:held] = W
-            W = products.apply(W)
-            column = products.inner(V[:, :held], W)
-            products.subtract(V[:, :held], column, W)
-            H[:held, first:held], H[first:held, :held] = column, column.T
-            values, vectors = linalg.eigh((H[:held, :held] + H[:held, :held].T) / 2)
-            values, vectors = values[::-1], vectors[:, ::-1]
-            # K V = V H but for what the newest columns left over: that is the residual.
-            residual = _lengths(products.inner(W, W), vectors[first:, :wanted]) / values[0]
-            if progress is not None:
-                progress("eigenvectors", done, _expected(done, residual))
-            if held >= wanted and residual <= TOLERANCE:
-                break
-            if held + WIDTH > size:
-                products.combine(V[:, :held], vectors[:, :kept], V[:, :kept])
-                H[:] = 0
-                np.fill_diagonal(H[:kept, :kept], values[:kept])
-                held = kept
-        else:
-            raise SettingsError(
-                f"dimensions = {wanted - 1}: after {PRODUCTS} products eigenvectors still miss by "
-                f"{residual:.0e} of the first eigenvalue; build with fewer dimensions",
-                field="dimensions",
-            )
-        U = np.empty((len(kernel), wanted), np.float32)
-        products.combine(V[:, :held], vectors[:, :wanted], U)
-        return values[:wanted], U, _residual(products, U, values[:wanted])
+    kept, size = _kept(wanted), room(wanted)
+    V: list[B] = []
+    H = np.zeros((size, size))
+    W = products.random()
+    for done in range(1, PRODUCTS + 1):
+        W = _orthonormalised(products, V, W)
+        first = len(V) * WIDTH
+        held = first + WIDTH
+        V.append(W)
+        W = products.apply(W)
+        column = products.inner(V, W)
+        W = products.subtract(V, column, W)
+        H[:held, first:held], H[first:held, :held] = column, column.T
+        values, vectors = linalg.eigh((H[:held, :held] + H[:held, :held].T) / 2)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        # K V = V H but for what the newest columns left over: that is the residual.
+        residual = _lengths(products.inner([W], W), vectors[first:, :wanted]) / values[0]
+        if progress is not None:
+            progress(EIGENVECTORS, done, _expected(done, residual))
+        if held >= wanted and residual <= TOLERANCE:
+            break
+        if held + WIDTH > size:
+            V = products.combine(V, vectors[:, :kept])
+            H[:] = 0
+            np.fill_diagonal(H[:kept, :kept], values[:kept])
+    else:
+        raise SettingsError(
+            f"dimensions = {wanted - 1}: after {PRODUCTS} products eigenvectors still miss by "
+            f"{residual:.0e} of the first eigenvalue; build with fewer dimensions",
+            field="dimensions",
+        )
+    U = products.combine(V, vectors[:, :wanted])
+    return values[:wanted], U, _residual(products, U, values[:wanted])
 
 
-def _orthonormalise(
-    products: BlockProducts, V: Block, W: Block, randomness: np.random.Generator
-) -> None:
+def _orthonormalised(products: Products[B], V: Sequence[B], W: B) -> B:
     """Make the columns of W orthonormal, and orthogonal to V; random ones replace what is lost."""
     for done in range(_PASSES):
-        if V.shape[1]:
-            products.subtract(V, products.inner(V, W), W)
-        squares, directions = linalg.eigh(products.inner(W, W))
+        if V:
+            W = products.subtract(V, products.inner(V, W), W)
+        squares, directions = linalg.eigh(products.inner([W], W))
         largest = squares[-1] or 1.0
-        products.combine(W, directions / np.sqrt(np.maximum(squares, _FLOOR * largest)), W)
+        turn = directions / np.sqrt(np.maximum(squares, _FLOOR * largest))
+        (W,) = products.combine([W], turn)
         lost = np.flatnonzero(squares <= _LOST * largest)
         if len(lost):
-            W[:, lost] = randomness.standard_normal((len(W), len(lost)), np.float32)
-            W[:, lost] /= np.float32(math.sqrt(len(W)))
+            W = products.renew(W, lost)
         elif done > 0 and squares[0] > 0.5:
-            return
+            break
+    return W
 
 
 def _lengths(gram: Matrix, coefficients: Matrix) -> float:
@@ -134,15 +127,13 @@ def _lengths(gram: Matrix, coefficients: Matrix) -> float:
     return float(np.sqrt(max(squares.max(), 0.0)))
 
 
-def _residual(products: BlockProducts, U: Block, values: Eigenvalues) -> float:
+def _residual(products: Products[B], U: Sequence[B], values: Eigenvalues) -> float:
     """The residual max ‖K u_i - λ_i u_i‖ / λ_1 of the vectors as they are handed out."""
     longest = 0.0
-    for first in range(0, len(values), WIDTH):
-        columns = slice(first, first + WIDTH)
-        some = np.ascontiguousarray(U[:, columns])
-        rest = products.apply(some)
-        products.subtract(some, np.diag(values[columns]), rest)
-        longest = max(longest, float(products.inner(rest, rest).diagonal().max()))
+    for i, some in enumerate(U):
+        own = values[i * WIDTH : (i + 1) * WIDTH]
+        rest = products.subtract([some], np.diag(own), products.apply(some))
+        longest = max(longest, float(products.inner([rest], rest).diagonal().max()))
     return math.sqrt(longest) / float(values[0])
 
 

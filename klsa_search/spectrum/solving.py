@@ -7,8 +7,10 @@ rounding; float32 above, for blocks of vectors to a stated tolerance.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import numpy.typing as npt
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from threadpoolctl import threadpool_limits
@@ -16,9 +18,11 @@ from threadpoolctl import threadpool_limits
 from klsa_search.arrays import Basis, Eigenvalues, Matrix
 from klsa_search.errors import SettingsError
 from klsa_search.kernel import DocumentKernel
+from klsa_search.processors import processors
 from klsa_search.progress import EIGENVECTORS, Progress, steps
 from klsa_search.spectrum import krylov
 from klsa_search.spectrum.eigenpairs import Spectrum
+from klsa_search.spectrum.products import BlockProducts
 
 RANK_TOLERANCE = 1e-10  # eigenvalues below this share of the first are rounding noise
 
@@ -50,17 +54,19 @@ def decompose(
     wanted = max(1, min(dimensions, N - 1))
     with threadpool_limits(limits=1, user_api="blas"):
         residual = None
-        if _by_blocks(kernel, wanted + 1):
-            eigenvalues, eigenvectors, residual = krylov.strongest(
-                kernel, wanted + 1, seed=seed, threads=threads, progress=progress
-            )
-            eigenvalues, eigenvectors = _of_full_rank(
-                eigenvalues, eigenvectors, krylov.RANK_TOLERANCE
-            )
+        if by_blocks(kernel.features.shape, wanted + 1, kernel.features.dtype):
+            threads = threads or processors()
+            with ThreadPoolExecutor(threads) as workers:
+                products = BlockProducts(kernel, workers, threads, seed=seed)
+                eigenvalues, blocks, residual = krylov.strongest(
+                    products, wanted + 1, progress=progress
+                )
+            rank = full_rank(eigenvalues, krylov.RANK_TOLERANCE)
+            eigenvalues, eigenvectors = eigenvalues[:rank], np.hstack(blocks)[:, :rank]
         else:
             eigenvalues, eigenvectors = _one_by_one(kernel, wanted + 1, seed, progress)
-        following = eigenvalues[wanted] if len(eigenvalues) > wanted else 0.0
         eigenvectors = _with_fixed_signs(eigenvectors[:, :wanted])
+        gap = gap_of(eigenvalues, wanted)
         eigenvalues = eigenvalues[:wanted]
         if residual is None:
             rest = kernel.apply(eigenvectors) - eigenvectors * eigenvalues
@@ -69,15 +75,14 @@ def decompose(
         eigenvectors=eigenvectors,
         eigenvalues=eigenvalues,
         residual=residual,
-        gap=float((eigenvalues[-1] - following) / eigenvalues[0]),
+        gap=gap,
         trace=trace,
     )
 
 
-def _by_blocks(kernel: DocumentKernel, wanted: int) -> bool:
+def by_blocks(shape: tuple[int, int], wanted: int, precision: npt.DTypeLike) -> bool:
     """Blocks serve a kernel in float32, if it is wide enough for the space they grow."""
-    wide = min(kernel.features.shape) > 2 * krylov.room(wanted)
-    return wide and bool(kernel.features.dtype == np.float32)
+    return min(shape) > 2 * krylov.room(wanted) and np.dtype(precision) == np.float32
 
 
 def _one_by_one(
@@ -143,18 +148,30 @@ def _dense_on_features(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues
 def _strongest_first(values: Eigenvalues, vectors: Matrix) -> tuple[Eigenvalues, Matrix]:
     """Largest eigenvalues first, those that are numerically zero left out."""
     order = np.argsort(-values, kind="stable")
-    return _of_full_rank(values[order], vectors[:, order], RANK_TOLERANCE)
+    rank = full_rank(values[order], RANK_TOLERANCE)
+    return values[order][:rank], vectors[:, order][:, :rank]
 
 
-def _of_full_rank(
-    values: Eigenvalues, vectors: Matrix, tolerance: float
-) -> tuple[Eigenvalues, Matrix]:
-    kept = int(np.count_nonzero(values > tolerance * values[0]))
-    return values[:kept], vectors[:, :kept]
+def full_rank(values: Eigenvalues, tolerance: float) -> int:
+    """How many of the values are more than noise."""
+    return int(np.count_nonzero(values > tolerance * values[0]))
+
+
+def gap_of(values: Eigenvalues, wanted: int) -> float:
+    """(λ_k - λ_{k+1}) / λ_1 with k = `wanted`, or all there are."""
+    kept = values[:wanted]
+    following = values[wanted] if len(values) > wanted else 0.0
+    return float((kept[-1] - following) / values[0])
+
+
+def extremes(vectors: Basis) -> Basis:
+    """The entry of largest size of each column, the first of equals: (N, k) → (k,); 0 of none."""
+    if not len(vectors):
+        return np.zeros(vectors.shape[1], vectors.dtype)
+    largest = np.argmax(np.abs(vectors), axis=0)
+    return np.asarray(vectors[largest, np.arange(vectors.shape[1])])
 
 
 def _with_fixed_signs(eigenvectors: Basis) -> Basis:
     """Turn each column so that its entry of largest size is positive."""
-    largest = np.argmax(np.abs(eigenvectors), axis=0)
-    signs = np.sign(eigenvectors[largest, np.arange(eigenvectors.shape[1])])
-    return np.ascontiguousarray(eigenvectors * signs)
+    return np.ascontiguousarray(eigenvectors * np.sign(extremes(eigenvectors)))
