@@ -19,48 +19,57 @@ _LINE = 16  # numbers of a cache line
 
 @compiled
 def entries_of_row(
-    d: int, features: Any, centring: Any, keys: Any, held: int,
-    wide: Any, asked: Any, one: Any, bits: Any,
+    own: Any, first: int, features: Any, centring: Any, pool: Any, held: int, keys: Any, size: int,
+    others: Any, wide: Any, asked: Any, one: Any, bits: Any,
 ) -> int:  # fmt: skip
-    """Turn the keys of documents into those of their positive entries of row d.
+    """Add the keys of the positive entries of a row with the documents from `first` on.
 
-    keys     (held,) at least: the pool; afterwards value and document of each entry
-    wide     (F,) zeros, and zeros again at the end; `asked` likewise, its filter
-    one      (1,) float32, which `bits` views as an integer
+    own       columns and weights of the row's document, S and SΦμ
+    features  of the documents from `first` on, and likewise `centring`
+    pool      (held,) keys of documents; those elsewhere are passed over
+    keys      value and document of each entry, `size` of them so far
+    others    (held,) at least
+    wide      (F,) zeros, and zeros again at the end; `asked` likewise, its filter
+    one       (1,) float32, which `bits` views as an integer
     Returns how many entries there are.
     """
     starts, columns, weights = features
     scales, towards_mean, mean_square = centring
-    begin, end = starts[d], starts[d + 1]
-    mask = np.int32(FILTER - 1)
-    for p in range(begin, end):
-        wide[np.uint32(columns[p])] = weights[p]
-        asked[columns[p] & mask] = True
-    size = 0
+    own_columns, own_weights, scale, towards = own
+    count = 0
     for i in range(held):
-        if i + 2 * _AHEAD < held:
-            prefetch(starts, LOW - (keys[i + 2 * _AHEAD] & LOW))
-        if i + _AHEAD < held:
-            later = LOW - (keys[i + _AHEAD] & LOW)
+        x = LOW - (pool[i] & LOW) - first
+        if 0 <= x < len(scales):
+            others[count] = x
+            count += 1
+    if count == 0:
+        return size
+    mask = np.int32(FILTER - 1)
+    for p in range(len(own_columns)):
+        wide[np.uint32(own_columns[p])] = own_weights[p]
+        asked[own_columns[p] & mask] = True
+    for i in range(count):
+        if i + 2 * _AHEAD < count:
+            prefetch(starts, others[i + 2 * _AHEAD])
+        if i + _AHEAD < count:
+            later = others[i + _AHEAD]
             for p in range(starts[later], starts[later + 1], _LINE):
                 prefetch(columns, p)
                 prefetch(weights, p)
-        x = LOW - (keys[i] & LOW)
+        x = others[i]
         total = np.float32(0)
         for p in range(starts[x], starts[x + 1]):
             if asked[columns[p] & mask]:
                 total += weights[p] * wide[np.uint32(columns[p])]
-        total -= towards_mean[d] * scales[x] + scales[d] * (
-            towards_mean[x] - scales[x] * mean_square
-        )
+        total -= towards * scales[x] + scale * (towards_mean[x] - scales[x] * mean_square)
         if total <= 0:
             continue
         one[0] = total
-        keys[size] = (np.int64(bits[0]) << 32) | (LOW - x)
+        keys[size] = (np.int64(bits[0]) << 32) | (LOW - x - first)
         size += 1
-    for p in range(begin, end):
-        wide[np.uint32(columns[p])] = 0
-        asked[columns[p] & mask] = False
+    for p in range(len(own_columns)):
+        wide[np.uint32(own_columns[p])] = 0
+        asked[own_columns[p] & mask] = False
     return size
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,33 +21,14 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.arrays import narrowed
-from klsa_search.compiled import compiled
 from klsa_search.kernel.document import DocumentKernel
-from klsa_search.kernel.entries import FILTER, compact, entries_of_row, keep_largest
-from klsa_search.kernel.pool import cut_postings, find_pool
+from klsa_search.kernel.entries import compact
+from klsa_search.kernel.looking import Effort, Kept, Looking, Rows
+from klsa_search.kernel.pool import cut_postings
 from klsa_search.processors import processors
 from klsa_search.progress import NEIGHBOURS, Progress
-from klsa_search.selection import LOW
 
 _CHUNK = 256  # documents a task
-
-_Kept = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32]]
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How hard to look.
-
-    cut       documents kept of a feature, its strongest
-    features  of a document that are asked, its heaviest
-    postings  that are added for a document
-    pool      documents whose K is computed
-    """
-
-    cut: int = 2000
-    features: int = 80
-    postings: int = 80_000
-    pool: int = 200
 
 
 def nearest_rows(
@@ -71,42 +51,38 @@ def nearest_rows(
     effort = effort or Effort()
     N, F = kernel.features.shape
     chosen = np.arange(N) if documents is None else np.asarray(documents)
-    starts = kernel.features.indptr
-    features = (
-        starts,
-        kernel.features.indices,
-        kernel.features.data.astype(np.float32, copy=False),
-    )
-    lengths = np.sqrt(kernel.diagonal)
-    inverse = np.divide(1.0, lengths, out=np.zeros(N), where=lengths > 0)
-    postings = cut_postings(kernel.features, np.sqrt(inverse).astype(np.float32), effort.cut)
-    centring = (
-        kernel.scales.astype(np.float32),
-        kernel.towards_mean.astype(np.float32),
-        np.float32(kernel.mean_square),
-    )
-    limits = (effort.features, effort.postings, effort.pool)
-    longest = int(np.diff(starts).max(initial=0))
-    rows = _empty(len(chosen), entries)
+    features = Rows.of(kernel)
+    postings = cut_postings(kernel.features, posting_scales(kernel), effort.cut)
+    rows = empty_rows(len(chosen), entries)
     local = threading.local()
 
     def work(first: int) -> int:
-        if not hasattr(local, "scratch"):
-            local.scratch = _scratch(N, F, effort, longest)
+        if not hasattr(local, "looking"):
+            local.looking = Looking(effort, _CHUNK, N, F, features.longest)
+        looking: Looking = local.looking
         last = min(first + _CHUNK, len(chosen))
-        _search(
-            chosen[first:last], first, features, postings, centring, limits, local.scratch, rows
-        )  # fmt: skip
+        looking.ask(chosen[first:last], features, postings[0])
+        looking.add(0, postings)
+        looking.compare(features)
+        looking.keep(rows, first)
         return last
 
     with ThreadPoolExecutor(threads or processors()) as workers:
         for done in workers.map(work, range(0, len(chosen), _CHUNK)):
             if progress is not None:
                 progress(NEIGHBOURS, done, len(chosen))
-    return _matrix(rows, chosen, N)
+    return matrix_of(rows, chosen, (N, N))
 
 
-def _empty(size: int, width: int) -> _Kept:
+def posting_scales(kernel: DocumentKernel) -> npt.NDArray[np.float32]:
+    """K(d,d)^-¼: (N,), 0 for the mean document."""
+    lengths = np.sqrt(kernel.diagonal)
+    inverse = np.divide(1.0, lengths, out=np.zeros(len(kernel)), where=lengths > 0)
+    return np.sqrt(inverse).astype(np.float32)
+
+
+def empty_rows(size: int, width: int) -> Kept:
+    """Room for rows of so many entries: columns, values, sizes."""
     return (
         np.zeros((size, width), np.int32),
         np.zeros((size, width), np.float32),
@@ -114,50 +90,17 @@ def _empty(size: int, width: int) -> _Kept:
     )
 
 
-def _matrix(kept: _Kept, chosen: npt.NDArray[np.integer[Any]], N: int) -> sparse.csr_array:
-    """Make the sparse matrix of what is kept, in the memory it is in."""
+def matrix_of(
+    kept: Kept, chosen: npt.NDArray[np.integer[Any]], shape: tuple[int, int]
+) -> sparse.csr_array:
+    """Make the sparse matrix of what is kept, in the memory it is in; rows are those chosen."""
     columns, values, sizes = kept
     total = compact(columns, values, sizes)
-    of_document = np.zeros(N, np.int64)
+    of_document = np.zeros(shape[0], np.int64)
     of_document[chosen] = sizes
     starts = narrowed(np.concatenate(([0], np.cumsum(of_document))))
     matrix = sparse.csr_array(
-        (values.ravel()[:total], columns.ravel()[:total], starts), shape=(N, N)
+        (values.ravel()[:total], columns.ravel()[:total], starts), shape=shape
     )
     matrix.has_sorted_indices = True
     return matrix
-
-
-def _scratch(N: int, F: int, effort: Effort, longest: int) -> tuple[npt.NDArray[Any], ...]:
-    """Memory of one thread: for the pool, for the entries, and one float with its bits."""
-    sums = np.zeros(N, np.float32)
-    one = np.zeros(1, np.float32)
-    return (
-        sums,
-        sums.view(np.int32),
-        np.zeros(max(effort.postings, effort.cut) + 1, np.int32),
-        np.zeros(max(longest, 4 * effort.pool + 1), np.int64),
-        np.zeros(F, np.float32),
-        np.zeros(FILTER, np.bool_),
-        one,
-        one.view(np.int32),
-    )
-
-
-@compiled
-def _search(
-    chosen: Any, offset: int, features: Any, postings: Any, centring: Any, limits: Any,
-    scratch: Any, rows: Any,
-) -> None:  # fmt: skip
-    starts, columns, weights = features
-    sums, sums_bits, touched, keys, wide, asked, one, bits = scratch
-    for number in range(len(chosen)):
-        d = chosen[number]
-        begin, end = starts[d], starts[d + 1]
-        held = find_pool(
-            d, columns[begin:end], weights[begin:end], postings, limits,
-            sums, sums_bits, touched, keys,
-        )  # fmt: skip
-        keys[held] = LOW - d  # the document itself
-        size = entries_of_row(d, features, centring, keys, held + 1, wide, asked, one, bits)
-        keep_largest(keys, size, offset + number, rows, one, bits)

@@ -78,27 +78,59 @@ def _cut(
 
 
 @compiled
-def find_pool(
-    d: int, columns: Any, weights: Any, postings: Any, limits: Any,
-    sums: Any, sums_bits: Any, touched: Any, keys: Any,
-) -> int:  # fmt: skip
-    """Put the keys of the pool of document d to the front of `keys`; return how many there are.
+def heaviest(
+    columns: Any, weights: Any, starts: Any, limits: Any, order: Any, asked: Any, asked_weights: Any
+) -> int:
+    """Choose the features of a document that are asked, heaviest first; return how many.
 
-    columns, weights  (m,) the features of d, none of them negative
-    limits            most features, postings and documents
-    sums              (N,) zeros, and zeros again at the end; `sums_bits` views them as integers
+    columns, weights  (m,) its features, none of them negative
+    starts            (F + 1,) where each feature's postings begin, of all documents
+    limits            most features and postings
+    order             (m,) at least
     """
-    size = 4 * limits[2]
-    pool = limits[2]
-    count = _accumulate(columns, weights, postings, limits, sums, touched, keys)
-    held = 0
+    bits = weights.view(np.int32)
+    size = len(columns)
+    for i in range(size):
+        order[i] = (np.int64(bits[i]) << 32) | (LOW - i)
+    sort_ascending(order, 0, size)
+    used, spent = 0, 0
+    for i in range(size - 1, -1, -1):
+        at = LOW - (order[i] & LOW)
+        postings = starts[columns[at] + 1] - starts[columns[at]]
+        if postings == 0 or (used > 0 and spent + postings > limits[1]):
+            continue
+        asked[used], asked_weights[used] = columns[at], weights[at]
+        spent += postings
+        used += 1
+        if used == limits[0]:
+            break
+    return used
+
+
+@compiled
+def find_pool(
+    d: int, asked: Any, asked_weights: Any, used: int, postings: Any, first: int, pool: int,
+    sums: Any, sums_bits: Any, touched: Any, keys: Any, held: int,
+) -> int:  # fmt: skip
+    """Keep the keys of the pool of document d in front of `keys`; return how many there are.
+
+    asked     features of d, heaviest first, `used` of them
+    postings  of the documents from `first` on, numbered from there
+    sums      a zero for each of them, and zeros again at the end; `sums_bits` views them as
+              integers
+    held      keys that other documents have brought there
+    """
+    size = 4 * pool
+    count = _accumulate(asked, asked_weights, used, postings, sums, touched)
     least = np.int64(LOW)  # no key without a sum: that is what a document's second visit has
+    own = d - first
+    low = LOW - first
     for i in range(count):
         x = np.uint32(touched[i])
         # Positive floats are ordered as their bits are.
-        key = (np.int64(sums_bits[x]) << 32) | (LOW - np.int64(x))
+        key = (np.int64(sums_bits[x]) << 32) | (low - np.int64(x))
         sums[x] = 0
-        if key > least and x != d:
+        if key > least and x != own:
             keys[held] = key
             held += 1
             if held == size:
@@ -113,33 +145,20 @@ def find_pool(
 
 @compiled
 def _accumulate(
-    columns: Any, weights: Any, postings: Any, limits: Any, sums: Any, touched: Any, order: Any
+    asked: Any, asked_weights: Any, used: int, postings: Any, sums: Any, touched: Any
 ) -> int:
-    """Add the postings of the heaviest features, heaviest first; return how many are touched.
+    """Add the postings of some features in their order; return how many are touched.
 
     A document whose postings are 0 is touched more than once.
     """
     starts, documents, values = postings
-    bits = weights.view(np.int32)
-    size = len(columns)
-    for i in range(size):
-        order[i] = (np.int64(bits[i]) << 32) | (LOW - i)
-    sort_ascending(order, 0, size)
-    count, used, spent = 0, 0, 0
-    for i in range(size - 1, -1, -1):
-        at = LOW - (order[i] & LOW)
-        first, last = starts[columns[at]], starts[columns[at] + 1]
-        if first == last or (used > 0 and spent + last - first > limits[1]):
-            continue
-        weight = weights[at]
-        for p in range(first, last):
+    count = 0
+    for i in range(used):
+        weight = asked_weights[i]
+        for p in range(starts[asked[i]], starts[asked[i] + 1]):
             document = np.uint32(documents[p])
             before = sums[document]
             touched[count] = documents[p]
             count += before == 0
             sums[document] = before + weight * values[p]
-        spent += last - first
-        used += 1
-        if used == limits[0]:
-            break
     return count
