@@ -102,6 +102,16 @@ class Work:
         """Have a step done once."""
         return self.make(step, arguments)[0]
 
+    def empty(self, *made: Made) -> None:
+        """Remove the arrays of folders that no step will read again; that they were made stays.
+
+        So a build that begins anew walks over them, as long as it asks for the same steps. Small
+        facts, in files of other kinds, stay.
+        """
+        for each in made:
+            for array in each.path.glob("*.npy"):
+                array.unlink(missing_ok=True)
+
     def forget(self, *made: Made) -> None:
         """Remove folders that nothing will read again."""
         for each in made:

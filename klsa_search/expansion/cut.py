@@ -71,22 +71,26 @@ class CutExpansion:
         strongest: sparse.csr_array,
         latent: LatentSpace,
         entries: int = ENTRIES,
+        *,
+        first: int = 0,
+        ranks: npt.NDArray[np.int64] | None = None,
     ) -> CutExpansion:
-        """Cut the rows of a kernel.
+        """Cut the rows of a kernel, or of some documents of one.
 
         strongest  (N, N) of each row of K its strongest positive entries
         entries    kept of a row, the document's own beside them
+        first      the number of the first document, where there are others before it
+        ranks      of the features among all documents; by these documents alone otherwise
         Features beyond the 2^24 most frequent are left out. Cost O(entries log entries).
         """
         N, F = kernel.features.shape
-        frequencies = np.bincount(kernel.features.indices, minlength=F)
-        ranks = np.empty(F, np.int64)
-        ranks[np.argsort(-frequencies, kind="stable")] = np.arange(F)
+        if ranks is None:
+            ranks = ranks_of(np.bincount(kernel.features.indices, minlength=F))
         mean = np.zeros(min(F, NUMBERS), np.float32)
         kept = ranks < NUMBERS
         mean[ranks[kept]] = kernel.mean[kept]
         starts, features, steps = pack_rows(kernel.features, ranks)
-        rows, row_steps = pack_table(strongest, entries)
+        rows, row_steps = pack_table(strongest, entries, first)
         m = latent.documents.shape[1]
         cards = np.zeros((N, card_width(m)), np.int8)
         cards[:, :m] = np.rint(latent.documents * LATENT_LEVELS)
@@ -99,7 +103,7 @@ class CutExpansion:
             features,
             mean,
             cards,
-            _terms(latent.terms),
+            packed_terms(latent.terms),
         )
 
     @property
@@ -132,7 +136,15 @@ class CutExpansion:
         return W
 
 
-def _terms(terms: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
+def ranks_of(frequencies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Number features from the most frequent on: (F,)."""
+    ranks = np.empty(len(frequencies), np.int64)
+    ranks[np.argsort(-frequencies, kind="stable")] = np.arange(len(frequencies))
+    return ranks
+
+
+def packed_terms(terms: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
+    """Coordinates of terms in 8 bits, and their steps: (V, m) → (V, v)."""
     V, m = terms.shape
     packed = np.zeros((V, term_width(m)), np.int8)
     steps = np.abs(terms).max(axis=1, initial=0) / np.float32(LATENT_LEVELS)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Matrix, Scores
+from klsa_search.arrays import Basis, Eigenvalues, Matrix, Scores
+from klsa_search.spectrum.products import to_features
+from klsa_search.spectrum.slices import slices
 
 if TYPE_CHECKING:
     from klsa_search.kernel import DocumentKernel
@@ -36,19 +39,19 @@ class LatentSpace:
         term_weights: npt.NDArray[np.float64],
     ) -> LatentSpace:
         """Take the first `dimensions`. Cost O(nnz · m); `term_weights` (V,) are the w(t)^p."""
-        U = spectrum.eigenvectors[:, :dimensions]
-        roots = np.sqrt(spectrum.eigenvalues[:dimensions])
-        coordinates = U * roots
-        lengths = np.linalg.norm(coordinates, axis=1, keepdims=True)
-        documents = np.divide(
-            coordinates, lengths, out=np.zeros_like(coordinates), where=lengths > 0
-        )
+        U = np.ascontiguousarray(spectrum.eigenvectors[:, :dimensions])
+        values = spectrum.eigenvalues[:dimensions]
         terms = len(term_weights)
         # Of the features only those of single terms, which come first, concern a query.
-        V = kernel.features[:, :terms].T @ U
-        V -= np.multiply.outer(kernel.mean[:terms], kernel.scales @ U)
-        V /= roots
-        return cls(documents.astype(np.float32), (term_weights[:, None] * V).astype(np.float32))
+        features = kernel.features[:, :terms]
+        T = np.zeros((terms, U.shape[1]), U.dtype)
+        starts = features.indptr
+        to_features(features.indices, features.data, starts[:-1], starts[1:], U, T)
+        scaled = added(scaled_sums(kernel.scales, U), U.shape[1])
+        return cls(
+            places_of_documents(U, values),
+            places_of_terms(T, kernel.mean[:terms], scaled, values, term_weights),
+        )
 
     def cosines(
         self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]
@@ -59,3 +62,42 @@ class LatentSpace:
         """
         place = np.einsum("t,tm->m", query_weights, self.terms[terms])
         return np.asarray(np.einsum("nm,m->n", self.documents, place))
+
+
+def places_of_documents(U: Basis, values: Eigenvalues) -> npt.NDArray[np.float32]:
+    """U Λ^½ with rows of length 1, or 0: (N, m), (m,) → (N, m)."""
+    coordinates = U * np.sqrt(values)
+    lengths = np.linalg.norm(coordinates, axis=1, keepdims=True)
+    places = np.divide(coordinates, lengths, out=np.zeros_like(coordinates), where=lengths > 0)
+    return np.asarray(places, np.float32)
+
+
+def places_of_terms(
+    T: Matrix,
+    mean: npt.NDArray[np.floating],
+    scaled: npt.NDArray[np.float64],
+    values: Eigenvalues,
+    term_weights: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float32]:
+    """w(t)^p Aᵀ U Λ^-½ of some terms: (t, m).
+
+    T       (t, m) those columns of ΦᵀSU; it is used up
+    mean    (t,) those of μ
+    scaled  (m,) the sums of S U
+    """
+    T -= np.multiply.outer(mean, scaled)
+    T /= np.sqrt(values)
+    return np.asarray((term_weights[:, None] * T).astype(np.float32))
+
+
+def scaled_sums(scales: npt.NDArray[np.floating], U: Basis) -> list[npt.NDArray[np.float64]]:
+    """Σ_d s(d) U(d) of each slice of documents, (m,) each."""
+    return [np.einsum("n,nm->m", scales[rows], U[rows]) for rows in slices(len(U))]
+
+
+def added(parts: Iterable[npt.NDArray[np.float64]], width: int) -> npt.NDArray[np.float64]:
+    """Add them one after the other: (width,)."""
+    total = np.zeros(width)
+    for part in parts:
+        total += part
+    return total

@@ -62,10 +62,11 @@ def unpack_rows(
     return sparse.csr_array((values, numbers, narrowed(starts)), shape=(len(steps), columns))
 
 
-def pack_table(rows: sparse.csr_array, width: int) -> tuple[_Packed, _Steps]:
+def pack_table(rows: sparse.csr_array, width: int, first_row: int = 0) -> tuple[_Packed, _Steps]:
     """Pack the `width` strongest positive entries of each row, strongest first, then 0.
 
-    The diagonal is left out; ties go by column. Returns (N, width) and the step of each row.
+    The diagonal is left out, which begins at column `first_row`; ties go by column. Returns
+    (N, width) and the step of each row.
     Cost O(entries log entries).
     """
     N = rows.shape[0]
@@ -75,7 +76,7 @@ def pack_table(rows: sparse.csr_array, width: int) -> tuple[_Packed, _Steps]:
         within = slice(rows.indptr[begin], rows.indptr[end])
         documents = np.repeat(np.arange(begin, end), np.diff(rows.indptr[begin : end + 1]))
         columns, values = rows.indices[within], rows.data[within]
-        others = np.flatnonzero((columns != documents) & (values > 0))
+        others = np.flatnonzero((columns != documents + first_row) & (values > 0))
         order = others[np.lexsort((columns[others], -values[others], documents[others]))]
         counts = np.bincount(documents[order] - begin, minlength=end - begin)
         places = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)

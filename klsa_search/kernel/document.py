@@ -25,6 +25,11 @@ EXACT = 100_000  # documents up to which the features are float64
 NO_LENGTH = 1e-9  # of the longest squared length: below it a document is the mean document
 
 
+def precision_of(documents: int) -> type[np.floating]:
+    """What the scaled features of so many documents are kept in."""
+    return np.float64 if documents <= EXACT else np.float32
+
+
 @dataclass(frozen=True)
 class DocumentKernel:
     """K of N documents over F features.
@@ -49,14 +54,29 @@ class DocumentKernel:
         """
         N, F = Phi.shape
         mean = sums_of_columns(Phi) / N if centred and N else np.zeros(F)
-        scales = np.ones(N)
-        if normalised:
+        longest = squares_of_rows(Phi).max(initial=0.0) if normalised else None
+        return cls.among(Phi, mean, longest, documents=N)
+
+    @classmethod
+    def among(
+        cls,
+        Phi: sparse.csr_array,
+        mean: npt.NDArray[np.float64],
+        longest: float | None,
+        *,
+        documents: int,
+    ) -> DocumentKernel:
+        """Make the kernel of some of `documents`, with the mean of all.
+
+        longest  squared length of the longest of all, or None where no document is normalised
+        """
+        scales = np.ones(Phi.shape[0])
+        if longest is not None:
             squares = squares_of_rows(Phi)
             lengths = squares - 2 * rows_with(Phi, mean) + np.einsum("f,f->", mean, mean)
-            held = (lengths > NO_LENGTH * squares.max(initial=0.0)) & (squares > 0)
+            held = (lengths > NO_LENGTH * longest) & (squares > 0)
             scales = np.where(held, np.where(held, lengths, 1.0) ** -0.25, 0.0)
-        precision = np.float64 if N <= EXACT else np.float32
-        return cls(scaled_rows(Phi, scales, precision), scales, mean)
+        return cls(scaled_rows(Phi, scales, precision_of(documents)), scales, mean)
 
     def __len__(self) -> int:
         """N, the number of documents."""

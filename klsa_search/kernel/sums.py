@@ -27,8 +27,13 @@ def squares_of_rows(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
 def sums_of_columns(matrix: sparse.csr_array) -> npt.NDArray[np.float64]:
     """Σ_d x of each column: (n,). Cost O(nnz)."""
     sums = np.zeros(matrix.shape[1])
-    _sums_of_columns(matrix.indices, matrix.data, sums)
+    add_to_columns(matrix, sums)
     return sums
+
+
+def add_to_columns(matrix: sparse.csr_array, sums: npt.NDArray[np.float64]) -> None:
+    """Add the rows of a matrix to the sums of those before: (m, n), (n,). Cost O(nnz)."""
+    _add_to_columns(matrix.indices, matrix.data, sums)
 
 
 def rows_with(matrix: sparse.csr_array, vector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -59,7 +64,7 @@ def _squares_of_rows(starts: Any, data: Any, sums: Any) -> None:
 
 
 @compiled
-def _sums_of_columns(columns: Any, data: Any, sums: Any) -> None:
+def _add_to_columns(columns: Any, data: Any, sums: Any) -> None:
     for p in range(len(data)):
         sums[columns[p]] += data[p]
 

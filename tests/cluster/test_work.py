@@ -76,3 +76,11 @@ def test_what_is_forgotten_is_made_again(work):
     work.forget(made)
     assert not made.path.exists()
     assert values_of(work.one(double, source=[1])) == [2]
+
+
+def test_what_is_emptied_was_made_all_the_same(work):
+    made = work.one(double, source=[1])
+    work.empty(made)
+    assert [path.name for path in made.path.iterdir()] == ["begun"]
+    assert work.one(double, source=[1]) == made
+    assert not (made.path / "values.npy").exists()
