@@ -10,7 +10,7 @@ import numpy as np
 from klsa_search.cluster.files import mapped
 from klsa_search.cluster.source import MOST
 from klsa_search.cluster.work import Made
-from klsa_search.spectrum.products import ROWS
+from klsa_search.spectrum.slices import ROWS
 from klsa_search.store.documents import STARTS
 
 PIECE: Final = 2**24

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from klsa_search.analysis import Analyzer
-from klsa_search.cluster import alone, analysing, counting, keeping, weighing
+from klsa_search.cluster import analysing, counting, keeping, weighing
 from klsa_search.cluster.cutting import Cut, cut_records, cut_terms
+from klsa_search.cluster.decomposing import decomposed
 from klsa_search.cluster.files import mapped, noted
 from klsa_search.cluster.ids import index_ids
 from klsa_search.cluster.reading import Records
 from klsa_search.cluster.work import Made, Work
 from klsa_search.config import Settings
+from klsa_search.indexing.build import spectrum_entry
 from klsa_search.progress import COUNTS, EIGENVECTORS, POSTINGS, Progress
 from klsa_search.store.arrays import VOCABULARY
 from klsa_search.store.documents import IDS, RECORDS, STARTS
@@ -50,20 +52,23 @@ def make_files(
     report(POSTINGS, 0, None)
     weighed = _weighed(work, words, counted, settings, cut)
     report(EIGENVECTORS, 0, None)
-    solved = work.one(
-        alone.decompose_alone,
-        shards=weighed.features,
-        weights=weighed.weights,
+    solved = decomposed(
+        work,
+        weighed.features,
+        settings=settings,
+        documents=[shard[-1][1] - shard[0][0] for shard in cut],
         columns=weighed.columns,
-        settings=_told(settings),
+        term_weights=mapped(weighed.weights, "weights"),
+        progress=report,
     )
+    work.empty(*weighed.features)
     return Making(
         files=[
             (read.records, (f"{RECORDS}.npy", f"{STARTS}.npy")),
             (kept.ids, (IDS,)),
             (counted.vocabulary, (VOCABULARY,)),
             (counted.sums, ("forward_ranks.npy",)),
-            *((made, _arrays_of(made)) for made in (kept.fields, *weighed.files, solved)),
+            *((made, _arrays_of(made)) for made in (kept.fields, *weighed.files, solved.files)),
         ],
         counts={
             "documents": read.documents,
@@ -73,7 +78,7 @@ def make_files(
         },
         digest=noted(kept.digest)["digest"],
         fields=FieldsEntry.model_validate(noted(kept.fields)),
-        spectrum=SpectrumEntry.model_validate(noted(solved)),
+        spectrum=spectrum_entry(solved),
     )
 
 
@@ -219,6 +224,7 @@ def _weighed(
         (keeping.join, {"name": "epoch_pairs", "parts": encoded, "kind": "uint8"}),
         (keeping.join_postings, {"parts": made[-len(terms) :]}),
     )
+    work.empty(*words, *counted.pieces, *made, *encoded)
     pairs = sum(noted(each)["pairs"] for each in shared) if settings.pairs else 0
     return _Weighed(files, features, weights, analysing.terms_of(counted.vocabulary) + pairs)
 

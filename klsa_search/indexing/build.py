@@ -11,9 +11,10 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, Unpack
+from typing import Any, BinaryIO, Protocol, Unpack
 
 from klsa_search.analysis import trusting
+from klsa_search.arrays import Eigenvalues
 from klsa_search.bars import told
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.collection.left_out import warn_of_left_out
@@ -37,7 +38,6 @@ from klsa_search.indexing.weighing import weigh
 from klsa_search.keywords import IndexSettings
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
-from klsa_search.spectrum import Spectrum
 from klsa_search.store import Manifest, index_path, note_checked
 from klsa_search.store.generations import describe_files, new_generation, seal
 from klsa_search.store.manifest import (
@@ -218,7 +218,27 @@ def manifest_of(
     )
 
 
-def spectrum_entry(spectrum: Spectrum) -> SpectrumEntry:
+class Solved(Protocol):
+    """What a decomposition tells of itself; see `spectrum.Spectrum`."""
+
+    @property
+    def eigenvalues(self) -> Eigenvalues:
+        """The largest, in falling order."""
+
+    @property
+    def residual(self) -> float:
+        """How far the worst of the eigenvectors is from one."""
+
+    @property
+    def gap(self) -> float:
+        """Between the last that is kept and the next."""
+
+    @property
+    def trace(self) -> float:
+        """Sum of all eigenvalues."""
+
+
+def spectrum_entry(spectrum: Solved) -> SpectrumEntry:
     """Diagnostics of a decomposition, as a manifest keeps them."""
     values = spectrum.eigenvalues
     return SpectrumEntry(
