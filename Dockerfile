@@ -1,6 +1,8 @@
 # klsa-search as a service. Build and run from the root of the repository:
 #   docker build -t klsa-search .
 #   docker run -p 127.0.0.1:8000:8000 -v klsa-index:/data/index klsa-search
+# For the machines of a cluster (docs/cluster.md):
+#   docker build --build-arg EXTRAS=cluster -t klsa-search:cluster .
 # What the container does with its arguments is said in docker/entrypoint.sh.
 
 # The full image has a compiler, for dependencies without a wheel on this platform.
@@ -9,7 +11,9 @@ RUN python -m venv /opt/klsa
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY klsa_search ./klsa_search
-RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check '.[eval]'
+# Further extras of pyproject.toml, parted by commas.
+ARG EXTRAS=
+RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check ".[eval${EXTRAS:+,$EXTRAS}]"
 
 FROM python:3.11.13-slim-bookworm
 LABEL org.opencontainers.image.title="klsa-search" \

@@ -3,6 +3,9 @@
 #   serve [OPTIONS]             serve all indexes there are; build a sample if there are none
 #   build SOURCE --name NAME    build an index there, with any option of klsa-index build
 #   klsa-... [ARGUMENTS]        run that command as it stands
+#   ray [ARGUMENTS]             a machine of a cluster, in an image with EXTRAS=cluster (docs/cluster.md)
+#   join HOST:PORT COMMAND ...  join the cluster of that head, without processors for its tasks, and
+#                               do any of the above there, at the address `auto`
 # All of them read KLSA_HOME, the home of the indexes, and serve what else docs/service.md names
 # (KLSA_HOST, KLSA_PORT, ...); the image sets these three.
 set -eu
@@ -47,11 +50,21 @@ case $command in
     build)
         exec klsa-index build "$@"
         ;;
-    klsa-*)
+    join)
+        if [ $# -lt 2 ]; then
+            echo "join needs the cluster's head and a command: join head:6379 serve --cluster auto" >&2
+            exit 2
+        fi
+        # A client of Ray is a process of one of its machines; this one keeps to its command.
+        ray start --address="$1" --num-cpus=0 --object-store-memory=134217728 --disable-usage-stats
+        shift
+        exec "$0" "$@"
+        ;;
+    klsa-* | ray)
         exec "$command" "$@"
         ;;
     *)
-        echo "There is no command '$command': use serve, build or one of the klsa-* commands." >&2
+        echo "There is no command '$command': use serve, build, join, ray or one of the klsa-* commands." >&2
         exit 2
         ;;
 esac

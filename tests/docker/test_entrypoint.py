@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import ROOT
 
 ENTRYPOINT = ROOT / "docker" / "entrypoint.sh"
-COMMANDS = ("klsa-index", "klsa-serve", "klsa-search", "klsa-keys", "klsa-eval")
+COMMANDS = ("klsa-index", "klsa-serve", "klsa-search", "klsa-keys", "klsa-eval", "ray")
 SAMPLE = "klsa-index build python-docs --name sample"
 SERVE = "klsa-serve"
 
@@ -126,6 +126,36 @@ def test_commands_run_as_given(world, name):
 def test_arguments_with_spaces_stay_whole(world):
     make_command(world.bin, "klsa-search", '#!/bin/sh\necho "$#" > "$CALLS"\n')
     assert world.run("klsa-search", "sample", "two words")[2] == ["2"]
+
+
+JOINED = (
+    "ray start --address=head:6379 --num-cpus=0 --object-store-memory=134217728 "
+    "--disable-usage-stats"
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "done"),
+    [
+        (("serve", "--cluster", "auto"), "klsa-serve --cluster auto"),
+        (("build", "/sources/a b.jsonl"), "klsa-index build /sources/a b.jsonl"),
+        (("klsa-keys", "list"), "klsa-keys list"),
+    ],
+)
+def test_joining_a_cluster_comes_before_what_is_done_there(world, asked, done):
+    world.add_index()
+    assert world.run("join", "head:6379", *asked) == (0, "", [JOINED, done])
+
+
+def test_a_cluster_that_is_not_joined_is_not_asked(world):
+    make_command(world.bin, "ray", f"{STUB}exit 1\n")
+    assert world.run("join", "head:6379", "serve") == (1, "", [JOINED])
+
+
+def test_joining_alone_says_what_it_needs(world):
+    status, errors, calls = world.run("join", "head:6379")
+    assert (status, calls) == (2, [])
+    assert "a command" in errors
 
 
 @pytest.mark.parametrize("name", ["bash", "Serve", "--port"])
