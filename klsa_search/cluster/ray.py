@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ START: Final = 600.0
 
 _AHEAD: Final = 4  # calls handed over for each process that is there
 _AT_ONCE: Final = 4  # calls that an actor answers at the same time
+_ASKED: Final = 2**20  # bytes: Ray puts an actor that asks for nothing on any machine it likes
 _STORE: Final = 256 * 2**20  # bytes for what is on its way between processes of this machine
 
 
@@ -126,31 +127,55 @@ class RayFleet:
         )
 
 
+def machines_of(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the machines for shards, in an order of their own: those that have processors to give.
+
+    One without joined to lead the cluster, or to ask. Where there is no other, it has to do.
+    """
+    alive = [node for node in nodes if node["Alive"]]
+    able = [node for node in alive if node["Resources"].get("CPU", 0) > 0]
+    return sorted(node["NodeID"] for node in able or alive)
+
+
+def places(shards: int, replicas: int, machines: Sequence[str]) -> list[list[str]]:
+    """Return the machine of each replica of each shard.
+
+    Those of a shard are on different ones, as far as there are so many; each has as many as others.
+    """
+    return [
+        [machines[(shard + replica) % len(machines)] for replica in range(replicas)]
+        for shard in range(shards)
+    ]
+
+
 class RayReplicas:
     """Actors that have shards: see `asking.Replicas`."""
 
     def __init__(
         self, ray: Any, generation: str, shards: int, replicas: int, tokenizer: str | None
     ) -> None:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
         from klsa_search.cluster.host import Host
 
         self._ray, self.shards, self.replicas = ray, shards, replicas
         kind = ray.remote(
             # Waiting costs a host nothing, and a machine may have more shards than processors.
             num_cpus=0,
+            memory=_ASKED,
             max_restarts=-1,
             max_concurrency=_AT_ONCE,
-            scheduling_strategy="SPREAD",
         )(Host)
         mark = secrets.token_hex(4)
         self._actors = [
             [
-                kind.options(name=f"klsa-{mark}-{shard}-{replica}").remote(
-                    generation, shard, shards, tokenizer
-                )
-                for replica in range(replicas)
+                kind.options(
+                    name=f"klsa-{mark}-{shard}-{replica}",
+                    scheduling_strategy=NodeAffinitySchedulingStrategy(machine, soft=True),
+                ).remote(generation, shard, shards, tokenizer)
+                for replica, machine in enumerate(row)
             ]
-            for shard in range(shards)
+            for shard, row in enumerate(places(shards, replicas, machines_of(ray.nodes())))
         ]
         ready = [actor.ready.remote() for row in self._actors for actor in row]
         try:
