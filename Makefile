@@ -17,7 +17,7 @@ export KLSA_HOME ?= index
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13 3.14
 
-.PHONY: help run test tests test-connect test-all test-package docs docs-serve eval clean
+.PHONY: help run test tests test-cluster test-connect test-all test-package docs docs-serve eval clean
 .DEFAULT_GOAL := help
 
 help:
@@ -38,6 +38,10 @@ $(VENV)/.installed-eval: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-connect: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test-connect]'
+	@touch $@
+
+$(VENV)/.installed-cluster: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test-cluster]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
@@ -66,6 +70,11 @@ tests: $(VENV)/.installed-test
 test-connect:
 	@$(MAKE) --no-print-directory $(VENV)-connect/.installed-connect VENV=$(VENV)-connect
 	$(VENV)-connect/bin/python -m pytest -n 2 tests/connect tests/collection tests/test_walks.py
+
+# Likewise: Ray, and what checks manifests, are large.
+test-cluster:
+	@$(MAKE) --no-print-directory $(VENV)-cluster/.installed-cluster VENV=$(VENV)-cluster
+	$(VENV)-cluster/bin/python -m pytest -n 2 --dist loadgroup tests/cluster tests/docker
 
 # An environment for each version; a shim of pyenv is there and may yet start nothing.
 test-all:
