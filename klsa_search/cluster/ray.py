@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +23,7 @@ LOCAL: Final = "local"
 START: Final = 600.0
 """Seconds that shards have to open their files, compile what is not and say so."""
 
+_PATIENCE: Final = 5.0  # seconds for a connection
 _AHEAD: Final = 4  # calls handed over for each process that is there
 _AT_ONCE: Final = 4  # calls that an actor answers at the same time
 _ASKED: Final = 2**20  # bytes: Ray puts an actor that asks for nothing on any machine it likes
@@ -42,6 +44,7 @@ def connect(address: str, processes: int | None = None) -> Any:
 
     if ray.is_initialized():
         return ray
+    _refuse_silent(address)
     local: dict[str, Any] = {}
     if address == LOCAL:
         local = {
@@ -59,6 +62,20 @@ def connect(address: str, processes: int | None = None) -> Any:
             "there, or have processes of this machine with --cluster local"
         ) from error
     return ray
+
+
+def _refuse_silent(address: str) -> None:
+    """ClusterFailed where nothing listens: Ray itself would try for minutes."""
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    if not (host and port.isdecimal()):
+        return
+    try:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterFailed(
+            f"no cluster answers at {address} ({error}): see `ray status` there, or have processes "
+            "of this machine with --cluster local"
+        ) from error
 
 
 def leave() -> None:

@@ -1,16 +1,22 @@
 """The same on a cluster of processes of this machine, which are killed."""
 
+import json
 import os
 import signal
+import threading
+from contextlib import suppress
 from functools import partial
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from klsa_search.cluster.build import build as cluster_build
 from klsa_search.cluster.index import SpreadIndex
 from klsa_search.cluster.tally import tallied
 from klsa_search.cluster.work import Work
-from klsa_search.errors import ClusterFailed, KlsaError, SettingsError, ShardMissing
+from klsa_search.errors import ClusterFailed, SettingsError, ShardMissing
 from klsa_search.indexing import build
 from klsa_search.search import open_index
 from klsa_search.store import current_generation
@@ -62,6 +68,43 @@ def test_what_a_step_raises_is_raised(cluster, tmp_path):
     assert raised.value.field == "first"
 
 
+def workers_of_this_machine():
+    """Process numbers of Ray's workers that do a step."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "cmdline").read_text().startswith("ray::perform"):
+                yield int(folder.name)
+        except OSError:  # it ended
+            continue
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are found in /proc")
+def test_a_build_outlives_its_workers(cluster, tmp_path):
+    source = tmp_path / "documents.jsonl"
+    source.write_text("".join(json.dumps(each) + "\n" for each in documents(600)))
+    plain = build(source, name="plain", home=tmp_path)
+    ended, killed = threading.Event(), []
+
+    def kill():
+        while not ended.wait(0.5) and len(killed) < 12:
+            for process in islice(workers_of_this_machine(), 1):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+                    killed.append(process)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        workers = cluster.RayWorkers("local")
+        spread = cluster_build(source, name="spread", home=tmp_path, workers=workers, shards=2)
+    finally:
+        ended.set()
+        killer.join()
+    assert killed
+    assert spread.manifest.files == plain.manifest.files
+    assert spread.manifest.fingerprint == plain.manifest.fingerprint
+
+
 def test_shards_answer_and_come_back(cluster, tmp_path):
     build(documents(400), name="notes", home=tmp_path).close()
     index = open_index(tmp_path / "notes")
@@ -98,8 +141,10 @@ def test_what_cannot_be_opened_there_is_told(cluster, tmp_path):
         fleet.replicas(generation, None)
 
 
-def test_nobody_there_is_told(cluster):
+@pytest.mark.parametrize("address", ["{}", "ray://{}"])
+def test_nobody_there_is_told(cluster, refusing_port, address):
     cluster.leave()
-    with pytest.raises(KlsaError, match=r"no cluster answers at 127\.0\.0\.1:1"):
-        cluster.connect("127.0.0.1:1")
+    address = address.format(f"127.0.0.1:{refusing_port}")
+    with pytest.raises(ClusterFailed, match=f"no cluster answers at {address}"):
+        cluster.connect(address)
     cluster.connect("local", PROCESSES)
