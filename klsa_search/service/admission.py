@@ -54,7 +54,7 @@ PATIENCE = 10.0
 DEADLINE = 15.0
 """Seconds after which a request that runs is answered without its result."""
 
-AT_ONCE = 0.005
+AT_ONCE = 0.002
 """Seconds of one turn of the event loop in which requests are answered in it, without a thread. To
 hand a short search over and back takes as long as the search itself: two threads take the
 interpreter from one another, and what is in memory from one processor to the other. With longer

@@ -103,8 +103,8 @@ def create_app(
     metrics = Metrics(
         Sources(pools=pools, refits=refits, connections=connections, rates=rates, worker=worker)
     )
-    opened = (lambda: 0) if connections is None else connections.__len__
-    app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics, opened)
+    waiting = (lambda: 0) if connections is None else (lambda: connections.waiting)
+    app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics, waiting)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(Head)
     app.add_middleware(Straight, paths={"/search": search})

@@ -33,9 +33,9 @@ class _Whole(PathConvertor):
 register_url_convertor("whole", _Whole())
 
 
-CALM: Final = 32
-"""Open connections up to which the event loop has the time to answer by itself: with more it has
-its hands full of taking them, and of refusing in time what is too much.
+CALM: Final = 8
+"""Requests that wait for their answers up to which the event loop has the time to answer by itself:
+with more it has its hands full of taking connections, and of refusing in time what is too much.
 """
 
 
@@ -50,10 +50,10 @@ class Desk:
         writes: Writes | None,
         refits: Refits | None,
         metrics: Metrics,
-        open_connections: Callable[[], int],
+        waiting: Callable[[], int],
     ) -> None:
         self.catalog = catalog
-        self._open_connections = open_connections
+        self._waiting = waiting
         self.refits = refits
         self.metrics = metrics
         self._admission = admission
@@ -112,7 +112,7 @@ class Desk:
             with self.catalog.at_hand(name) as index:
                 return told(index) if index is not None and quick and quick(index) else None
 
-        calm = quick is not None and self._open_connections() <= CALM
+        calm = quick is not None and self._waiting() <= CALM
         answer = self._admission.at_once(at_once) if calm else None
         if answer is None:
             pool = self._heavy if heavy else self._admission

@@ -138,6 +138,11 @@ class Connections:
         self._open.discard(connection)
 
     @property
+    def waiting(self) -> int:
+        """How many requests wait for their answers."""
+        return self._waiting
+
+    @property
     def is_full(self) -> bool:
         """Whether so many requests wait for their answers that another would wait too long."""
         return self._at_work is not None and self._waiting >= self._at_work()
