@@ -116,4 +116,4 @@ def _imported(name: str) -> Tokenizer:
         ) from error
     if not callable(found):
         raise SettingsError(f"tokenizer {name} is no function: name one", field="tokenizer")
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # what it returns is checked when it is called

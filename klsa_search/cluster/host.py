@@ -50,7 +50,8 @@ class Host:
         """Answer once it is open, and what it runs is compiled."""
         shard = self._shard(self._built.facts.last)
         none = Query(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        shard.best(Wanted([0], none, 1, 1, 1, 1, totals=True), None)
+        first = range(len(self._built.snapshot.vocabulary))[:1]  # an empty index has no term
+        shard.best(Wanted(list(first), none, 1, 1, 1, 1, totals=True), None)
 
     def process(self) -> int:
         """Its number."""

@@ -6,6 +6,7 @@ actor that dies is started anew; both are Ray's, and what they give follows from
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
@@ -55,7 +56,13 @@ def connect(address: str, processes: int | None = None) -> Any:
         # Ray makes its processes give way to all others of a machine.
         os.environ.setdefault("RAY_worker_niceness", "0")
     try:
-        ray.init(address=address, log_to_driver=False, namespace="klsa", **local)
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            namespace="klsa",
+            **local,
+        )
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise ClusterFailed(
             f"no cluster answers at {address} ({str(error).splitlines()[0]}): see `ray status` "

@@ -56,7 +56,7 @@ class SpreadEngine:
     """Exact BM25 by shards; see `Engine`."""
 
     def __init__(self, snapshot: Snapshot, shards: Shards) -> None:
-        self._kernel, self._own, self._shards = snapshot.bm25, snapshot.engine, shards
+        self._kernel, self._shards = snapshot.bm25, shards
 
     def top(
         self,

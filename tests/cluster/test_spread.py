@@ -9,7 +9,7 @@ from klsa_search.cluster.shard import Shard, Share, own_postings
 from klsa_search.cluster.spread import spread
 from klsa_search.config import SearchSettings
 from klsa_search.kernel.postings import postings_arrays
-from klsa_search.search.engine import Mask, expanding
+from klsa_search.search.engine import Mask, engine, expanding
 from klsa_search.search.rankers.klsa import mix_of
 from tests.search.engine.cut_world import cut_world
 from tests.worlds import random_documents
@@ -89,6 +89,24 @@ def test_the_same_bits(world, monkeypatch, shards, small):
                     expected, engines.bm25.top(queries, k, mask, totals=True), strict=True
                 ):
                     assert_same(one, many)
+
+
+def test_the_same_before_anything_is_compiled(world, monkeypatch):
+    mix, engines = mix_of(world, SearchSettings()), spread(world, Near(world, 4))
+    queries = np.random.default_rng(1).integers(0, len(world.vocabulary), (5, 3)).tolist()
+    for mask in (None, Mask(np.arange(len(world)) % 2 == 0)):
+        expected = [
+            *world.expanding.top(queries, 10, mix, mask, totals=True),
+            *world.engine.top(queries, 10, mask, totals=True),
+        ]
+        with monkeypatch.context() as patch:
+            patch.setattr(engine, "lacks", lambda *_: True)
+            found = [
+                *engines.expanding.top(queries, 10, mix, mask, totals=True),
+                *engines.bm25.top(queries, 10, mask, totals=True),
+            ]
+        for one, many in zip(expected, found, strict=True):
+            assert_same(one, many)
 
 
 def test_what_nobody_holds_is_found_nowhere(world):

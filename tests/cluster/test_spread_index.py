@@ -63,6 +63,19 @@ def test_it_answers_as_the_index_does(home):
         ]
 
 
+@pytest.mark.parametrize("count", [0, 1, 70])
+def test_there_may_be_fewer_documents_than_shards(tmp_path, count):
+    build(documents(count), name="notes", home=tmp_path).close()
+    index = open_index(tmp_path / "notes")
+    with SpreadIndex(index.path, Fleet(4)) as spread:
+        for replica in spread.replicas._hosts:
+            replica.ready()
+        assert [spread.search(query).hits for query in queries()] == [
+            index.search(query).hits for query in queries()
+        ]
+        assert spread.search("").total == 0
+
+
 def test_it_takes_up_what_is_written(home):
     index, fleet = open_index(home / "notes"), Fleet(3)
     with SpreadIndex(index.path, fleet) as spread:

@@ -105,6 +105,6 @@ class Engine:
         row = self._kernel.steps(query.numbers, query.counts)
         mask = asked.mask or self._living
         if mask is not None:
-            row = row * mask.allowed
+            row = row * mask.allowed[: len(row)]  # of a part of an index it is of the whole
         positions, steps = top_z(row, asked.k)
         return positions, steps, int(np.count_nonzero(row)) if asked.totals else 0
