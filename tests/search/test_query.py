@@ -10,6 +10,7 @@ from klsa_search.analysis import Analyzer
 from klsa_search.config import AnalysisSettings
 from klsa_search.features import Vocabulary
 from klsa_search.search import query
+from klsa_search.search.language.parsing import is_plain
 from klsa_search.search.query import NO_TERM, UNKNOWN, QueryTerms, TermNumbers
 
 WORDS = [
@@ -51,6 +52,18 @@ def test_numbers_are_those_of_the_analysers_terms(language, asked):
         expected = [vocabulary.numbers.get(term, UNKNOWN) for term in analyzer.terms(text)]
         found = numbers.of(text)
         assert [n for n in found if n >= 0] == [n for n in expected if n >= 0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@settings(max_examples=50)
+@given(text=texts | ascii_texts)
+def test_a_text_without_signs_is_read_the_short_way(language, text):
+    numbers = TermNumbers(Analyzer(language), Vocabulary(["wing"]))
+    found = numbers.of_bare(text)
+    assert (found is None) == (not text.isascii() or not set(text).isdisjoint("\"*:\\+-'.#"))
+    if found is not None:
+        assert found == numbers.of(text)
+        assert is_plain(text)
 
 
 def test_what_is_remembered_is_bounded(monkeypatch):

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from klsa_search.compiled import inlined, internal
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.memory import int32_at, int64_at, uint32_at, uint64_at
-from klsa_search.search.engine.record import Record, buffer_size
+from klsa_search.search.engine.record import AT_ONCE, WORDS, Record, buffer_size
 from klsa_search.search.engine.scan import (
     LANES,
     add_postings,
@@ -16,6 +16,7 @@ from klsa_search.search.engine.scan import (
     keep_masked,
     lowest_bit,
     mask_above,
+    places_above,
 )
 from klsa_search.search.engine.terms import MEMORY, worth
 from klsa_search.selection import LOW, Keys, select_largest
@@ -131,11 +132,12 @@ def gather_block(
     """Keep what passes of a block whose terms are all added."""
     accumulator = int32_at(record.accumulator, span)
     keys = int64_at(record.keys, buffer_size(k))
-    for place in range(0, span, LANES):
-        mask = mask_above(record.accumulator + 4 * place, np.int32(least >> 32))
-        while mask != 0:
-            offset = place + lowest_bit(mask)
-            mask &= mask - np.uint64(1)
+    words, hits = uint64_at(record.words, WORDS), int32_at(record.hits, AT_ONCE)
+    for begin in range(0, span, AT_ONCE):
+        length = min(AT_ONCE, span - begin)
+        address = record.accumulator + 4 * begin
+        for i in range(places_above(address, length, least >> 32, words, hits)):
+            offset = begin + hits[i]
             key = (np.int64(accumulator[offset]) << 32) | (LOW - first - offset)
             keys[held] = key
             held += key > least  # the bar may have risen since the comparison

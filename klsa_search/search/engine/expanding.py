@@ -18,7 +18,7 @@ from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.plain import Plain
 from klsa_search.search.engine.record import MAX_TERMS, Asked, Scratch, Top
 from klsa_search.search.engine.reverse import REVERSED, Reverse
-from klsa_search.search.engine.room import Held, Room, directory
+from klsa_search.search.engine.room import TAKEN, Held, Room, directory
 from klsa_search.search.engine.scan import LANES
 from klsa_search.search.engine.seeds import MAX_SEEDS, PLAN, Depths, Mix, plan_of
 
@@ -114,9 +114,11 @@ class ExpandingEngine:
     def _memory(self, asked: Asked, mix: Mix) -> _Memory:
         """Memory of this thread, made anew when more is asked for than ever before."""
         held: _Memory | None = getattr(self._of_thread, "memory", None)
-        depths = self.depths(asked, mix)
-        if held is not None and held.planned == (asked.k, depths) and held.mix is mix:
+        # The depths follow from these.
+        planned = asked.k, -1 if asked.mask is None else min(asked.mask.size, FEW + 1)
+        if held is not None and held.planned == planned and held.mix is mix:
             return held
+        depths = self.depths(asked, mix)
         wide, best, seeds = max(asked.k, mix.best) + depths.within, mix.best, mix.seeds
         if held is None or held.wide < wide or held.best < best or held.seeds < seeds:
             if held is not None:
@@ -126,7 +128,7 @@ class ExpandingEngine:
             room = self._room(wide, best, seeds)
             held = _Memory(wide, best, seeds, scratch, room, directory(self._held, room))
             self._of_thread.memory = held
-        held.planned, held.mix, held.plan = (asked.k, depths), mix, plan_of(mix, depths)
+        held.planned, held.mix, held.plan = planned, mix, plan_of(mix, depths)
         return held
 
     def _room(self, wide: int, best: int, seeds: int) -> Room:
@@ -145,6 +147,7 @@ class ExpandingEngine:
             covered=np.zeros(wide + 1, np.float32),
             scores=scores,
             bits=scores.view(np.int32),
+            words=np.zeros(size // 32 + 4, np.uint64),
             chosen=np.zeros(size, np.int32),
             keys=np.zeros(size, np.int64),
             spare=np.zeros(size, np.int64),
@@ -152,6 +155,7 @@ class ExpandingEngine:
             impacts=np.zeros(MAX_TERMS * (best + 1), np.float32),
             near=np.zeros(self._neighbours + 1, np.int32),
             shares=np.zeros(self._neighbours + 1, np.float32),
+            hits=np.zeros(TAKEN, np.uint32),
             worth=np.zeros(MAX_TERMS, np.float32),
             half=np.ones(MAX_TERMS, np.float32),
             weights=np.zeros(seeds, np.float32),
@@ -189,6 +193,6 @@ class _Memory:
     room: Room  # owns what the directory tells the addresses of
     directory: npt.NDArray[np.void]
     # what was asked for last, and how it is searched for
-    planned: tuple[int, Depths] | None = None
+    planned: tuple[int, int] | None = None
     mix: Mix | None = None
     plan: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(1, PLAN))

@@ -10,14 +10,13 @@ from klsa_search.expansion.coverage import HALF
 from klsa_search.kernel.postings import UNIT
 from klsa_search.search.engine.memory import int64_at, uint32_at, uint64_at
 from klsa_search.search.engine.record import MAX_TERMS, Record
-from klsa_search.search.engine.room import Held, Room
+from klsa_search.search.engine.room import TAKEN, Held, Room
 from klsa_search.search.engine.saturation import TOGETHER
 from klsa_search.search.engine.scan import LANES, find, lowest_bit, mask_below, set_bits
 from klsa_search.search.engine.terms import LOOK_UP, MEMORY, worth
 from klsa_search.selection import LOW
 
 SCANNED = 16  # postings looked at for each that would be looked up
-TAKEN = 256  # postings at a time; those of the best among them have room in `chosen`
 
 
 @internal
@@ -166,19 +165,17 @@ def _scan(
 
     Without a branch, as nobody can foretell it, and by bits, as slots of all lie too far away.
     """
-    among, hits = room.among, room.chosen
-    start = np.uint32(base)
+    among, hits = room.among[base >> 5 :], room.hits
     for begin in range(first, after, TAKEN):
         count = 0
         for p in range(begin, min(begin + TAKEN, after)):
-            document = start + (entries[p] >> np.uint32(16))
-            hits[count] = p - first
-            bit = among[document >> np.uint32(5)] >> (document & np.uint32(31))
+            entry = entries[p]
+            hits[count] = entry
+            bit = among[entry >> np.uint32(21)] >> ((entry >> np.uint32(16)) & np.uint32(31))
             count += int(bit & np.uint32(1))
         for i in range(count):
-            entry = entries[first + hits[i]]
-            document = start + (entry >> np.uint32(16))
-            slot = np.uint32(room.slots[document])
+            entry = hits[i]
+            slot = np.uint32(room.slots[base + np.int64(entry >> np.uint32(16))])
             held = worth(weight, int(entry & np.uint32(0xFFFF)))
             room.impacts[slot * np.uint32(lanes) + np.uint32(lane)] = np.float32(held)
             room.rest[slot] -= np.int32(held)

@@ -27,6 +27,11 @@ MAX_TERMS: Final = 256
 MAX_SEGMENTS: Final = 64
 """Segments of one index."""
 
+AT_ONCE: Final = 2048
+"""Positions of which those that pass are written down at once."""
+
+WORDS: Final = AT_ONCE // 32 + 2
+
 _INDEX: Final = (
     "documents",  # positions
     "terms",  # V
@@ -60,6 +65,8 @@ _THREAD: Final = (
     "spare",  # int64
     "places",  # int64 (MAX_TERMS, blocks + segments): where in memory each term's postings in a
     # block of a segment begin, and where those of its last end
+    "words",  # uint64 (WORDS,) of `places_above`
+    "hits",  # int32 (AT_ONCE,)
     "total",  # documents so far that hold a term of the query; not an address
 )
 _QUERIES: Final = (
@@ -164,6 +171,8 @@ class Scratch:
             "keys": self.keys,
             "spare": np.zeros(gathered, np.int64),
             "places": np.zeros((MAX_TERMS, postings.blocks + len(postings.parts)), np.int64),
+            "words": np.zeros(WORDS, np.uint64),
+            "hits": np.zeros(AT_ONCE, np.int32),
             "found": self.documents,
             "scores": self.scores,
             "counts": np.zeros(1, np.int64),

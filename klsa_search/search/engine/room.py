@@ -68,6 +68,10 @@ class Held(NamedTuple):
         )
 
 
+TAKEN: Final = 256
+"""Postings that are looked at together."""
+
+
 class Room(NamedTuple):
     """Memory of one thread for at most M candidates, Q of the query kernel, B best and z seeds.
 
@@ -79,6 +83,7 @@ class Room(NamedTuple):
     covered    (Q + 1,) T of the best: of the seeds exactly, of the others by what they hold alone
     scores     (M + 65,) whole vectors are read
     bits       the same memory as whole numbers
+    words      (M / 32 + 4,) uint64, of `places_above`
     chosen     (M + 1,) slots that are looked at more closely
     keys       (M + 1,) to sort
     spare      (M + 1,)
@@ -86,6 +91,7 @@ class Room(NamedTuple):
     impacts    (B + 1, lanes) what the best hold of each term, in steps; slot 0 holds nothing
     near       (neighbours + 1,) where the nearest that are among the best begin in `impacts`
     shares     (neighbours + 1,) and their levels
+    hits       (TAKEN,) uint32, postings of the best among as many
     worth      (lanes,) f(t,q) · h(t) · w(t), 0 beyond the last term
     half       (lanes,) where g is one half, in steps; 1 beyond the last term
     weights    (z,) of the seeds
@@ -102,6 +108,7 @@ class Room(NamedTuple):
     covered: _Floats
     scores: _Floats
     bits: _Ints
+    words: npt.NDArray[np.uint64]
     chosen: _Ints
     keys: _Starts
     spare: _Starts
@@ -109,6 +116,7 @@ class Room(NamedTuple):
     impacts: _Floats
     near: _Ints
     shares: _Floats
+    hits: npt.NDArray[np.uint32]
     worth: _Floats
     half: _Floats
     weights: _Floats
@@ -162,6 +170,7 @@ def room_in(directory: Any) -> Room:
         covered=vector(directory.covered, np.float32),
         scores=vector(directory.scores, np.float32),
         bits=vector(directory.bits, np.int32),
+        words=vector(directory.words, np.uint64),
         chosen=vector(directory.chosen, np.int32),
         keys=vector(directory.keys, np.int64),
         spare=vector(directory.spare, np.int64),
@@ -169,6 +178,7 @@ def room_in(directory: Any) -> Room:
         impacts=vector(directory.impacts, np.float32),
         near=vector(directory.near, np.int32),
         shares=vector(directory.shares, np.float32),
+        hits=vector(directory.hits, np.uint32),
         worth=vector(directory.worth, np.float32),
         half=vector(directory.half, np.float32),
         weights=vector(directory.weights, np.float32),

@@ -106,6 +106,36 @@ def count_above(address: int, length: int, bar: int, stride: int = LANES) -> int
     return count
 
 
+@internal
+def places_above(
+    address: int,
+    length: int,
+    bar: int,
+    words: npt.NDArray[np.uint64],
+    places: npt.NDArray[np.int32],
+) -> int:
+    """Write down which of the int32 at the address are above the bar, ascending; returns how many.
+
+    words   room for two for every 64 numbers, and two
+    places  room for all
+    Without a branch that hangs on a score: from bit to bit, and past words without one.
+    """
+    filled, count = 0, 0
+    for place in range(0, length, LANES):
+        mask = mask_above(address + 4 * place, np.int32(bar))
+        words[filled], words[filled + 1] = mask, np.uint64(place)
+        filled += 2 * (mask != 0)
+        count += set_bits(mask)
+    word, mask = 0, words[0]
+    for i in range(count):
+        places[i] = np.int64(words[word + 1]) + lowest_bit(mask)
+        mask &= mask - np.uint64(1)
+        passed = np.uint64(mask == 0)
+        word += np.int64(passed + passed)
+        mask |= words[word] & (np.uint64(0) - passed)
+    return count
+
+
 @compiled
 def bar_of(address: int, length: int, low: int, high: int, wanted: int) -> int:
     """Find a bar that at least `wanted` scores are above, and hardly more than twice as many.

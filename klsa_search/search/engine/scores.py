@@ -11,7 +11,7 @@ from klsa_search.compiled import compiled, internal
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.candidates import compared, cosine, covered, covered_alone
 from klsa_search.search.engine.room import Held, Room
-from klsa_search.search.engine.scan import LANES, bar_of, count_above, lowest_bit, mask_above
+from klsa_search.search.engine.scan import LANES, bar_of, count_above, places_above
 from klsa_search.search.engine.seeds import LINE, LINES, Mix, cut, power
 from klsa_search.selection import LOW, select_largest, sort_descending
 
@@ -155,12 +155,9 @@ def choose(room: Room, size: int, wanted: int) -> int:
             chosen[slot - 1] = slot
         return size
     bar = bar_of(address, span, bar, int(highest), wanted)
-    for place in range(0, span, LANES):
-        mask = mask_above(address + 4 * place, np.int32(bar))
-        while mask != 0:
-            chosen[count] = 1 + place + lowest_bit(mask)
-            mask &= mask - np.uint64(1)
-            count += 1
+    count = places_above(address, span, bar, room.words, chosen)
+    for i in range(count):
+        chosen[i] += 1
     return count
 
 

@@ -98,9 +98,11 @@ class Language:
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r}: a text is needed", field="query")
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
-        if not settings.operators or is_plain(query):
+        numbers = self._numbers.of_bare(query)
+        if numbers is None and (not settings.operators or is_plain(query)):
             numbers = self._numbers.of(query)
-            right = settings.spelling == "off" or (UNKNOWN not in numbers and "-" not in query)
+        if numbers is not None:
+            right = settings.spelling == "off" or self._is_right(query, numbers)
             if right and (synonyms is None or self._beginnings.isdisjoint(numbers)):
                 return Asked(numbers)
             clauses = [Clause("", "", "word", query, query)]
@@ -123,6 +125,10 @@ class Language:
             return None
         numbers = self._numbers.of(query)
         return None if UNKNOWN in numbers else numbers
+
+    def _is_right(self, query: str, numbers: Sequence[int]) -> bool:
+        """Whether spelling adds nothing to a query of plain words."""
+        return UNKNOWN not in numbers and not ("-" in query and self._joined(query))
 
     def understood(self, query: str, asked: Asked) -> Understood:
         """Tell what was understood of a query."""

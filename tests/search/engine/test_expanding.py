@@ -20,7 +20,7 @@ from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.impacts import SCANNED, place_of
 from klsa_search.search.engine.room import Held, Room, directory, held_in, room_in
 from klsa_search.search.engine.saturation import TOGETHER, saturated
-from klsa_search.search.engine.scan import LANES, bar_of
+from klsa_search.search.engine.scan import LANES, bar_of, places_above
 from klsa_search.search.engine.scores import choose
 from klsa_search.search.engine.topk import search
 from klsa_search.search.rankers.klsa import mix_of
@@ -88,6 +88,24 @@ def test_as_many_as_wanted_are_above_the_bar(vectors, wanted, sorted_, seed):
     scores = (scores * 1000).astype(np.int32) + 1
     bar = bar_of(scores.ctypes.data, len(scores), 0, int(scores.max()), wanted)
     assert (scores > bar).sum() >= wanted
+
+
+@compiled
+def above(scores, bar, words, places):
+    return places_above(scores.ctypes.data, len(scores), bar, words, places)
+
+
+@settings(max_examples=50)
+@given(
+    vectors=st.integers(1, 5), share=st.sampled_from([0, 0.01, 0.5, 1]), seed=st.integers(0, 999)
+)
+def test_places_are_those_of_what_is_above_the_bar(vectors, share, seed):
+    chance = np.random.default_rng(seed)
+    scores = np.where(chance.random(vectors * LANES) < share, 8, chance.integers(-9, 8))
+    scores = scores.astype(np.int32)
+    words, places = np.zeros(2 * vectors + 2, np.uint64), np.zeros(len(scores), np.int32)
+    count = above(scores, 7, words, places)
+    np.testing.assert_array_equal(places[:count], np.flatnonzero(scores > 7))
 
 
 @compiled
