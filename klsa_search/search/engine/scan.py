@@ -126,7 +126,7 @@ def places_above(
         words[filled], words[filled + 1] = mask, np.uint64(place)
         filled += 2 * (mask != 0)
         count += set_bits(mask)
-    word, mask = 0, words[0]
+    word, mask = np.int64(0), words[0]
     for i in range(count):
         places[i] = np.int64(words[word + 1]) + lowest_bit(mask)
         mask &= mask - np.uint64(1)
