@@ -107,6 +107,19 @@ def count_above(address: int, length: int, bar: int, stride: int = LANES) -> int
 
 
 @internal
+def are_above(address: int, length: int, bar: int, wanted: int) -> bool:
+    """Whether so many of the int32 at the address are above the bar, in all likelihood.
+
+    A sample tells where it has twice as many; else all are looked at.
+    """
+    if length >= SAMPLED * LANES:
+        sampled = count_above(address, length, bar, SAMPLE * LANES)
+        if sampled * SAMPLE >= 2 * wanted:
+            return True
+    return count_above(address, length, bar) >= wanted
+
+
+@internal
 def places_above(
     address: int,
     length: int,

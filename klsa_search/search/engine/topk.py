@@ -40,7 +40,7 @@ from klsa_search.search.engine.blocks import (
 )
 from klsa_search.search.engine.memory import float32_at, int32_at, int64_at, uint32_at
 from klsa_search.search.engine.record import Record
-from klsa_search.search.engine.scan import LANES, bar_of, count_above
+from klsa_search.search.engine.scan import LANES, are_above, bar_of, count_above
 from klsa_search.search.engine.terms import (
     LOOK_UP,
     MEMORY,
@@ -174,6 +174,6 @@ def _gather(record: Record, terms: int, k: int, margin: int) -> tuple[int, bool]
 @internal
 def _reached_by(record: Record, span: int, threshold: int, bound: int, wanted: int) -> int:
     """What so many of the first block's documents reach, in steps less one."""
-    if count_above(record.accumulator, span, threshold) < 2 * wanted + LANES:
+    if not are_above(record.accumulator, span, threshold, 2 * wanted + LANES):
         return threshold
     return bar_of(record.accumulator, span, threshold, bound, wanted)
