@@ -64,14 +64,25 @@ def keep_masked(context: Any, address: Any, mask: Any) -> Any:
 
 def _mask(builder: llvm.ir.IRBuilder, values: Any, compare: Any, sign: str) -> Any:
     """Write code that compares the 64 numbers at an address with one, all at once."""
+    compared = compare(sign, _load(builder, values[0]), _spread(builder, values[1]))
+    return builder.bitcast(compared, llvm.ir.IntType(LANES))
+
+
+def _load(builder: llvm.ir.IRBuilder, address: Any) -> Any:
+    """Write code that loads the 64 numbers at an address."""
     lanes = llvm.ir.VectorType(llvm.ir.IntType(32), LANES)
-    numbers = builder.load(builder.inttoptr(values[0], lanes.as_pointer()))
+    numbers = builder.load(builder.inttoptr(address, lanes.as_pointer()))
     numbers.align = 4
+    return numbers
+
+
+def _spread(builder: llvm.ir.IRBuilder, number: Any) -> Any:
+    """Write code that puts a number into all 64 lanes."""
+    lanes = llvm.ir.VectorType(llvm.ir.IntType(32), LANES)
     undefined = llvm.ir.Constant(lanes, llvm.ir.Undefined)
-    one = builder.insert_element(undefined, values[1], llvm.ir.Constant(llvm.ir.IntType(32), 0))
-    first = llvm.ir.Constant(llvm.ir.VectorType(llvm.ir.IntType(32), LANES), [0] * LANES)
-    bars = builder.shuffle_vector(one, undefined, first)
-    return builder.bitcast(compare(sign, numbers, bars), llvm.ir.IntType(LANES))
+    one = builder.insert_element(undefined, number, llvm.ir.Constant(llvm.ir.IntType(32), 0))
+    first = llvm.ir.Constant(lanes, [0] * LANES)
+    return builder.shuffle_vector(one, undefined, first)
 
 
 @intrinsic
@@ -94,16 +105,44 @@ def set_bits(context: Any, mask: Any) -> Any:
     return llvm.types.int64(llvm.types.uint64), code
 
 
+@intrinsic
+def _count_above(context: Any, address: Any, length: Any, bar: Any, stride: Any) -> Any:
+    """How many of the int32 at the address are above the bar: see `count_above`.
+
+    Counted lane by lane in vectors, and put together at the end.
+    """
+
+    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
+        address, length, bar, stride = values
+        lanes = llvm.ir.VectorType(llvm.ir.IntType(32), LANES)
+        bars = _spread(builder, bar)
+        none = llvm.ir.Constant(lanes, [0] * LANES)
+        counts = llvm.cgutils.alloca_once_value(builder, none)  # type: ignore[no-untyped-call]  # numba has no types
+        zero = llvm.ir.Constant(llvm.ir.IntType(64), 0)
+        with llvm.cgutils.for_range_slice(builder, zero, length, stride, inc=True) as (place, _):
+            at = builder.add(address, builder.shl(place, place.type(2)))
+            above = builder.icmp_signed(">", _load(builder, at), bars)
+            # What is true is -1 as a number.
+            counts_ = builder.sub(builder.load(counts), builder.sext(above, lanes))
+            builder.store(counts_, counts)
+        kind = llvm.ir.FunctionType(llvm.ir.IntType(32), [lanes])
+        name = f"llvm.vector.reduce.add.v{LANES}i32"
+        add = llvm.cgutils.get_or_insert_function(builder.module, kind, name)  # type: ignore[no-untyped-call]  # likewise
+        return builder.zext(builder.call(add, [builder.load(counts)]), llvm.ir.IntType(64))
+
+    signature = llvm.types.int64(
+        llvm.types.int64, llvm.types.int64, llvm.types.int32, llvm.types.int64
+    )
+    return signature, code
+
+
 @internal
 def count_above(address: int, length: int, bar: int, stride: int = LANES) -> int:
     """How many of the int32 at the address are above the bar; length is a multiple of 64.
 
     stride  from vector to vector: 64 looks at all, 512 at every eighth
     """
-    count = 0
-    for place in range(0, length, stride):
-        count += set_bits(mask_above(address + 4 * place, np.int32(bar)))
-    return count
+    return _count_above(address, length, np.int32(bar), stride)
 
 
 @internal
