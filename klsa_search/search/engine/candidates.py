@@ -11,10 +11,12 @@ from klsa_search.compiled import compiled, inlined, internal
 from klsa_search.expansion.coverage import NEIGHBOURHOOD
 from klsa_search.expansion.cut import LATENT_LEVELS
 from klsa_search.expansion.packing import LEVELS
+from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.room import Held, Room
 from klsa_search.search.engine.saturation import TOGETHER, saturated
 
+AHEAD = 96  # entries: as many are asked for before a document is looked at
 PLACE_LEVELS = 2**14  # steps of the largest coordinate of a query
 
 
@@ -137,6 +139,7 @@ def inner_product(
     """Σ sums[feature] · level: of whole numbers, so that a machine may add them in any order."""
     total = np.int64(0)
     for i in range(first, after):
+        prefetch(entries, i + AHEAD)  # which keeps it out of vectors, too: gathering costs more
         entry = entries[i]
         total += np.int64(sums[entry >> np.uint32(8)]) * np.int64(entry & np.uint32(LEVELS))
     return total
