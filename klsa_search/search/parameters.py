@@ -32,6 +32,8 @@ class Parameters:
 
     def read(self, given: Mapping[str, object]) -> tuple[LanguageSettings, SearchSettings]:
         """Check all parameters of a search: how its text is read, and how documents are ranked."""
+        if not given:
+            return self._reading, self._defaults
         parameters = dict(given)
         reading = self._read(parameters)
         return reading, self.checked(parameters)
@@ -55,8 +57,6 @@ class Parameters:
 
     def _read(self, given: dict[str, Any]) -> LanguageSettings:
         """Take out of the parameters of a search those of how its text is read, and check them."""
-        if not given:
-            return self._reading
         names = LanguageSettings.model_fields.keys() & given.keys()
         changes = {name: value for name in names if (value := given.pop(name)) is not None}
         if not changes:

@@ -225,10 +225,13 @@ class Ranking:
 
     def _expands(self, parameters: SearchSettings) -> bool:
         """Whether this is the ranking that the engine of a cut D gives."""
-        full = parameters.exact or parameters.boosts
-        asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not full
-        straight = multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
-        return asked and straight
+        if parameters is self._defaults:
+            return self._expands_itself
+        return _is_expanded(parameters)
+
+    @lazily
+    def _expands_itself(self) -> bool:
+        return _is_expanded(self._defaults)
 
     @property
     def _bm25(self) -> Bm25Engine:
@@ -237,6 +240,12 @@ class Ranking:
     @lazily
     def _own_mix(self) -> Mix:
         return mix_of(self._snapshot, self._defaults)
+
+
+def _is_expanded(parameters: SearchSettings) -> bool:
+    full = parameters.exact or parameters.boosts
+    asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not full
+    return asked and multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
 
 
 def both(mask: Mask | None, allowed: npt.NDArray[np.bool_] | None) -> Mask | None:
