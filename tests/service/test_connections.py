@@ -5,6 +5,7 @@ import http.client
 
 import pytest
 
+from klsa_search.service.protocol import connections
 from klsa_search.service.protocol.connections import PIECE, Bounds, Connections, Waiting
 from klsa_search.service.protocol.descriptors import FEWEST
 from tests.waiting import wait_until
@@ -209,13 +210,30 @@ def test_who_is_idle_for_longest_makes_room(catalog_of, tiny_home):
         first, second, third = (served.client() for _ in range(3))
         for client in (first, second, third):
             assert client.get("/health")[0] == 200
-        assert first.get("/health")[0] == 200
+        served.let_time_pass()
+        for client in (third, first):
+            assert client.get("/health")[0] == 200
         with served.client() as fourth:
             assert fourth.get("/search?q=wing")[0] == 200
             assert second.is_ended()
             for client in (first, third, fourth):
                 assert client.get("/health")[0] == 200
         for client in (first, second, third):
+            client.close()
+
+
+def test_who_was_answered_a_moment_ago_is_not_cut_off(catalog_of, tiny_home, monkeypatch):
+    """He may have asked again; who comes new is told at once that there is no room."""
+    monkeypatch.setattr(connections, "MOMENT", 1e9)
+    with serving(catalog_of(tiny_home), most=2) as served:
+        clients = [served.client() for _ in range(2)]
+        for client in clients:
+            assert client.get("/health")[0] == 200
+        with served.client() as third:
+            status, content = third.get("/search?q=wing")
+            assert (status, content["error"]["code"]) == (503, "busy")
+        for client in clients:
+            assert client.get("/health")[0] == 200
             client.close()
 
 

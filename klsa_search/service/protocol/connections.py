@@ -33,6 +33,9 @@ from klsa_search.service.protocol.together import Together
 IDLE = 60
 """Seconds that a connection is kept between two requests."""
 
+MOMENT = 1.0
+"""Seconds after an answer in which the next request is likely to be on its way."""
+
 MAX_HEAD = 128 * 1024
 """Bytes of a request's head; the longest query takes 120,000, percent-encoded."""
 
@@ -189,11 +192,12 @@ class Connections:
                 self._end(each, _FULL)
 
     def _rank(self, connection: Connection) -> tuple[bool, Waiting, float]:
-        """Who goes first; under load those last who wait between two requests, as the next comes
-        just when they go.
+        """Who goes first; last who was answered a moment ago, as he asks again just when he goes, and
+        would be told nothing.
         """
         waits = connection.note()
-        return waits is Waiting.NOTHING and self.is_full, waits, connection.since
+        moment = connection.loop.time() - connection.since < MOMENT
+        return waits is Waiting.NOTHING and moment, waits, connection.since
 
     def _end(self, connection: Connection, refusal: _Refusal) -> None:
         self._open.discard(connection)
