@@ -142,7 +142,7 @@ def count_above(address: int, length: int, bar: int, stride: int = LANES) -> int
 
     stride  from vector to vector: 64 looks at all, 512 at every eighth
     """
-    return _count_above(address, length, np.int32(bar), stride)
+    return int(_count_above(address, length, np.int32(bar), stride))
 
 
 @internal

@@ -192,7 +192,7 @@ class Connections:
                 self._end(each, _FULL)
 
     def _rank(self, connection: Connection) -> tuple[bool, Waiting, float]:
-        """Who goes first; last who was answered a moment ago, as he asks again just when he goes, and
+        """Who goes first; last who was answered a moment ago: he asks again just when he goes, and
         would be told nothing.
         """
         waits = connection.note()
