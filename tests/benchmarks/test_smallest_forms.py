@@ -122,6 +122,14 @@ def test_folding(built, world, tmp_path):
     assert figures(found)["mass"] > 0.9
 
 
+def test_turns(built, world, capfd):
+    trees = (ROOT, ROOT)
+    run("benchmarks.turns", built, world / "queries.tsv", *trees, "--rounds", 1, "--k", 3)
+    told = capfd.readouterr().out
+    assert told.startswith("the same answers\n")
+    assert told.count("in batches") == 2
+
+
 def test_writing(world, tmp_path):
     found, corpus, queries = tmp_path / "found.json", world / "corpus.jsonl", world / "queries.tsv"
     few = ("--first", 30, "--count", 5, "--alone", 2, "--seconds", 0.1)
