@@ -11,7 +11,8 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions
 from klsa_search.cluster.messages import Floats, Found, Rows
 from klsa_search.search.engine import Mix
-from klsa_search.search.engine.formulas import Entries, Features
+from klsa_search.search.engine.comparing import Features
+from klsa_search.search.engine.formulas import Entries
 
 _Numbers = npt.NDArray[np.int64]
 

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions
-from klsa_search.search.engine.formulas import Compared, Entries, Factors, Features, Query, Terms
+from klsa_search.search.engine.comparing import Compared, Features
+from klsa_search.search.engine.formulas import Entries, Factors, Query, Terms
 
 Floats = npt.NDArray[np.float32]
 

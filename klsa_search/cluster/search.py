@@ -19,9 +19,8 @@ from klsa_search.cluster.shard import Share
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine import Mask, Mix, Top
+from klsa_search.search.engine.comparing import Compared, Place
 from klsa_search.search.engine.formulas import (
-    Compared,
-    Place,
     Query,
     above,
     alpha_of,

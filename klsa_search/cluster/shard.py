@@ -12,7 +12,8 @@ from klsa_search.cluster.messages import Candidates, Floats, Found, Known, Rows,
 from klsa_search.kernel import Postings, QueryKernel
 from klsa_search.kernel.segments import ALIGNED, Segment, Segments
 from klsa_search.search.engine import Engine, Mask
-from klsa_search.search.engine.formulas import Features, Place, covered, saturations_of
+from klsa_search.search.engine.comparing import Features, Place
+from klsa_search.search.engine.formulas import covered, saturations_of
 from klsa_search.search.engine.reverse import Reverse
 from klsa_search.search.engine.room import Held
 from klsa_search.search.snapshot import Snapshot

@@ -1,7 +1,8 @@
 """The default ranking by a cut D once more, in NumPy: the same answers to the bit, uncompiled.
 
 What is asked before the compiled search is there, some milliseconds a query; and what the compiled
-search is tested against. Each step stands in `expanded`, by the names used here, and in `formulas`.
+search is tested against. Each step stands in `expanded`, by the names used here, in `formulas` and
+`comparing`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,8 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
+from klsa_search.search.engine.comparing import Compared, Features, Place
 from klsa_search.search.engine.formulas import (
-    Compared,
-    Features,
-    Place,
     Query,
     Terms,
     above,

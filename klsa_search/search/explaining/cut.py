@@ -16,10 +16,8 @@ from klsa_search.arrays import Positions
 from klsa_search.expansion import top_z
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.search.engine import Mix
+from klsa_search.search.engine.comparing import Compared, Features, Place
 from klsa_search.search.engine.formulas import (
-    Compared,
-    Features,
-    Place,
     Query,
     alpha_of,
     factors_of,
