@@ -25,7 +25,7 @@ from klsa_search.compiled.beside import compile_beside, missing
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.admission import AT_ONCE, QUEUED, Admission
+from klsa_search.service.admission import QUEUED, Admission
 from klsa_search.service.ledger import Ledger
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
@@ -37,6 +37,7 @@ from klsa_search.service.protocol.server import Server, end
 from klsa_search.service.protocol.tls import tls_of
 from klsa_search.service.refitting import Refits
 from klsa_search.service.settings import ServiceSettings
+from klsa_search.service.turns import AT_ONCE
 from klsa_search.service.writing import Writes
 from klsa_search.store import indexes_in
 

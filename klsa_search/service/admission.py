@@ -7,19 +7,18 @@ short, so that what gets in is answered soon, and who does not get in knows at o
 from __future__ import annotations
 
 import asyncio
-import resource
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from resource import getrusage, struct_rusage
 from time import perf_counter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from klsa_search.deadlines import checked
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.processors import processors
+from klsa_search.service.turns import Turns
 
 T = TypeVar("T")
 
@@ -53,28 +52,6 @@ PATIENCE = 10.0
 
 DEADLINE = 15.0
 """Seconds after which a request that runs is answered without its result."""
-
-AT_ONCE = 0.002
-"""Seconds of one turn of the event loop in which requests are answered in it, without a thread. To
-hand a short search over and back takes as long as the search itself: two threads take the
-interpreter from one another, and what is in memory from one processor to the other. With longer
-turns connections are accepted too late to be refused in time, when too many come.
-"""
-
-_REST = 20
-"""One that takes longer than that by itself is followed by none for so many times as long, so that
-the loop is held up no more than 5 % of the time by what should have been short.
-"""
-
-_THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # the first is not everywhere
-
-
-def _own(before: struct_rusage, seconds: float) -> float:
-    """Of the seconds since then, those that were not taken by others: all where pages were read."""
-    after = getrusage(_THREAD)
-    if after.ru_majflt > before.ru_majflt:
-        return seconds
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def threads() -> int:
@@ -145,7 +122,7 @@ class Admission:
     deadline  seconds that one runs at most; its thread goes on, and counts as running, to the next
               step at which it may be given up (`in_time` of `klsa_search.deadlines`)
     queued    seconds that may be in front of who waits, see `QUEUED`; any by default
-    at_once   seconds of a turn of the event loop for what needs no thread, see `AT_ONCE`; none by
+    at_once   seconds of a turn of the event loop for what needs no thread, see `Turns`; none by
               default
     """
 
@@ -164,9 +141,7 @@ class Admission:
         self._running, self._waiting = running, waiting
         self._queued = queued
         self._seconds = 0.0  # that a request takes of late
-        self._turn = at_once
-        self._spent = 0.0  # of it, in the turn at hand
-        self._again = 0.0  # when work may be done without a thread again, see `perf_counter`
+        self._turns = Turns(at_once)
         self._patience = patience
         self._deadline = deadline
         self._lock = threading.Lock()  # held from counting to submitting
@@ -179,34 +154,19 @@ class Admission:
         """Do work here, in the event loop, and return its result; None where it is for a thread.
 
         For what takes less than to be handed over; by None it may say itself that it does not.
-        None, too, where this turn of the loop has no time left for it, or where such work took far
-        too long a moment ago, as from a slow disk. Else as `run`, and always of the same loop.
+        None, too, where there is no time for it, see `Turns`. Else as `run`.
         """
-        begun = perf_counter()
-        if self._stopping or self._spent >= self._turn or begun < self._again:
+        if self._stopping or not self._turns.has_time():
             return None
-        if not self._spent:
-            asyncio.get_running_loop().call_soon(self._next_turn)
-        usage = getrusage(_THREAD)
         try:
-            with checked(partial(self.check_deadline, begun)):
-                done = work()
+            with checked(partial(self.check_deadline, perf_counter())):
+                done, seconds = self._turns.spend(work)
         except RequestTimedOut:
             self._refused["deadline"] += 1
             raise
-        finally:
-            seconds = perf_counter() - begun
-            if seconds > self._turn:
-                seconds = _own(usage, seconds)
-                if seconds > self._turn:
-                    self._again = perf_counter() + _REST * seconds
-            self._spent += seconds
         if done is not None:
             self.took(seconds)
         return done
-
-    def _next_turn(self) -> None:
-        self._spent = 0.0
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do the work in a thread and return its result, or raise what it raised.

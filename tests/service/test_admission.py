@@ -1,14 +1,10 @@
 import asyncio
 import threading
-import time
-from collections import namedtuple
-from functools import partial
 
 import pytest
 
 from klsa_search.deadlines import in_time
 from klsa_search.errors import RequestTimedOut, ServiceBusy
-from klsa_search.service import admission as module
 from klsa_search.service.admission import FEWEST, Admission
 from klsa_search.service.writing import Writes
 
@@ -234,20 +230,6 @@ def test_how_long_a_request_runs_is_noted(monkeypatch):
     asyncio.run(ask())
 
 
-def late(seconds):
-    """Have this thread wait for so long, as where others have the machine."""
-    threading.Event().wait(seconds)
-    return True
-
-
-def taken(seconds):
-    """Have this thread compute for so long."""
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        pass
-    return "done"
-
-
 def test_what_is_quick_is_done_in_the_loop():
     async def ask():
         admission = Admission(running=1, at_once=LONG)
@@ -262,53 +244,12 @@ def test_what_is_quick_is_done_in_the_loop():
     asyncio.run(ask())
 
 
-def test_a_turn_of_the_loop_has_so_much_time_for_it():
-    async def ask():
-        admission = Admission(running=1, at_once=0.004)
-        done = 0
-        while admission.at_once(partial(taken, 0.001)):
-            done += 1
-        assert 1 <= done <= 4
-        await asyncio.sleep(0)
-        assert admission.at_once(partial(taken, 0.001))
-
-    asyncio.run(ask())
-
-
-def test_what_takes_long_in_the_loop_is_done_in_threads_for_a_while():
-    async def ask():
-        admission = Admission(running=1, at_once=0.005)
-        assert admission.at_once(partial(late, 0.01))
-        assert admission.at_once(int) == 0
-        assert admission.at_once(partial(taken, 0.01))
-        await asyncio.sleep(0)
-        assert admission.at_once(int) is None
-        admission._again = 0.0
-        assert admission.at_once(int) == 0
-
-    asyncio.run(ask())
-
-
-def test_what_waits_for_a_disk_takes_long(monkeypatch):
-    read = iter(range(2))
-    usage = namedtuple("usage", "ru_majflt ru_utime ru_stime")
-    monkeypatch.setattr(module, "getrusage", lambda _: usage(next(read), 0.0, 0.0))
-
-    async def ask():
-        admission = Admission(running=1, at_once=0.005)
-        assert admission.at_once(partial(late, 0.01))
-        await asyncio.sleep(0)
-        assert admission.at_once(int) is None
-
-    asyncio.run(ask())
-
-
 def test_what_is_done_in_the_loop_has_a_deadline():
     async def ask():
         admission = Admission(running=1, at_once=LONG, deadline=SHORT)
 
         def work():
-            late(2 * SHORT)
+            threading.Event().wait(2 * SHORT)
             in_time()
 
         with pytest.raises(RequestTimedOut):

@@ -1,0 +1,71 @@
+"""Turns of the event loop: what is done in it, without a thread, and for how long.
+
+To hand a short search over to a thread and back takes as long as the search itself: two threads
+take the interpreter from one another, and what is in memory from one processor to the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Callable
+from resource import getrusage, struct_rusage
+from time import perf_counter
+from typing import TypeVar
+
+T = TypeVar("T")
+
+AT_ONCE = 0.002
+"""Seconds of a turn. With more of them connections are accepted too late to be refused in time,
+when too many come.
+"""
+
+_REST = 20
+"""Work that takes longer than a turn by itself is followed by none for so many times as long, so
+that the loop is held up no more than 5 % of the time by what should have been short.
+"""
+
+_THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # the first is not everywhere
+
+
+class Turns:
+    """Does work in the turns of one event loop, as long as they have time for it.
+
+    seconds  of each turn
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._spent = 0.0  # of them, in the turn at hand
+        self._again = 0.0  # when there is time again, see `perf_counter`
+
+    def has_time(self) -> bool:
+        """Whether the turn at hand has time left, and nothing took far too long a moment ago."""
+        return self._spent < self._seconds and perf_counter() >= self._again
+
+    def spend(self, work: Callable[[], T]) -> tuple[T, float]:
+        """Do work in the turn at hand; return its result and the seconds it took."""
+        if not self._spent:
+            asyncio.get_running_loop().call_soon(self._next)
+        usage, begun = getrusage(_THREAD), perf_counter()
+        try:
+            done = work()
+        finally:
+            seconds = perf_counter() - begun
+            if seconds > self._seconds:
+                seconds = _own(usage, seconds)
+                if seconds > self._seconds:
+                    self._again = perf_counter() + _REST * seconds
+            self._spent += seconds
+        return done, seconds
+
+    def _next(self) -> None:
+        self._spent = 0.0
+
+
+def _own(before: struct_rusage, seconds: float) -> float:
+    """Of the seconds since then, those that were not taken by others: all where pages were read."""
+    after = getrusage(_THREAD)
+    if after.ru_majflt > before.ru_majflt:  # as from a slow disk
+        return seconds
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime

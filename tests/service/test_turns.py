@@ -1,0 +1,78 @@
+"""What is done in the turns of an event loop, and for how long."""
+
+import asyncio
+import threading
+import time
+from collections import namedtuple
+from functools import partial
+
+import pytest
+
+from klsa_search.service import turns as module
+from klsa_search.service.turns import Turns
+
+
+def late(seconds):
+    """Have this thread wait for so long, as where others have the machine."""
+    threading.Event().wait(seconds)
+
+
+def taken(seconds):
+    """Have this thread compute for so long."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def test_a_turn_has_so_much_time():
+    async def ask():
+        turns = Turns(0.004)
+        done = 0
+        while turns.has_time():
+            turns.spend(partial(taken, 0.001))
+            done += 1
+        assert 1 <= done <= 4
+        await asyncio.sleep(0)
+        assert turns.has_time()
+
+    asyncio.run(ask())
+    assert not Turns(0.0).has_time()
+
+
+def test_what_is_done_is_returned_with_its_seconds_or_raised():
+    async def ask():
+        done, seconds = Turns(0.004).spend(lambda: "done")
+        assert done == "done"
+        assert seconds >= 0
+        with pytest.raises(KeyError, match="mine"):
+            Turns(0.004).spend(lambda: {}["mine"])
+
+    asyncio.run(ask())
+
+
+def test_what_took_far_too_long_is_followed_by_none_for_a_while():
+    async def ask():
+        turns = Turns(0.005)
+        turns.spend(partial(late, 0.01))
+        assert turns.has_time()
+        turns.spend(partial(taken, 0.01))
+        await asyncio.sleep(0)
+        assert not turns.has_time()
+        turns._again = 0.0
+        assert turns.has_time()
+
+    asyncio.run(ask())
+
+
+def test_what_waits_for_a_disk_takes_long(monkeypatch):
+    read = iter(range(2))
+    usage = namedtuple("usage", "ru_majflt ru_utime ru_stime")
+    monkeypatch.setattr(module, "getrusage", lambda _: usage(next(read), 0.0, 0.0))
+
+    async def ask():
+        turns = Turns(0.005)
+        turns.spend(partial(late, 0.01))
+        await asyncio.sleep(0)
+        assert not turns.has_time()
+
+    asyncio.run(ask())
