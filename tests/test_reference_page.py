@@ -1,7 +1,7 @@
 """Everything that can be asked for stands in the docs."""
 
 from klsa_search.config import Settings
-from klsa_search.service.messages.requests import SearchRequest
+from klsa_search.service.messages.searching import SearchRequest
 from tests.reference_page import COMMANDS, PAGE, page
 from tests.test_packaging import PROJECT
 

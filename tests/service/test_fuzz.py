@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klsa_search.service.messages.requests import SearchRequest
+from klsa_search.service.messages.searching import SearchRequest
 
 from .conftest import failure_of
 

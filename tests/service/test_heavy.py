@@ -6,7 +6,7 @@ import pytest
 
 from klsa_search.search import Index
 from klsa_search.service.endpoints import mining
-from klsa_search.service.messages.requests import SearchBody
+from klsa_search.service.messages.searching import SearchBody
 
 from .sockets import LONG, serving
 

@@ -16,7 +16,8 @@ from klsa_search.mining import (
     strongest_terms,
 )
 from klsa_search.search import open_index
-from klsa_search.service.messages.requests import MAX_HITS, SimilarRequest
+from klsa_search.service.messages.mining import SimilarRequest
+from klsa_search.service.messages.requests import MAX_HITS
 
 from .conftest import build_tiny, failure_of
 from .test_fuzz import check, fuzz, json_values

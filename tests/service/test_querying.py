@@ -7,13 +7,10 @@ from fastapi import FastAPI, Query, Request
 from starlette.testclient import TestClient
 
 from klsa_search.service.messages import failures
+from klsa_search.service.messages.mining import RelatedRequest, SimilarRequest
 from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import (
-    DocumentRequest,
-    RelatedRequest,
-    SearchRequest,
-    SimilarRequest,
-)
+from klsa_search.service.messages.requests import DocumentRequest
+from klsa_search.service.messages.searching import SearchRequest
 
 MODELS = [DocumentRequest, RelatedRequest, SearchRequest, SimilarRequest]
 

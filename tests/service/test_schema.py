@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 import klsa_search
 from klsa_search.config import LanguageSettings, SearchSettings
 from klsa_search.service import Catalog, create_app
-from klsa_search.service.messages.requests import SearchRequest
+from klsa_search.service.messages.searching import SearchRequest
 from klsa_search.service.middleware.access import needs_key
 
 WRITING = {"200", "400", "403", "404", "413", "415", "422", "429", "500", "503"}

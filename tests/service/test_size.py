@@ -11,17 +11,16 @@ from klsa_search.service.endpoints.analyzing import router as analyzing
 from klsa_search.service.endpoints.mining import router as mining
 from klsa_search.service.endpoints.routes import router
 from klsa_search.service.endpoints.suggesting import router as suggesting
-from klsa_search.service.messages.requests import (
+from klsa_search.service.messages.mining import (
     MAX_CLASSIFIED,
-    MAX_HITS,
     MAX_LABEL,
     MAX_LABELS,
-    MAX_QUERY,
     MAX_RELATED,
     MAX_SCORES,
     MAX_STRONG,
     MAX_TEXTS,
 )
+from klsa_search.service.messages.requests import MAX_HITS, MAX_QUERY
 from klsa_search.service.messages.size import MAX_ANSWER, refuse_too_large
 
 from .conftest import build_tiny, failure_of

@@ -5,15 +5,39 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Body
+from pydantic import ConfigDict, Field
 
-from klsa_search.service.messages.answers import AliasAnswer, AliasList
+from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.requests import AliasBody
+from klsa_search.service.messages.requests import MAX_NAME, Asked, Text
 from klsa_search.service.serving import Served
 
 router = APIRouter()
 
 _FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
+
+
+class AliasBody(Asked):
+    """The body of PUT /aliases/{name}."""
+
+    model_config = ConfigDict(strict=True)
+
+    index: Annotated[Text, Field(max_length=MAX_NAME)] = Field(
+        description="the index it stands for from now on"
+    )
+
+
+class AliasAnswer(Answer):
+    """Another name of an index."""
+
+    name: str
+    index: str = Field(description="the index it stands for")
+
+
+class AliasList(Answer):
+    """Other names of indexes."""
+
+    aliases: list[AliasAnswer]
 
 
 @router.get("/aliases", summary="All aliases", responses=documented(500, 503))

@@ -17,27 +17,25 @@ from klsa_search.mining import (
     strongest_terms,
 )
 from klsa_search.search import Index
-from klsa_search.service.messages.answers import (
+from klsa_search.service.messages.failures import documented
+from klsa_search.service.messages.mining import (
     ClassifiedAnswer,
     ClassifyAnswer,
+    ClassifyBody,
     HitAnswer,
     MapAnswer,
+    MapBody,
     MapClusterAnswer,
     RelatedAnswer,
+    RelatedRequest,
     RelatedTermAnswer,
     SimilarAnswer,
+    SimilarRequest,
     StrongTermAnswer,
     StrongTermsAnswer,
-)
-from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import (
-    ClassifyBody,
-    MapBody,
-    RelatedRequest,
-    SimilarRequest,
     StrongTermsRequest,
 )
+from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.serving import Served
 
 router = APIRouter()

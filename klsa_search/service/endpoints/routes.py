@@ -36,9 +36,9 @@ from klsa_search.service.messages.found import (
     search_answer,
 )
 from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import (
+from klsa_search.service.messages.requests import DocumentRequest
+from klsa_search.service.messages.searching import (
     BatchBody,
-    DocumentRequest,
     ExplainRequest,
     Ranked,
     SearchBody,

@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
+from pydantic import Field
 
 from klsa_search.search import Index
-from klsa_search.service.messages.answers import SuggestAnswer, SuggestionAnswer
+from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import SuggestAnyRequest, SuggestRequest
+from klsa_search.service.messages.requests import MAX_QUERY, Asked, IndexName, Text
 from klsa_search.service.serving import Desk, Served, desk_of
 
 router = APIRouter()
+
+MAX_SUGGESTIONS = 20  # to show how a term is written, five documents are read
+
+
+class SuggestRequest(Asked):
+    """The parameters of GET /indexes/{name}/suggest."""
+
+    q: Annotated[Text, Field(max_length=MAX_QUERY)] = Field(
+        description="what was typed so far, whatever it is"
+    )
+    k: int = Field(10, ge=1, le=MAX_SUGGESTIONS, description="suggestions wanted, at most")
+
+
+class SuggestAnyRequest(SuggestRequest):
+    """The parameters of GET /suggest."""
+
+    index: IndexName | None = None
+
+
+class SuggestionAnswer(Answer):
+    """One way to go on."""
+
+    kind: str = Field(description="word, phrase, title or correction")
+    text: str = Field(description="the word, phrase or title, as documents write it")
+    query: str = Field(description="what was typed, completed by it: what to search for")
+    documents: int | None = Field(
+        description="that hold it; null for a phrase whose first words so many hold that only "
+        "some of them were read"
+    )
+
+
+class SuggestAnswer(Answer):
+    """Ways to go on with what was typed."""
+
+    q: str
+    index: str
+    generation: str
+    time_ms: float
+    suggestions: list[SuggestionAnswer]
 
 
 @router.get(

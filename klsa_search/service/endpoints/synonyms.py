@@ -5,17 +5,46 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Response
+from pydantic import ConfigDict, Field
 
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search import Index
-from klsa_search.service.messages.answers import SynonymsAnswer, SynonymsSet
+from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.requests import SynonymsBody
+from klsa_search.service.messages.requests import Asked, Text
 from klsa_search.service.serving import Desk, Served
 
 router = APIRouter()
 
 _FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
+
+
+class SynonymsBody(Asked):
+    """The body of PUT /indexes/{name}/synonyms."""
+
+    model_config = ConfigDict(strict=True)
+
+    synonyms: dict[Text, list[Text]] | list[Text] = Field(
+        description="what stands for words, by word, or rules: words that stand for each other, "
+        "or one way; at most 10,000 words with 100 each, of 100 characters",
+        examples=[["tv, television", "phone => iphone, galaxy"]],
+    )
+
+
+class SynonymsAnswer(Answer):
+    """The synonyms of an index."""
+
+    index: str
+    synonyms: dict[str, list[str]] = Field(
+        description="by word, alone or several in a row, what stands for it in queries"
+    )
+
+
+class SynonymsSet(Answer):
+    """Synonyms that were set."""
+
+    index: str
+    words: int = Field(description="that have synonyms now")
 
 
 @router.get(

@@ -12,7 +12,7 @@ from klsa_search.cluster.tally import Tally
 from klsa_search.deadlines import in_time
 from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, Results
 from klsa_search.service.messages.answers import Answer
-from klsa_search.service.messages.requests import Ranked
+from klsa_search.service.messages.searching import Ranked
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
 
 _AT_ONCE: Final = 10

@@ -1,0 +1,248 @@
+"""What mining an index may ask for, and what it is answered with."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from klsa_search.config import SpectralName
+from klsa_search.service.messages.answers import Answer
+from klsa_search.service.messages.requests import MAX_HITS, MAX_QUERY, Asked, Text, encodable
+
+MAX_RELATED = 100  # to show how a term is written, five documents are read
+MAX_STRONG = 1_000  # terms of a document
+MAX_LABELLED = 10_000
+MAX_LABELS = 100
+MAX_LABEL = 100  # characters, which each score has with it
+MAX_CLASSIFIED = 10_000
+MAX_TEXTS = 1_000
+MAX_SCORES = 100_000  # one of each label for each document or text
+
+KernelName = Literal["latent", "document"] | SpectralName
+Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(encodable)]
+
+
+class SimilarRequest(Asked):
+    """The parameters of GET /indexes/{name}/documents/{id}/similar."""
+
+    k: int = Field(10, ge=1, le=MAX_HITS, description="documents wanted")
+    kernel: KernelName = Field(
+        "latent",
+        description="latent for the same subject, document for shared words, or a function of the "
+        "eigenvalues",
+    )
+    gamma: float | None = Field(None, gt=0, le=100, description="parameter of that function")
+
+
+class HitAnswer(Answer):
+    """One document found."""
+
+    rank: int = Field(description="from 1")
+    id: str
+    score: float
+    title: str
+    snippet: str
+    metadata: dict[str, Any]
+
+
+class SimilarAnswer(Answer):
+    """The documents most like one."""
+
+    id: str
+    index: str
+    generation: str
+    kernel: str
+    time_ms: float
+    hits: list[HitAnswer]
+
+
+class RelatedRequest(Asked):
+    """The parameters of GET /indexes/{name}/terms/{term}/related."""
+
+    k: int = Field(10, ge=1, le=MAX_RELATED, description="terms wanted")
+
+
+class RelatedTermAnswer(Answer):
+    """One term near to that asked for."""
+
+    word: str = Field(description="as the documents write it")
+    term: str = Field(description="as it is indexed")
+    similarity: float = Field(description="cosine in the latent space, less for rare terms")
+    documents: int = Field(description="that hold it")
+
+
+class RelatedAnswer(Answer):
+    """The terms nearest to one."""
+
+    term: str
+    index: str
+    generation: str
+    time_ms: float
+    related: list[RelatedTermAnswer]
+
+
+class StrongTermsRequest(Asked):
+    """The parameters of GET /indexes/{name}/documents/{id}/terms."""
+
+    k: int = Field(10, ge=1, le=MAX_STRONG, description="terms wanted")
+
+
+class StrongTermAnswer(Answer):
+    """One term of a document."""
+
+    word: str = Field(description="as the document writes it")
+    term: str = Field(description="as it is indexed")
+    weight: float = Field(description="what it adds to the BM25 score where it is asked for")
+    count: int = Field(description="how often the document holds it")
+    documents: int = Field(description="that hold it")
+
+
+class StrongTermsAnswer(Answer):
+    """The terms of a document that weigh most."""
+
+    id: str
+    index: str
+    generation: str
+    time_ms: float
+    terms: list[StrongTermAnswer]
+
+
+class MapBody(Asked):
+    """The body of POST /indexes/{name}/map."""
+
+    model_config = ConfigDict(strict=True)
+
+    ids: list[Text] = Field(max_length=MAX_HITS, description="documents whose places are wanted")
+
+
+class MapClusterAnswer(Answer):
+    """One cluster on the map."""
+
+    words: list[str] = Field(description="that weigh more in it than elsewhere, strongest first")
+    size: int = Field(description="documents in it, on the map or not")
+    x: int = Field(description="where it lies densest")
+    y: int
+    tone: int = Field(description="from 0 to 7: the colour to draw it in")
+
+
+class MapAnswer(Answer):
+    """An index drawn in two dimensions: one list a property, one entry a document in each."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "index": "reports",
+                    "generation": "000001",
+                    "time_ms": 3.1,
+                    "documents": 3,
+                    "unplaced": 0,
+                    "clusters": [
+                        {"words": ["tyres", "wet"], "size": 3, "x": 40000, "y": 30000, "tone": 0}
+                    ],
+                    "ids": ["tyre", "copy", "grip"],
+                    "x": [0, 1200, 65535],
+                    "y": [30000, 31000, 35535],
+                    "cluster": [0, 0, 0],
+                }
+            ]
+        }
+    )
+
+    index: str
+    generation: str
+    time_ms: float
+    documents: int = Field(
+        description="there are; of more than 25,000 so many are drawn, evenly chosen"
+    )
+    unplaced: int = Field(description="of them that lie nowhere, and are not drawn")
+    clusters: list[MapClusterAnswer] = Field(description="the largest first")
+    ids: list[str] = Field(description="of the documents that are drawn, in their order")
+    x: list[int] = Field(description="of each, from 0 to 65,535")
+    y: list[int] = Field(description="the same, upwards")
+    cluster: list[int] = Field(description="of each, its place among the clusters, from 0")
+
+
+class ClassifyBody(Asked):
+    """The body of POST /indexes/{name}/classify."""
+
+    model_config = ConfigDict(strict=True)
+
+    labels: dict[Text, Label] = Field(
+        max_length=MAX_LABELLED,
+        description="labels of some documents by id; 2 to 100 different ones, of at most 100 "
+        "characters; times what is to be labelled at most 100,000",
+    )
+    ids: list[Text] | None = Field(
+        None, max_length=MAX_CLASSIFIED, description="documents to label, answered in this order"
+    )
+    texts: list[Annotated[Text, Field(max_length=MAX_QUERY)]] | None = Field(
+        None, max_length=MAX_TEXTS, description="texts to label, answered in this order"
+    )
+    k: int = Field(
+        100,
+        ge=1,
+        le=MAX_CLASSIFIED,
+        description="without ids and texts, the surest of all the rest",
+    )
+
+    @field_validator("labels")
+    @classmethod
+    def _few(cls, labels: dict[str, str]) -> dict[str, str]:
+        kinds = len(set(labels.values()))
+        if kinds > MAX_LABELS:
+            raise PydanticCustomError(
+                "too_many_labels",
+                "labels: there are {kinds} different ones; give at most {most}",
+                {"kinds": kinds, "most": MAX_LABELS, "field": "labels"},
+            )
+        return labels
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        if self.ids is not None and self.texts is not None:
+            raise PydanticCustomError(
+                "two_questions",
+                "texts: ids are given as well; ask for one of them at a time",
+                {"field": "texts"},
+            )
+        field, asked = "k", self.k
+        if self.ids is not None:
+            field, asked = "ids", len(self.ids)
+        elif self.texts is not None:
+            field, asked = "texts", len(self.texts)
+        kinds = len(set(self.labels.values()))
+        if asked * kinds > MAX_SCORES:
+            raise PydanticCustomError(
+                "too_many_scores",
+                "{field}: {asked} times {kinds} different labels is more than {most} scores; "
+                "ask for at most {fewer}",
+                {
+                    "asked": asked,
+                    "kinds": kinds,
+                    "most": MAX_SCORES,
+                    "fewer": MAX_SCORES // kinds,
+                    "field": field,
+                },
+            )
+        return self
+
+
+class ClassifiedAnswer(Answer):
+    """The label of one document or text."""
+
+    id: str | None = Field(description="null for a text")
+    label: str
+    margin: float = Field(description="how far the label's score is above the second best")
+    scores: dict[str, float] = Field(description="of every label")
+
+
+class ClassifyAnswer(Answer):
+    """Labels with margins."""
+
+    index: str
+    generation: str
+    time_ms: float
+    classified: list[ClassifiedAnswer]

@@ -1,0 +1,224 @@
+"""What a search may ask for: one, several at a time, or how a document was found by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+from pydantic import ConfigDict, Field, create_model, field_validator, model_validator
+
+from klsa_search.config import LanguageSettings, SearchSettings, left_open
+from klsa_search.search.filters.text import MOST_CHARACTERS
+from klsa_search.search.snippet import LENGTH
+from klsa_search.service.messages.requests import (
+    MAX_HITS,
+    MAX_QUERY,
+    Asked,
+    IndexName,
+    Names,
+    Text,
+    misfit,
+)
+
+MAX_WINDOW = 10_000  # of an answer's last hit: pages beyond are a ranking of everything
+LIGHT_WINDOW = 100  # further hits take as long as several requests
+MAX_VALUES = 1_000
+MAX_SEARCHES = 100
+MAX_SNIPPET = 1_000  # characters
+MAX_EXPLAINED = 100  # hits, each of which takes some ms
+MAX_DIMENSIONS = 100_000
+
+_ALONE: Final = frozenset(("filter", "sort", "liked"))
+"""What can be asked for without a query."""
+_PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
+
+
+class Wished(Asked):
+    """What a search may ask for, but how to rank."""
+
+    q: Annotated[Text, Field(max_length=MAX_QUERY)] | None = Field(
+        None,
+        description='words, "phrases", +must, -not, field:word, prefix*; a blank one finds '
+        "nothing, but with a filter or sort, where it may be left out, every document",
+    )
+    index: IndexName | None = None
+    k: int | None = Field(None, ge=1, le=MAX_HITS, description="hits wanted, 10 by default")
+    limit: int | None = Field(None, ge=1, le=MAX_HITS, description="another name of k")
+    offset: int | None = Field(None, ge=0, le=MAX_WINDOW, description="hits to pass over")
+    page: int | None = Field(
+        None, ge=1, le=MAX_WINDOW, description="which page is wanted, from 1, instead of offset"
+    )
+    hits_per_page: int | None = Field(
+        None, ge=1, le=MAX_HITS, description="hits on a page, 10 by default, instead of k"
+    )
+    filter: Annotated[Text, Field(max_length=MOST_CHARACTERS)] | dict[str, Any] | None = Field(
+        None,
+        description="what the metadata must be, as text: year >= 2020 AND kind IN [a, b]; in a "
+        'body also as JSON: {"field": "year", ">=": 2020}',
+    )
+    sort: Names = Field((), description="metadata fields to sort by, as field:asc or field:desc")
+    facets: Names = Field((), description="metadata fields whose values are counted")
+    max_facet_values: int = Field(
+        100, ge=1, le=MAX_VALUES, description="values of a facet that are told"
+    )
+    distinct: Text | None = Field(
+        None, description="metadata field of which each value is answered once"
+    )
+    min_score: float | None = Field(None, description="least score of what is found")
+    liked: Names = Field((), description="ids of documents to move the ranking towards")
+    disliked: Names = Field((), description="ids of documents to move the ranking away from")
+    fields: Names | None = Field(
+        None,
+        description="what is told of a hit beside rank, id and score: title, snippet, text, "
+        "metadata, or names of metadata fields; by default title, snippet and metadata",
+    )
+    highlight: bool = Field(
+        False,
+        description="mark the words of the query in title and snippet, which then is the passage "
+        "whose words weigh most",
+    )
+    snippet_length: int = Field(LENGTH, ge=1, le=MAX_SNIPPET, description="characters of a snippet")
+    quality: bool = Field(
+        False, description="tell how good a match each hit is, and whether any fits"
+    )
+    explain: bool = Field(
+        False, description="tell of each hit how its score came about; of at most 100 hits"
+    )
+    partial: bool = Field(
+        False,
+        description="where a cluster searches, answer with what the other shards have when some "
+        "give no answer; `shards` tells how many those were",
+    )
+    dimensions: int | None = Field(
+        None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
+    )
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        given = self.model_fields_set
+        if self.q is None and given.isdisjoint(_ALONE):
+            raise misfit("q", "q is missing: add it, or a filter or sort to go through everything")
+        if self.explain and self.count > MAX_EXPLAINED:
+            raise misfit(
+                "explain",
+                f"explain: {self.count} hits are asked for; at most {MAX_EXPLAINED} are explained",
+            )
+        if given.isdisjoint(_PAGING):
+            return self
+        by_page = [name for name in ("page", "hits_per_page") if getattr(self, name) is not None]
+        others = [name for name in ("k", "limit", "offset") if getattr(self, name) is not None]
+        twice = ["k", "limit"] if {"k", "limit"} <= set(others) else [*by_page[:1], *others[:1]]
+        if len(twice) > 1 and (by_page or "limit" in twice):
+            raise misfit(twice[0], f"{twice[0]}: {twice[1]} is given as well; give one of them")
+        if self.first + self.count > MAX_WINDOW:
+            field = "page" if by_page else "offset"
+            last = self.first + self.count
+            raise misfit(field, f"{field}: hit {last:,} is asked for; the last is {MAX_WINDOW:,}")
+        return self
+
+    @property
+    def count(self) -> int:
+        """Hits wanted."""
+        return self.k or self.limit or self.hits_per_page or 10
+
+    @property
+    def first(self) -> int:
+        """Hits to pass over."""
+        return (self.page - 1) * self.count if self.page is not None else self.offset or 0
+
+    def parameters(self) -> dict[str, Any]:
+        """Tell how to rank, apart from what is asked and how much of it."""
+        given = {name: getattr(self, name) for name in self.model_fields_set - _NOT_PARAMETERS}
+        parameters = {name: value for name, value in given.items() if value is not None}
+        return {**parameters, "offset": self.first} if self.first else parameters
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is asked for but the first hits of a query."""
+        return self.model_fields_set <= _PLAIN
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether it takes long: whole rankings, many hits, or every document in full."""
+        ranked = self.parameters()
+        return (
+            ranked.get("exact", False)
+            or not _LONG.isdisjoint(ranked)
+            or ranked.get("ranker") in _DENSE
+            or self.first + self.count > LIGHT_WINDOW
+        )
+
+
+_PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page"))
+
+_LONG: Final = frozenset(("min_score", "spectral", "title_boost", "text_boost"))
+"""What has more documents ranked, or ranked in another way, whatever its value."""
+
+_DENSE: Final = frozenset(("lsi", "lsi-cosine"))
+"""Rankers that give each document of the collection a score."""
+
+_NOT_PARAMETERS: Final = frozenset(
+    ("q", "index", "k", "limit", "offset", "page", "hits_per_page", "fields", "partial")
+)
+
+
+if TYPE_CHECKING:
+
+    class Ranked(Wished):
+        """How to rank besides: the settings of a search."""
+else:
+    # Each is declared once, with its limits and what it means, in `config`.
+    _GROUPS = left_open(LanguageSettings) | left_open(SearchSettings)
+    Ranked = create_model("Ranked", __base__=Wished, **_GROUPS)
+
+
+class SearchBody(Ranked):
+    """The parameters of POST /search, where a number is a number: "10" and true are not.
+
+    What is left out is as the index was built.
+    """
+
+    model_config = ConfigDict(strict=True)
+
+
+class BatchBody(Asked):
+    """The body of POST /search/batch."""
+
+    model_config = ConfigDict(strict=True)
+
+    searches: list[SearchBody] = Field(
+        min_length=1, max_length=MAX_SEARCHES, description="each as POST /search takes it"
+    )
+
+
+class SearchRequest(Ranked):
+    """The parameters of GET /search, where several names of fields are divided by commas.
+
+    What is left out is as the index was built.
+    """
+
+    @field_validator("sort", "facets", "fields", "liked", "disliked", mode="before")
+    @classmethod
+    def _divided(cls, given: Any) -> Any:
+        return tuple(given.split(",")) if isinstance(given, str) else given
+
+
+class Explained(Asked):
+    """What a document is to be explained by, but how to rank."""
+
+    q: Annotated[Text, Field(max_length=MAX_QUERY)] = Field(description="the query")
+    dimensions: int | None = Field(
+        None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
+    )
+
+    def parameters(self) -> dict[str, Any]:
+        """Tell how to rank."""
+        given = {name: getattr(self, name) for name in self.model_fields_set - {"q"}}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+if TYPE_CHECKING:
+
+    class ExplainRequest(Explained):
+        """The parameters of GET /indexes/{name}/explain/{id}: how to rank besides."""
+else:
+    ExplainRequest = create_model("ExplainRequest", __base__=Explained, **left_open(SearchSettings))
