@@ -93,21 +93,23 @@ class _Kept(NamedTuple):
 def _analysed(work: Work, read: Records, settings: Settings, cut: Cut) -> tuple[_Kept, list[Made]]:
     """Analyse all pieces; the long steps over all documents begin first, the others fill up."""
     records, N = read.records, read.documents
-    digest, fields, ids, *words = work.together(
-        (keeping.take_sum, {"records": records, "documents": N}),
-        (
-            keeping.write_fields,
-            {"records": records, "documents": N, "declared": settings.declared()},
-        ),
-        (index_ids, read.ids),
-        *(
+    (digest, fields, ids), words = work.in_groups(
+        [
+            (keeping.take_sum, {"records": records, "documents": N}),
+            (
+                keeping.write_fields,
+                {"records": records, "documents": N, "declared": settings.declared()},
+            ),
+            (index_ids, read.ids),
+        ],
+        [
             (
                 analysing.analyse,
                 {"records": records, "first": first, "last": last, "settings": _told(settings)},
             )
             for shard in cut
             for first, last in shard
-        ),
+        ],
     )
     return _Kept(digest, fields, ids), words
 
@@ -160,17 +162,17 @@ def _weighed(
     told, known = _told(settings), {"vocabulary": counted.vocabulary, "summed": counted.sums}
     ranges = list(pairwise(mapped(counted.sums, "limits").tolist()))
     terms = cut_terms(counted.sums, len(cut))
-    weights, *made = work.together(
-        (weighing.weigh_terms, {**known, "settings": told}),
-        *(
+    (weights,), shared, codes, posted = work.in_groups(
+        [(weighing.weigh_terms, {**known, "settings": told})],
+        [
             (counting.share, {"pieces": counted.pieces, "low": low, "high": high})
             for low, high in ranges
-        ),
-        *(
+        ],
+        [
             (weighing.encode, {"piece": piece, "number": number, **known})
             for number, piece in enumerate(words)
-        ),
-        *(
+        ],
+        [
             (
                 weighing.post,
                 {
@@ -182,13 +184,12 @@ def _weighed(
                 },
             )
             for low, high in terms
-        ),
+        ],
     )
-    shared, codes = made[: len(ranges)], made[len(ranges) : -len(terms)]
     last = np.cumsum([len(shard) for shard in cut]).tolist()
-    numbered, *features = work.together(
-        (keeping.choose_pairs, {"ranges": shared, "pairs": bool(settings.pairs), **known}),
-        *(
+    (numbered,), features = work.in_groups(
+        [(keeping.choose_pairs, {"ranges": shared, "pairs": bool(settings.pairs), **known})],
+        [
             (
                 weighing.weigh_shard,
                 {
@@ -200,7 +201,7 @@ def _weighed(
                 },
             )
             for shard, end in zip(cut, last, strict=True)
-        ),
+        ],
     )
     encoded = work.make(
         keeping.encode_range,
@@ -222,9 +223,9 @@ def _weighed(
         (keeping.join_sizes, {"name": "forward_starts", "parts": codes, "source": "sizes"}),
         (keeping.join, {"name": "lengths", "parts": counted.pieces, "kind": "int32"}),
         (keeping.join, {"name": "epoch_pairs", "parts": encoded, "kind": "uint8"}),
-        (keeping.join_postings, {"parts": made[-len(terms) :]}),
+        (keeping.join_postings, {"parts": posted}),
     )
-    work.empty(*words, *counted.pieces, *made, *encoded)
+    work.empty(*words, *counted.pieces, *shared, *codes, *posted, *encoded)
     pairs = sum(noted(each)["pairs"] for each in shared) if settings.pairs else 0
     return _Weighed(files, features, weights, analysing.terms_of(counted.vocabulary) + pairs)
 

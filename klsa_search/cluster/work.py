@@ -14,9 +14,10 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -97,6 +98,11 @@ class Work:
         for _ in self._workers.each(perform, missing):
             pass
         return made
+
+    def in_groups(self, *groups: Sequence[tuple[Step, Mapping[str, Any]]]) -> list[list[Made]]:
+        """Have the steps of all groups done side by side, and tell the folders of each group."""
+        made = iter(self.together(*chain.from_iterable(groups)))
+        return [list(islice(made, len(group))) for group in groups]
 
     def one(self, step: Step, **arguments: Any) -> Made:
         """Have a step done once."""

@@ -32,6 +32,12 @@ def test_steps_follow_one_another(work):
     assert (values_of(first), values_of(second), values_of(third)) == ([2, 4], [6], [4, 8])
 
 
+def test_different_steps_are_done_side_by_side_and_told_by_group(work):
+    ones = [(double, {"source": [number]}) for number in (1, 2)]
+    groups = work.in_groups(ones, [], [(double, {"source": [3], "times": 3})])
+    assert [list(map(values_of, group)) for group in groups] == [[[2], [4]], [], [[9]]]
+
+
 def test_what_is_there_is_not_made_again(work):
     made = work.one(double, source=[1])
     (made.path / "begun").unlink()
