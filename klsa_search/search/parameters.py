@@ -118,7 +118,7 @@ class Parameters:
                 field="dimensions",
             )
         of_lsi = parameters.ranker.startswith("lsi")
-        basis = self._snapshot.lsi if of_lsi else self._snapshot.eigenvectors
+        basis = self._snapshot.lsi.basis if of_lsi else self._snapshot.eigenvectors
         built = int(basis.shape[1])
         if wanted is None:
             return built

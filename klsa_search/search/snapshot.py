@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,16 @@ from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
 from klsa_search.config import SearchSettings, Settings
 from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
 from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
-from klsa_search.features import Vocabulary, tfidf
+from klsa_search.features import Vocabulary
 from klsa_search.features.counts import without_columns
 from klsa_search.kernel import DocumentKernel, QueryKernel, Weighting
 from klsa_search.kernel.postings import postings_of_arrays
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import Engine, ExpandingEngine, Mask
 from klsa_search.search.engine.reverse import Reverse
+from klsa_search.search.lsi import LEAST, Lsi
 from klsa_search.search.query import QueryTerms
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum
+from klsa_search.spectrum import SPECTRAL_FUNCTIONS
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.forward import Forward
 from klsa_search.store.sparse import open_sparse
@@ -171,52 +172,11 @@ class Snapshot:
         return Pairs.of(open_array(self.generation, "epoch_pairs"), frequencies)
 
     @lazily
-    def _lsi_kept(self) -> bool:
-        return has_array(self.generation, "lsi_eigenvectors")
-
-    @lazily
-    def _all_counts(self) -> sparse.csr_array:
-        return self.counts_of(np.arange(len(self)))
-
-    @lazily
-    def _lsi_made(self) -> Spectrum:
-        """Made when first asked for, where it is not kept: seconds, in a small collection."""
-        from klsa_search.spectrum import decompose  # SciPy's solvers, which few searches need
-
-        features = tfidf.weighted(self._all_counts, tfidf.idf(self._all_counts))
-        return decompose(DocumentKernel.of(features), self.lsi_dimensions, seed=self.seed)
-
-    @lazily
-    def tfidf(self) -> npt.NDArray[np.float32]:
-        """Weights of LSI's inner product, a posting each."""
-        if self._lsi_kept:
-            return open_array(self.generation, "postings_tfidf")
-        return tfidf.posting_weights(self._all_counts)
-
-    def tfidf_row(
-        self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]
-    ) -> Scores:
-        """Inner products of the log-tf·idf vectors: (N,) float32. Cost: the postings."""
-        row, postings = np.zeros(len(self), np.float32), self.bm25.postings
-        ends = np.cumsum(postings.frequencies)
-        for term, weight in zip(terms.tolist(), query_weights, strict=True):
-            weights = self.tfidf[ends[term] - postings.frequencies[term] : ends[term]]
-            row[postings.of_term(term)[0]] += weight * weights
-        return row
-
-    @lazily
-    def lsi(self) -> Basis:
-        """U of the log-tf·idf features: (N, k) float32."""
-        if self._lsi_kept:
-            return open_array(self.generation, "lsi_eigenvectors")
-        return self._lsi_made.eigenvectors.astype(np.float32)
-
-    @lazily
-    def lsi_eigenvalues(self) -> Eigenvalues:
-        """Their eigenvalues: (k,)."""
-        if self._lsi_kept:
-            return open_array(self.generation, "lsi_eigenvalues")
-        return self._lsi_made.eigenvalues
+    def lsi(self) -> Lsi:
+        """LSI, kept or made when first asked for."""
+        return Lsi(
+            self.generation, self.forward, self.bm25.postings, self.lsi_dimensions, self.seed
+        )
 
     def counts_of(self, documents: Positions) -> sparse.csr_array:
         """f(t,d) of some documents: (n, V) sparse."""
@@ -232,16 +192,6 @@ class Snapshot:
         occurrences = self.bm25.postings.occurrences
         tokens = int(occurrences.sum()) - int(occurrences[self.common].sum())
         return tokens / self.bm25.postings.documents if tokens else 1.0
-
-    def lsi_lengths(self, dimensions: int) -> Scores:
-        """Lengths of the documents on the first dimensions of LSI: (N,); of all, computed once."""
-        if dimensions >= self.lsi.shape[1]:
-            return self._lsi_lengths
-        return _lengths(self.lsi[:, :dimensions], self.lsi_eigenvalues[:dimensions])
-
-    @lazily
-    def _lsi_lengths(self) -> Scores:
-        return _lengths(self.lsi, self.lsi_eigenvalues)
 
     @lazily
     def slope(self) -> float:
@@ -306,7 +256,7 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         has_spectrum=kept is not None,
         small=kept is not None,
         latent_dimensions=min(settings.dimensions, settings.latent_dimensions, len(eigenvalues)),
-        lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), _LSI)),
+        lsi_dimensions=min(settings.dimensions, max(len(eigenvalues), LEAST)),
         expansion=_optional(generation, "expansion"),
         expansion_key=(settings.spectral, settings.gamma, settings.head),
         cut=cut,
@@ -316,19 +266,12 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
     )
     if cut is None:
         # Mapped now, so that who holds an index that is deleted goes on getting answers.
-        for name in ("neighbours", "latent", "tfidf", "lsi", "lsi_eigenvalues"):
+        for name in ("neighbours", "latent"):
             getattr(snapshot, name)
+        for name in ("weights", "basis", "eigenvalues"):
+            getattr(snapshot.lsi, name)
     return snapshot
-
-
-_LSI: Final = 100
-"""Eigenvectors of LSI, at least, where they are made when first asked for."""
 
 
 def _optional(generation: Path, name: str) -> Matrix | None:
     return open_array(generation, name) if has_array(generation, name) else None
-
-
-def _lengths(basis: Basis, eigenvalues: Eigenvalues) -> Scores:
-    squares = np.einsum("nk,nk,k->n", basis, basis, eigenvalues.astype(np.float32))
-    return np.asarray(np.sqrt(squares))

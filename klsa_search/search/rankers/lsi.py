@@ -19,8 +19,8 @@ def rank_lsi(
     With U the left singular vectors of the features X, q · V Σ Uᵀ = (q Xᵀ) · U Uᵀ: the expansion
     of the raw row, as for every kernel. Cost O(N · k).
     """
-    row = snapshot.tfidf_row(query.numbers, np.log1p(query.counts))
-    basis = snapshot.lsi[:, :dimensions]
+    row = snapshot.lsi.row(query.numbers, np.log1p(query.counts))
+    basis = snapshot.lsi.basis[:, :dimensions]
     held = np.flatnonzero(row)
     scores = np.einsum("nk,k->n", basis, np.einsum("z,zk->k", row[held], basis[held]))
     scores[np.abs(scores) <= 1e-6 * np.sqrt(np.square(row).sum())] = 0  # rounding is no match
@@ -32,7 +32,7 @@ def rank_lsi_cosine(
 ) -> Scores:
     """The same divided by the lengths of the documents in that space. Cost O(N · k)."""
     scores = rank_lsi(snapshot, query, parameters, dimensions)
-    lengths = snapshot.lsi_lengths(dimensions)
+    lengths = snapshot.lsi.lengths(dimensions)
     cosines = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
     return np.asarray(cosines)
 
@@ -44,12 +44,12 @@ def lsi_terms(
 
     By cosine, too, it is a sum over terms: the length that it is divided by is the document's.
     """
-    basis = snapshot.lsi[:, :dimensions]
+    basis = snapshot.lsi.basis[:, :dimensions]
     values = np.zeros(len(query.numbers))
     for at in range(len(values)):
         one = slice(at, at + 1)
-        row = snapshot.tfidf_row(query.numbers[one], np.log1p(query.counts[one]))
+        row = snapshot.lsi.row(query.numbers[one], np.log1p(query.counts[one]))
         held = np.flatnonzero(row)
         values[at] = basis[document] @ np.einsum("z,zk->k", row[held], basis[held])
-    length = snapshot.lsi_lengths(dimensions)[document] if ranker == "lsi-cosine" else 1.0
+    length = snapshot.lsi.lengths(dimensions)[document] if ranker == "lsi-cosine" else 1.0
     return values / length if length > 0 else np.zeros_like(values)

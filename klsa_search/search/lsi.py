@@ -1,0 +1,105 @@
+"""LSI: the truncated space of the log-tf·idf features, as it was kept or made when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.arrays import Basis, Eigenvalues, Scores
+from klsa_search.features import tfidf
+from klsa_search.kernel import DocumentKernel
+from klsa_search.kernel.segments import Segments
+from klsa_search.lazily import lazily
+from klsa_search.store.arrays import has_array, open_array
+from klsa_search.store.forward import Forward
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+    from klsa_search.spectrum import Spectrum
+
+LEAST: Final = 100
+"""Eigenvectors, at least, where they are made."""
+
+
+@dataclass(frozen=True)
+class Lsi:
+    """What LSI has of the documents of one generation.
+
+    generation  whose arrays there are; those of LSI where D is not cut
+    forward     the terms of each document
+    postings    of all documents
+    dimensions  eigenvectors, where none are kept
+    seed        of the solver
+    """
+
+    generation: Path
+    forward: Forward
+    postings: Segments
+    dimensions: int
+    seed: int
+
+    @lazily
+    def weights(self) -> npt.NDArray[np.float32]:
+        """What the inner product is made of, a posting each."""
+        if self._is_kept:
+            return open_array(self.generation, "postings_tfidf")
+        return tfidf.posting_weights(self._counts)
+
+    def row(self, terms: npt.NDArray[np.int64], query_weights: npt.NDArray[np.float32]) -> Scores:
+        """Inner products of the log-tf·idf vectors: (N,) float32. Cost: the postings."""
+        row, postings = np.zeros(self.postings.size, np.float32), self.postings
+        ends = np.cumsum(postings.frequencies)
+        for term, weight in zip(terms.tolist(), query_weights, strict=True):
+            weights = self.weights[ends[term] - postings.frequencies[term] : ends[term]]
+            row[postings.of_term(term)[0]] += weight * weights
+        return row
+
+    @lazily
+    def basis(self) -> Basis:
+        """U of the features: (N, k) float32."""
+        if self._is_kept:
+            return open_array(self.generation, "lsi_eigenvectors")
+        return self._made.eigenvectors.astype(np.float32)
+
+    @lazily
+    def eigenvalues(self) -> Eigenvalues:
+        """Their eigenvalues: (k,)."""
+        if self._is_kept:
+            return open_array(self.generation, "lsi_eigenvalues")
+        return self._made.eigenvalues
+
+    def lengths(self, dimensions: int) -> Scores:
+        """Lengths of the documents on the first dimensions: (N,); of all, computed once."""
+        if dimensions >= self.basis.shape[1]:
+            return self._lengths
+        return _lengths(self.basis[:, :dimensions], self.eigenvalues[:dimensions])
+
+    @lazily
+    def _lengths(self) -> Scores:
+        return _lengths(self.basis, self.eigenvalues)
+
+    @lazily
+    def _is_kept(self) -> bool:
+        return has_array(self.generation, "lsi_eigenvectors")
+
+    @lazily
+    def _counts(self) -> sparse.csr_array:
+        return self.forward.counts(np.arange(self.postings.size))
+
+    @lazily
+    def _made(self) -> Spectrum:
+        """Made when first asked for, where it is not kept: seconds, in a small collection."""
+        from klsa_search.spectrum import decompose  # SciPy's solvers, which few searches need
+
+        features = tfidf.weighted(self._counts, tfidf.idf(self._counts))
+        return decompose(DocumentKernel.of(features), self.dimensions, seed=self.seed)
+
+
+def _lengths(basis: Basis, eigenvalues: Eigenvalues) -> Scores:
+    squares = np.einsum("nk,nk,k->n", basis, basis, eigenvalues.astype(np.float32))
+    return np.asarray(np.sqrt(squares))
