@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from klsa_search.service import create_app
 from klsa_search.service.admission import Admission
-from klsa_search.service.protocol.connections import Connections, Waiting
+from klsa_search.service.protocol.connection import Waiting
+from klsa_search.service.protocol.connections import Connections
 from klsa_search.service.protocol.server import Server
 
 LONG = 300.0

@@ -6,7 +6,8 @@ import http.client
 import pytest
 
 from klsa_search.service.protocol import connections
-from klsa_search.service.protocol.connections import PIECE, Bounds, Connections, Waiting
+from klsa_search.service.protocol.connection import PIECE, Waiting
+from klsa_search.service.protocol.connections import Bounds, Connections
 from klsa_search.service.protocol.descriptors import FEWEST
 from tests.waiting import wait_until
 

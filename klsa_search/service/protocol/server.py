@@ -13,7 +13,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from klsa_search.service.admission import Admission
-from klsa_search.service.protocol.connections import IDLE, MAX_HEAD, Connections
+from klsa_search.service.protocol.connection import MAX_HEAD
+from klsa_search.service.protocol.connections import IDLE, Connections
 from klsa_search.service.protocol.descriptors import accepted_at_once
 from klsa_search.service.protocol.tls import Tls
 
