@@ -2,16 +2,12 @@ import json
 
 import pytest
 
-from klsa_search.evaluation.tuning import space
-from tests.evaluation.worlds import topical
+from tests.evaluation.worlds import few_candidates, topical
 
 
 @pytest.fixture(autouse=True)
 def _few_candidates(monkeypatch):
-    """Fewer than users get: the world is simple."""
-    monkeypatch.setattr(space, "LENGTHS", ((0.9, 0.4),))
-    monkeypatch.setattr(space, "TRIALS", 12)
-    monkeypatch.setattr(space, "TRIALS_OF_LENGTHS", 2)
+    few_candidates(monkeypatch)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from klsa_search.cluster.work import Here
 from klsa_search.delta import epoch
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.store import delete_index
+from tests.cluster.dying import Dying
 
 WORDS = [
     "pump",
@@ -134,21 +135,6 @@ def test_pairs_without_numbers_are_no_features_here_as_there(tmp_path, file, sma
     assert built(tmp_path, file, "cluster")["files"]["epoch_pairs.npy"] == wanted
     monkeypatch.undo()
     assert plainly(tmp_path, file)["files"]["epoch_pairs.npy"] != wanted
-
-
-class Dying:
-    """Workers of which one dies in the n-th call."""
-
-    def __init__(self, left):
-        self.left = left
-
-    def each(self, function, calls):
-        for number, call in enumerate(calls):
-            if self.left == 0:
-                raise KeyboardInterrupt
-            self.left -= 1
-            function(*call)
-            yield number
 
 
 def test_a_build_goes_on_where_it_was(tmp_path, file, small):

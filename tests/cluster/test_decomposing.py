@@ -15,25 +15,11 @@ from klsa_search.indexing import weighing
 from klsa_search.kernel import DocumentKernel, document
 from klsa_search.progress import silent
 from klsa_search.spectrum import krylov, slices
+from tests.cluster.dying import Dying
 from tests.worlds import counts_of, random_documents, topic_documents
 
 ROWS = 64
 SMALL = Settings.of_preset("default", dimensions=12, latent_dimensions=9, seed=3)
-
-
-class Failing(Here):
-    """Gives up before its n-th call."""
-
-    def __init__(self, calls):
-        self.left = calls
-
-    def each(self, function, calls):
-        for number, call in enumerate(calls):
-            if self.left == 0:
-                raise KeyboardInterrupt
-            self.left -= 1
-            function(*call)
-            yield number
 
 
 @pytest.fixture
@@ -152,13 +138,13 @@ def test_however_often_it_is_stopped_it_goes_on(tmp_path, by_blocks):
     stops = 0
     while True:
         try:
-            made = ask(Work(tmp_path / "work", Failing(7)), shards, sizes, Phi, idf)
+            made = ask(Work(tmp_path / "work", Dying(7)), shards, sizes, Phi, idf)
             break
         except KeyboardInterrupt:
             stops += 1
     assert stops > 10
     assert_same(made, plain(tmp_path / "plain", Phi, idf))
-    assert_same(made, ask(Work(tmp_path / "work", Failing(0)), shards, sizes, Phi, idf))
+    assert_same(made, ask(Work(tmp_path / "work", Dying(0)), shards, sizes, Phi, idf))
 
 
 def test_what_no_step_reads_any_more_is_gone(tmp_path, by_blocks):

@@ -7,9 +7,8 @@ import pytest
 from klsa_search.collection.model import Query
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.evaluation import tune, tune_by_halves
-from klsa_search.evaluation.tuning import space
 from klsa_search.indexing import build
-from tests.evaluation.worlds import judgement, topical
+from tests.evaluation.worlds import few_candidates, judgement, topical
 
 BROKEN = {
     "alpha": 1.0, "hold_back": 0.0, "spectral": "truncation", "dimensions": 1,
@@ -20,10 +19,7 @@ BROKEN = {
 
 @pytest.fixture(autouse=True)
 def _few_candidates(monkeypatch):
-    """Fewer than users get: the worlds are simple."""
-    monkeypatch.setattr(space, "LENGTHS", ((0.9, 0.4),))
-    monkeypatch.setattr(space, "TRIALS", 12)
-    monkeypatch.setattr(space, "TRIALS_OF_LENGTHS", 2)
+    few_candidates(monkeypatch)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from klsa_search.collection.model import Document, Judgement, Problems, Query
+from klsa_search.evaluation.tuning import space
 
 
 @dataclass
@@ -77,3 +78,10 @@ def topical(topics=6, each=10, seed=0):
             title = str(rng.choice(words))
             documents.append(Document(id=f"{topic}-{number}", title=title, text=text))
     return documents
+
+
+def few_candidates(monkeypatch):
+    """Have `tune` try fewer settings than users get: the worlds are simple."""
+    monkeypatch.setattr(space, "LENGTHS", ((0.9, 0.4),))
+    monkeypatch.setattr(space, "TRIALS", 12)
+    monkeypatch.setattr(space, "TRIALS_OF_LENGTHS", 2)

@@ -55,6 +55,12 @@ def notes_home(tmp_path_factory):
     return home
 
 
+@pytest.fixture
+def home(notes_home, tmp_path):
+    """A home of the test's own."""
+    return shutil.copytree(notes_home, tmp_path / "home")
+
+
 @pytest.fixture(scope="session")
 def address(notes_home):
     """Of the service, once each kind of question was answered: what compiles is compiled."""

@@ -14,6 +14,11 @@ from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
 from tests.service.sockets import Served
 
+SIZES = {"wide": {"viewport": {"width": 1280, "height": 900}},
+         "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+         "phone": {"viewport": {"width": 390, "height": 844}}}  # fmt: skip
+"""Of screens."""
+
 
 @contextmanager
 def writable(home, keys=None):

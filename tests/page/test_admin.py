@@ -1,7 +1,6 @@
 """Looking after an index in the browser: documents in and out, settings, building anew."""
 
 import json
-import shutil
 
 import pytest
 
@@ -9,9 +8,8 @@ from klsa_search import open_index
 from klsa_search.service.middleware.keys import add_key
 
 from .conftest import LONG, watched
-from .desk import give_key, serious, writable
+from .desk import SIZES, give_key, serious, writable
 from .notes import HOSTILE
-from .test_judge import SIZES
 
 LINES = [
     {"id": "lamp", "title": "Lamp", "text": "A lamp of brass."},
@@ -20,11 +18,6 @@ LINES = [
     {"id": "shelf", "text": f"A shelf. {HOSTILE}"},
 ]
 TABLE = 'Key;Headline;Body;Colour\nt1;Table;"A table; round, of ""oak""";brown\nt2;Chair\n'
-
-
-@pytest.fixture
-def home(notes_home, tmp_path):
-    return shutil.copytree(notes_home, tmp_path / "home")
 
 
 @pytest.fixture

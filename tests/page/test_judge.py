@@ -1,14 +1,12 @@
 """Judging hits, and what rankers make of it."""
 
-import shutil
-
 import pytest
 
 from klsa_search import open_index
 from klsa_search.service.middleware.keys import add_key
 
 from .conftest import watched
-from .desk import give_key, serious, writable
+from .desk import SIZES, give_key, serious, writable
 from .notes import HOSTILE_ID
 
 RIGHT = {
@@ -17,15 +15,6 @@ RIGHT = {
     "ship in harbour": ("log-1", "log-5"),
     "spring": ("lawn",),
 }
-SIZES = {"wide": {"viewport": {"width": 1280, "height": 900}},
-         "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-         "phone": {"viewport": {"width": 390, "height": 844}}}  # fmt: skip
-
-
-@pytest.fixture
-def home(notes_home, tmp_path):
-    """A home of the test's own."""
-    return shutil.copytree(notes_home, tmp_path / "home")
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Everything the page can do, done by the keys alone: no click, no focus but what Tab reaches."""
 
-import shutil
-
 import pytest
 
 from .conftest import api, watched
@@ -12,8 +10,7 @@ FURTHEST = 150  # presses of Tab
 
 
 @pytest.fixture
-def page(browser, notes_home, tmp_path):
-    home = shutil.copytree(notes_home, tmp_path / "home")
+def page(browser, home):
     with writable(home) as address, watched(browser, address) as opened:
         opened.goto(f"{address}/?q=automobile")
         opened.locator(".hit .bar").first.wait_for()

@@ -21,6 +21,16 @@ from tests.worlds import counts_of, query_kernel
 WEIGHTING = Weighting(burstiness=2.0, common=np.array([1]), common_weight=0.5)
 """Terms that come in bursts weigh more, and the second of the vocabulary is common."""
 
+WAYS = (
+    {},
+    {"unit_length": False},
+    {"sharpness": 1.5, "lexical_sharpness": 2.5},
+    {"coverage": 0.0},
+    {"latent": 0.0},
+    {"z": 2, "alpha": 1.0},
+)
+"""Settings of the default ranking that take each of its ways."""
+
 
 def cut_world(
     documents, *, neighbours=5, dimensions=6, block_bits=None, around=lambda array: array

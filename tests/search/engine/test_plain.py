@@ -9,17 +9,8 @@ from klsa_search.config import SearchSettings
 from klsa_search.search.engine import Mask, expanding
 from klsa_search.search.engine.record import Asked
 from klsa_search.search.rankers.klsa import mix_of
-from tests.search.engine.cut_world import cut_world
+from tests.search.engine.cut_world import WAYS, cut_world
 from tests.worlds import random_documents
-
-WAYS = (
-    {},
-    {"unit_length": False},
-    {"sharpness": 1.5, "lexical_sharpness": 2.5},
-    {"coverage": 0.0},
-    {"latent": 0.0},
-    {"z": 2, "alpha": 1.0},
-)
 
 
 @pytest.fixture(scope="module")
