@@ -2,53 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Unpack
 
 from klsa_search.analysis import trusting
 from klsa_search.bars import told
-from klsa_search.collection import Document, Judgement, Problems, Query
 from klsa_search.config import Settings
 from klsa_search.errors import StoreError
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.build import build, build_generation
 from klsa_search.indexing.carrying import carried
+from klsa_search.indexing.stored import Stored
 from klsa_search.keywords import IndexSettings
 from klsa_search.progress import Progress
 from klsa_search.search import Index
 from klsa_search.store import current_generation
-
-
-class Stored:
-    """The documents of an index as the collection they once were; see `Collection`."""
-
-    format = "index"
-    root = None
-
-    def __init__(self, index: Index) -> None:
-        """Take those that it has now."""
-        self._index = index.pinned()
-        self.name = index.manifest.source
-        self.address = index.manifest.source_path
-        self.problems = Problems(index.manifest.counts.skipped)
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._index)
-
-    def documents(self) -> Iterator[Document]:
-        """Yield all, in their order."""
-        return map(self._index.document, self._index.ids())
-
-    def queries(self) -> list[Query]:
-        """None."""
-        return []
-
-    def judgements(self) -> list[Judgement]:
-        """None."""
-        return []
 
 
 def rebuild(
@@ -82,7 +51,7 @@ def rebuild(
     with told(progress) as report:
         return build_generation(
             folder,
-            Stored(held),
+            _stored(held),
             Settings.checked({**index.settings.model_dump(), **trusting(changes)}),
             report,
             memory_budget(memory),
@@ -107,4 +76,10 @@ def build_like(
     2.0
     """
     settings = {**index.settings.model_dump(), **changes}
-    return build(Stored(index), name=name, home=home, progress=progress, replace=True, **settings)
+    return build(_stored(index), name=name, home=home, progress=progress, replace=True, **settings)
+
+
+def _stored(index: Index) -> Stored:
+    """The documents that it has now."""
+    held = index.pinned()
+    return Stored(held.manifest, len(held), lambda: map(held.document, held.ids()))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from klsa_search.bars import told
-from klsa_search.collection import Document, Judgement, Problems, Query
+from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.build import build_generation
 from klsa_search.indexing.deep import verify_deep
+from klsa_search.indexing.stored import Stored
 from klsa_search.progress import Progress
 from klsa_search.search import Index
 from klsa_search.store import Manifest, current_generation, read_manifest
@@ -59,7 +61,7 @@ def repair(
     with told(progress) as report:
         index = build_generation(
             path,
-            _Held(generation, manifest),
+            Stored(manifest, manifest.counts.documents, partial(_read, generation, manifest)),
             manifest.checked_settings(),
             report,
             memory_budget(memory),
@@ -68,32 +70,11 @@ def repair(
     return Repair(index, fault)
 
 
-class _Held:
-    """The documents of a generation as the collection they once were; see `Collection`."""
-
-    format = "index"
-    root = None
-
-    def __init__(self, generation: Path, manifest: Manifest) -> None:
-        self._generation, self._manifest = generation, manifest
-        self.name = manifest.source
-        self.address = manifest.source_path
-        self.problems = Problems(manifest.counts.skipped)
-
-    def __len__(self) -> int:
-        return self._manifest.counts.documents
-
-    def documents(self) -> Iterator[Document]:
-        # By now nobody else builds or writes.
-        if current_generation(self._generation.parent) != self._generation:
-            raise StoreError(
-                f"{self._generation.parent} was built again meanwhile: verify it, then repair it "
-                "again if it needs that"
-            )
-        yield from held_documents(self._generation, self._manifest)
-
-    def queries(self) -> list[Query]:
-        return []
-
-    def judgements(self) -> list[Judgement]:
-        return []
+def _read(generation: Path, manifest: Manifest) -> Iterator[Document]:
+    # By now nobody else builds or writes.
+    if current_generation(generation.parent) != generation:
+        raise StoreError(
+            f"{generation.parent} was built again meanwhile: verify it, then repair it again if it "
+            "needs that"
+        )
+    yield from held_documents(generation, manifest)

@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from klsa_search.collection import Document, Judgement, Problems, Query
 from klsa_search.indexing.build import build
+from klsa_search.indexing.stored import Stored
 from klsa_search.progress import Progress
 from klsa_search.search import Index
-from klsa_search.store import Manifest, current_generation, read_manifest
+from klsa_search.store import current_generation, read_manifest
 from klsa_search.store.former import former_documents, former_settings
 from klsa_search.store.manifest import FORMAT_VERSION
-
-
-class _Former:
-    """The documents of an index of a former format as the collection they once were."""
-
-    format = "index"
-    root = None
-
-    def __init__(self, generation: Path, manifest: Manifest) -> None:
-        self._generation, self._manifest = generation, manifest
-        self.name = manifest.source
-        self.address = manifest.source_path
-        self.problems = Problems(manifest.counts.skipped)
-
-    def __len__(self) -> int:
-        return self._manifest.counts.documents
-
-    def documents(self) -> Iterator[Document]:
-        return former_documents(self._generation, self._manifest)
-
-    def queries(self) -> list[Query]:
-        return []
-
-    def judgements(self) -> list[Judgement]:
-        return []
 
 
 def upgrade(
@@ -58,7 +33,9 @@ def upgrade(
     if manifest.format_version == FORMAT_VERSION:
         return Index(generation)
     return build(
-        _Former(generation, manifest),
+        Stored(
+            manifest, manifest.counts.documents, partial(former_documents, generation, manifest)
+        ),
         name=path.name,
         home=path.parent,
         progress=progress,
