@@ -19,7 +19,7 @@ from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, KlsaError, QueryError
 from klsa_search.search import Index
 from klsa_search.search.writing import DOCUMENTS, Written
-from klsa_search.service.messages.answers import LineAnswer, WriteAnswer
+from klsa_search.service.messages.answers import LineAnswer, WriteAnswer, elapsed
 from klsa_search.service.messages.failures import Failure, documented
 from klsa_search.service.messages.reading import (
     Line,
@@ -155,7 +155,7 @@ async def _change(desk: Desk, name: str, change: Callable[[Index], Written]) -> 
             added=written.put,
             deleted=written.deleted,
             log_position=written.last,
-            time_ms=round(1000 * (time.perf_counter() - begin), 3),
+            time_ms=elapsed(begin),
         ).model_dump_json()
 
     return Response(await desk.write(name, work), media_type=_JSON)

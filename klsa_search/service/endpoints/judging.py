@@ -14,7 +14,7 @@ from klsa_search.config import RankerName
 from klsa_search.errors import QueryError
 from klsa_search.evaluation import Contrast, compare_rankers, own_judgements
 from klsa_search.search import Index
-from klsa_search.service.messages.answers import Answer
+from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.requests import MAX_QUERY, Asked, Text, misfit
 from klsa_search.service.serving import Served
@@ -139,7 +139,7 @@ async def evaluate(name: str, asked: Annotated[EvaluateBody, Body()], desk: Serv
                 )
                 for ranker, found in measured.items()
             ],
-            time_ms=round(1000 * (time.perf_counter() - begin), 3),
+            time_ms=elapsed(begin),
         )
 
     return await desk.ask(name, question, heavy=True)

@@ -17,6 +17,7 @@ from klsa_search.mining import (
     strongest_terms,
 )
 from klsa_search.search import Index
+from klsa_search.service.messages.answers import elapsed
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.mining import (
     ClassifiedAnswer,
@@ -68,7 +69,7 @@ async def similar_documents(
             index=index.name,
             generation=index.generation,
             kernel=asked.kernel,
-            time_ms=_elapsed(begin),
+            time_ms=elapsed(begin),
             hits=[HitAnswer.model_validate(hit) for hit in hits],
         )
 
@@ -98,7 +99,7 @@ async def terms_of_document(
             id=id,
             index=index.name,
             generation=index.generation,
-            time_ms=_elapsed(begin),
+            time_ms=elapsed(begin),
             terms=[StrongTermAnswer.model_validate(one) for one in terms],
         )
 
@@ -128,7 +129,7 @@ async def related_terms(
             term=term,
             index=index.name,
             generation=index.generation,
-            time_ms=_elapsed(begin),
+            time_ms=elapsed(begin),
             related=[RelatedTermAnswer.model_validate(one) for one in found],
         )
 
@@ -169,7 +170,7 @@ def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
     return MapAnswer(
         index=index.name,
         generation=index.generation,
-        time_ms=_elapsed(begin),
+        time_ms=elapsed(begin),
         documents=drawn.documents,
         unplaced=drawn.unplaced,
         clusters=[
@@ -210,12 +211,8 @@ async def classify_documents(
         return ClassifyAnswer(
             index=index.name,
             generation=index.generation,
-            time_ms=_elapsed(begin),
+            time_ms=elapsed(begin),
             classified=[ClassifiedAnswer.model_validate(one) for one in found],
         )
 
     return await desk.ask(name, question, heavy=True)
-
-
-def _elapsed(begin: float) -> float:
-    return round(1000 * (time.perf_counter() - begin), 3)

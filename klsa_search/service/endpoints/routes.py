@@ -27,6 +27,7 @@ from klsa_search.service.messages.answers import (
     Readiness,
     RefitAnswer,
     Welcome,
+    elapsed,
 )
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.found import (
@@ -170,7 +171,7 @@ async def explain(
             query=asked.q,
             index=index.name,
             generation=index.generation,
-            time_ms=round(1000 * (time.perf_counter() - begin), 3),
+            time_ms=elapsed(begin),
             explanation=found,
         )
 

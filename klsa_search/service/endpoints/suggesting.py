@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from klsa_search.search import Index
-from klsa_search.service.messages.answers import Answer
+from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import MAX_QUERY, Asked, IndexName, Text
@@ -90,7 +90,7 @@ async def _suggest(asked: SuggestRequest, name: str | None, desk: Desk) -> Respo
             q=asked.q,
             index=index.name,
             generation=index.generation,
-            time_ms=round(1000 * (time.perf_counter() - begin), 3),
+            time_ms=elapsed(begin),
             suggestions=[SuggestionAnswer.model_validate(each) for each in found],
         )
 

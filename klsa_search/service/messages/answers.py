@@ -5,6 +5,7 @@ Documents, writes and the state of indexes; what is found is in `found`, what is
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,6 +19,11 @@ class Answer(BaseModel):
     """Base of what is answered."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, ser_json_inf_nan="null")
+
+
+def elapsed(begin: float) -> float:
+    """Milliseconds since then, as answers tell them; see `perf_counter`."""
+    return round(1000 * (perf_counter() - begin), 3)
 
 
 class DocumentAnswer(Answer):
