@@ -1,6 +1,7 @@
 # make run    serve a sample index at http://127.0.0.1:8000
 # make test   lint, types and tests
 # make test-connect  the tests of what other tools need, which make test skips; three minutes more to install
+# make test-cluster  the tests of clusters, with Ray
 # make test-all  the tests on each Python from 3.11 to 3.14 that is found
 # make test-package  wheel and sdist into dist/, checked, installed where nothing is, and tried
 # make docs   the site of docs/, into build/docs; broken links fail
@@ -111,4 +112,4 @@ eval: $(VENV)/.installed-eval
 	$(BIN)/klsa-eval map $(TARGETS)
 
 clean:
-	rm -rf $(VENV) $(VENV)-connect $(VENV)-package .venv-3.* build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-connect $(VENV)-cluster $(VENV)-package .venv-3.* build dist *.egg-info
