@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from klsa_search.search.filters.text import MOST_CHARACTERS
+
 from .conftest import failure_of
 
 
@@ -34,6 +36,15 @@ def test_parameter_outside_its_limits_is_named(client, field, value):
     assert (error["code"], error["field"]) == ("bad_query", field)
     assert error["message"].startswith(f"{field} = ")
     assert len(error["message"]) < 250
+
+
+@pytest.mark.parametrize(
+    ("field", "most"), [("q", 10_000), ("index", 100), ("filter", MOST_CHARACTERS)]
+)
+def test_text_that_is_too_long_is_told_how_many_characters_it_may_have(client, field, most):
+    error = failure_of(client.get("/search", params={"q": "wing", field: "x" * (most + 1)}), 422)
+    assert error["field"] == field
+    assert error["message"].endswith(f"at most {most} characters")
 
 
 @pytest.mark.parametrize(

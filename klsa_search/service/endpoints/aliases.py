@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.requests import MAX_NAME, Asked, Text
+from klsa_search.service.messages.requests import Asked, Name
 from klsa_search.service.serving import Served
 
 router = APIRouter()
@@ -22,9 +22,7 @@ class AliasBody(Asked):
 
     model_config = ConfigDict(strict=True)
 
-    index: Annotated[Text, Field(max_length=MAX_NAME)] = Field(
-        description="the index it stands for from now on"
-    )
+    index: Name = Field(description="the index it stands for from now on")
 
 
 class AliasAnswer(Answer):

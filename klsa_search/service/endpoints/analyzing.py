@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.requests import MAX_QUERY, Asked, Text
+from klsa_search.service.messages.requests import Asked, QueryText
 from klsa_search.service.serving import Served
 
 router = APIRouter()
@@ -21,7 +21,7 @@ class AnalyzeBody(Asked):
 
     model_config = ConfigDict(strict=True)
 
-    text: Text = Field(max_length=MAX_QUERY, description="a document's text, or a query's")
+    text: QueryText = Field(description="a document's text, or a query's")
 
 
 class TokenAnswer(Answer):

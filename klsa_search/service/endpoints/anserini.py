@@ -6,7 +6,7 @@ it leaves open is told as by any other route.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
@@ -17,7 +17,7 @@ from klsa_search.collection import Document
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import MAX_HITS, MAX_QUERY, Asked, Text
+from klsa_search.service.messages.requests import MAX_HITS, Asked, QueryText
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
 from klsa_search.service.serving import desk_of
 
@@ -47,7 +47,7 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
 class V1Search(Asked):
     """The parameters of GET /v1/{index}/search."""
 
-    query: Annotated[Text, Field(max_length=MAX_QUERY)] = Field(description="the query")
+    query: QueryText = Field(description="the query")
     hits: int = Field(10, ge=1, le=MAX_HITS, description="hits wanted")
     parse: bool = Field(True, description="documents as JSON; false tells them as one text")
 

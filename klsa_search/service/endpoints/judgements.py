@@ -14,7 +14,7 @@ from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import MAX_QUERY, Asked, Text
+from klsa_search.service.messages.requests import Asked, QueryText, Text
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
 from klsa_search.service.middleware.origins import LEFT_OUT
 from klsa_search.service.serving import Desk, Served
@@ -33,8 +33,8 @@ def _plain(q: str) -> str:
 
 
 _QUERY = Annotated[
-    Text,
-    Field(max_length=MAX_QUERY, description="a query, as it was asked"),
+    QueryText,
+    Field(description="a query, as it was asked"),
     AfterValidator(_plain),
 ]
 

@@ -16,14 +16,14 @@ from klsa_search.evaluation import Contrast, compare_rankers, own_judgements
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.requests import MAX_QUERY, Asked, Text, misfit
+from klsa_search.service.messages.requests import Asked, QueryText, Text, misfit
 from klsa_search.service.serving import Served
 
 MAX_JUDGED = 500
 """Queries of a request: every document is ranked for each, by each ranker."""
 MAX_JUDGEMENTS = 20_000
 
-_Queries = dict[Text, Annotated[Text, Field(max_length=MAX_QUERY)]]
+_Queries = dict[Text, QueryText]
 _Grades = dict[Text, dict[Text, int]]
 Interval = tuple[float, float]
 

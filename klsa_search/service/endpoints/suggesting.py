@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
@@ -12,7 +11,7 @@ from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import MAX_QUERY, Asked, IndexName, Text
+from klsa_search.service.messages.requests import Asked, IndexName, QueryText
 from klsa_search.service.serving import Desk, Served, desk_of
 
 router = APIRouter()
@@ -23,9 +22,7 @@ MAX_SUGGESTIONS = 20  # to show how a term is written, five documents are read
 class SuggestRequest(Asked):
     """The parameters of GET /indexes/{name}/suggest."""
 
-    q: Annotated[Text, Field(max_length=MAX_QUERY)] = Field(
-        description="what was typed so far, whatever it is"
-    )
+    q: QueryText = Field(description="what was typed so far, whatever it is")
     k: int = Field(10, ge=1, le=MAX_SUGGESTIONS, description="suggestions wanted, at most")
 
 

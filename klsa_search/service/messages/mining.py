@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.config import SpectralName
 from klsa_search.service.messages.answers import Answer
-from klsa_search.service.messages.requests import MAX_HITS, MAX_QUERY, Asked, Text, encodable
+from klsa_search.service.messages.requests import MAX_HITS, Asked, QueryText, Text, encodable
 
 MAX_RELATED = 100  # to show how a term is written, five documents are read
 MAX_STRONG = 1_000  # terms of a document
@@ -178,7 +178,7 @@ class ClassifyBody(Asked):
     ids: list[Text] | None = Field(
         None, max_length=MAX_CLASSIFIED, description="documents to label, answered in this order"
     )
-    texts: list[Annotated[Text, Field(max_length=MAX_QUERY)]] | None = Field(
+    texts: list[QueryText] | None = Field(
         None, max_length=MAX_TEXTS, description="texts to label, answered in this order"
     )
     k: int = Field(

@@ -31,15 +31,16 @@ def encodable(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(encodable)]
+# A limit stands before the validator: behind it, it would count what it calls items.
+QueryText = Annotated[str, Field(max_length=MAX_QUERY), AfterValidator(encodable)]
+Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(encodable)]
 Names = Annotated[
     tuple[Text, ...],
     Field(max_length=MOST_NAMES),
     # JSON has lists, and a strict tuple is none.
     BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
 ]
-IndexName = Annotated[
-    Text, Field(max_length=MAX_NAME, description="may be left out when one index is served")
-]
+IndexName = Annotated[Name, Field(description="may be left out when one index is served")]
 
 
 def misfit(field: str, message: str) -> PydanticCustomError:

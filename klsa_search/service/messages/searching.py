@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
-from pydantic import ConfigDict, Field, create_model, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from klsa_search.config import LanguageSettings, SearchSettings, left_open
 from klsa_search.search.filters.text import MOST_CHARACTERS
 from klsa_search.search.snippet import LENGTH
 from klsa_search.service.messages.requests import (
     MAX_HITS,
-    MAX_QUERY,
     Asked,
     IndexName,
     Names,
+    QueryText,
     Text,
+    encodable,
     misfit,
 )
 
@@ -27,6 +35,8 @@ MAX_SNIPPET = 1_000  # characters
 MAX_EXPLAINED = 100  # hits, each of which takes some ms
 MAX_DIMENSIONS = 100_000
 
+FilterText = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(encodable)]
+
 _ALONE: Final = frozenset(("filter", "sort", "liked"))
 """What can be asked for without a query."""
 _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
@@ -35,7 +45,7 @@ _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 class Wished(Asked):
     """What a search may ask for, but how to rank."""
 
-    q: Annotated[Text, Field(max_length=MAX_QUERY)] | None = Field(
+    q: QueryText | None = Field(
         None,
         description='words, "phrases", +must, -not, field:word, prefix*; a blank one finds '
         "nothing, but with a filter or sort, where it may be left out, every document",
@@ -50,7 +60,7 @@ class Wished(Asked):
     hits_per_page: int | None = Field(
         None, ge=1, le=MAX_HITS, description="hits on a page, 10 by default, instead of k"
     )
-    filter: Annotated[Text, Field(max_length=MOST_CHARACTERS)] | dict[str, Any] | None = Field(
+    filter: FilterText | dict[str, Any] | None = Field(
         None,
         description="what the metadata must be, as text: year >= 2020 AND kind IN [a, b]; in a "
         'body also as JSON: {"field": "year", ">=": 2020}',
@@ -205,7 +215,7 @@ class SearchRequest(Ranked):
 class Explained(Asked):
     """What a document is to be explained by, but how to rank."""
 
-    q: Annotated[Text, Field(max_length=MAX_QUERY)] = Field(description="the query")
+    q: QueryText = Field(description="the query")
     dimensions: int | None = Field(
         None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
     )
