@@ -35,7 +35,8 @@ def _error(actual: Labels, predicted: Labels) -> float:
 
 def _f1(actual: Labels, predicted: Labels) -> float:
     """2pr / (p + r); 0 where no positive is found."""
-    return float(2 * (actual & predicted).sum() / max(1, actual.sum() + predicted.sum()))
+    found = int((actual & predicted).sum())
+    return 2 * found / max(1, int(actual.sum()) + int(predicted.sum()))
 
 
 ERROR: Final = Measure("error", _error, more_is_better=False)
