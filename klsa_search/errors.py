@@ -23,6 +23,7 @@ KlsaError
 ├── ClusterFailed         a cluster that is not there, or whose processes die
 │   └── ShardMissing      a search without an answer of some shards
 ├── ServiceFailed         a service that was asked and did not answer
+├── ReplayFailed          a run that is not what was recorded, or cannot be replayed
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
 └── MissingExtra          a feature whose optional packages are not installed
 """
@@ -196,6 +197,12 @@ class ServiceFailed(KlsaError):
     """A service that was asked and cannot be reached, or refuses: its own words."""
 
     code = "service_failed"
+
+
+class ReplayFailed(KlsaError):
+    """A run that cannot be recorded or replayed, or came out as another: what differs first."""
+
+    code = "replay_failed"
 
 
 class ArgumentError(KlsaError, ValueError):

@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import build
+from klsa_search.evaluation import record_run, write_record
 from klsa_search.service import Catalog, create_app
 from tests.conftest import ROOT
 from tests.openapi_examples import LAMP
@@ -43,6 +44,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     index = build(tmp_path / "reports.jsonl", name="reports")
     index.judge("leaking coolant", "leak", 2)
+    record = record_run(index, tmp_path / "queries.tsv", tmp_path / "out.trec")
+    write_record(record, tmp_path / "out.json")
     index.close()
     return tmp_path
 

@@ -10,11 +10,8 @@ from klsa_search.cli.beside import MODULE
 
 if TYPE_CHECKING:
     from klsa_search.collection import Query
-    from klsa_search.evaluation import Ranking
+    from klsa_search.evaluation import Ranking, RunRecord
     from klsa_search.search import Explanation, Results
-
-_AT_ONCE: Final = 4096
-"""Queries of a batch that are in memory with their hits."""
 
 _FEW: Final = 100
 """Hits up to which the slower ways answer before numba is loaded."""
@@ -59,13 +56,12 @@ class LocalIndex:
         self, queries: Sequence[Query], k: int, options: Mapping[str, Any]
     ) -> Iterator[Ranking]:
         """Rank for every query, some thousand in memory at a time."""
-        from klsa_search.evaluation import Ranking
-        from klsa_search.search.batch import ids_by_position
+        from klsa_search.evaluation import rank_best
 
-        ids = ids_by_position(self._index)
-        for begin in range(0, len(queries), _AT_ONCE):
-            some = queries[begin : begin + _AT_ONCE]
-            texts = [query.text for query in some]
-            answers = self._index.rank_many(texts, k, threads=self._threads, **options)
-            for query, (positions, scores) in zip(some, answers, strict=True):
-                yield Ranking(query.id, tuple(ids[positions]), scores)
+        return rank_best(self._index, queries, k, threads=self._threads, **options)
+
+    def record(self, queries: Path, run: Path, k: int, options: Mapping[str, Any]) -> RunRecord:
+        """Write the run of a file of queries, and say all that it follows from."""
+        from klsa_search.evaluation import record_run
+
+        return record_run(self._index, queries, run, k, threads=self._threads, **options)

@@ -53,6 +53,12 @@ _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"}
     help="File that a batch writes its hits to, in TREC's format.",
 )
 @click.option(
+    "--record",
+    "record_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File that says all a run follows from: klsa-eval replay makes the run again from it.",
+)
+@click.option(
     "--threads",
     type=click.IntRange(min=1),
     default=1,
@@ -105,6 +111,7 @@ def klsa_search(
     k: int,
     batch: Path | None,
     run_file: Path | None,
+    record_file: Path | None,
     threads: int,
     as_json: bool,
     explain_id: str | None,
@@ -127,8 +134,13 @@ def klsa_search(
         raise click.UsageError("--explain-id goes with a QUERY and how to rank, and nothing else")
     if batch is not None and wished:
         raise click.UsageError(f"--{wished[0].replace('_', '-')} goes with a QUERY, not a --batch")
+    if record_file is not None:
+        _check_record(record_file, batch, run_file, url)
     index = _opened(url, key, home, name, threads)
     if batch is not None and run_file is not None:
+        if record_file is not None and isinstance(index, LocalIndex):
+            _record_batch(index, batch, run_file, record_file, k, given(options))
+            return
         _run_batch(index, batch, run_file, k, given(options))
         return
     assert query is not None
@@ -173,6 +185,30 @@ def _run_batch(
     run_ = recorded(index.rankings(queries, k, options), run_file, index.own_name())
     hits = sum(len(answer.document_ids) for answer in run_)
     click.echo(f"{len(queries):,} queries, {hits:,} hits: {run_file}")
+
+
+def _check_record(record: Path, batch: Path | None, run_file: Path | None, url: str | None) -> None:
+    """UsageError for a record of what cannot be recorded, or in the place of another file."""
+    if batch is None or run_file is None:
+        raise click.UsageError("--record goes with --batch and --run: it is of a run")
+    if url is not None:
+        raise click.UsageError("--record is of an index of this machine: leave it out, or --url")
+    if run_file.exists() and not run_file.is_file():
+        raise click.UsageError(f"--record needs a run that can be read again: {run_file} is none")
+    if record.resolve() in (batch.resolve(), run_file.resolve()):
+        raise click.UsageError("--record is a file of its own, beside the queries and the run")
+
+
+def _record_batch(
+    index: LocalIndex, batch: Path, run_file: Path, record: Path, k: int, options: dict[str, Any]
+) -> None:
+    """Write the hits of every query to a run file, and a record of it."""
+    from klsa_search.evaluation import write_record
+
+    make_folders(run_file, record)
+    made = index.record(batch, run_file, k, options)
+    write_record(made, record)
+    click.echo(f"{made.run.queries:,} queries, {made.run.hits:,} hits: {run_file}, {record}")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Judge: runs and judgements to measures, comparisons, the MAP table and Figure 1."""
+"""Judge: runs, records of them and judgements to measures, comparisons, MAP and Figure 1."""
 
 from klsa_search.evaluation.comparison import TIE, Compared, Comparison, Contrast, compare
 from klsa_search.evaluation.differences import draw_differences
@@ -6,7 +6,9 @@ from klsa_search.evaluation.figure import draw_grid
 from klsa_search.evaluation.grid import Grid, measure_grid
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
 from klsa_search.evaluation.own import compare_rankers, own_judgements
-from klsa_search.evaluation.rankings import rank_all
+from klsa_search.evaluation.rankings import rank_all, rank_best
+from klsa_search.evaluation.record import RunRecord, read_record, record_run, write_record
+from klsa_search.evaluation.replaying import Replayed, build_as_recorded, refuse_other_files, replay
 from klsa_search.evaluation.runs import Ranking, read_run, recorded, told_apart
 from klsa_search.evaluation.significance import (
     confidence_interval,
@@ -39,8 +41,11 @@ __all__ = [
     "Judge",
     "Measured",
     "Ranking",
+    "Replayed",
+    "RunRecord",
     "System",
     "Tuning",
+    "build_as_recorded",
     "compare",
     "compare_rankers",
     "confidence_interval",
@@ -55,9 +60,15 @@ __all__ = [
     "paired_t_test",
     "randomisation_test",
     "rank_all",
+    "rank_best",
+    "read_record",
     "read_run",
+    "record_run",
     "recorded",
+    "refuse_other_files",
+    "replay",
     "told_apart",
     "tune",
     "tune_by_halves",
+    "write_record",
 ]

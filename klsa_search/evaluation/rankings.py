@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypedDict, Unpack
 
 import numpy as np
 
+from klsa_search import keywords
 from klsa_search.collection import Query
 from klsa_search.evaluation.runs import Ranking
 from klsa_search.search import Index
+from klsa_search.search.batch import ids_by_position
 
 AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
 """How judged queries are read: as they stand, by every system alike."""
+
+_AT_ONCE: Final = 4096
+"""Queries of a batch that are in memory with their hits."""
 
 
 class SearchParameters(TypedDict, total=False):
@@ -49,3 +54,25 @@ def rank_all(
         if not scores.max(initial=0) > 0:
             order = order[:0]
         yield Ranking(query.id, tuple(ids[order]), scores[order])
+
+
+def rank_best(
+    index: Index,
+    queries: Sequence[Query],
+    k: int,
+    *,
+    threads: int = 1,
+    dimensions: int | None = None,
+    **parameters: Unpack[keywords.SearchParameters],
+) -> Iterator[Ranking]:
+    """Rank the k best documents for each query, lazily, in the order of the queries.
+
+    What `Index.rank_many` gives, with its parameters, some thousand queries in memory at a time.
+    """
+    ids = ids_by_position(index)
+    for begin in range(0, len(queries), _AT_ONCE):
+        some = queries[begin : begin + _AT_ONCE]
+        texts = [query.text for query in some]
+        answers = index.rank_many(texts, k, threads=threads, dimensions=dimensions, **parameters)
+        for query, (positions, scores) in zip(some, answers, strict=True):
+            yield Ranking(query.id, tuple(ids[positions]), scores)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -123,7 +123,7 @@ class Manifest(Frozen):
     def checked_settings(self) -> Settings:
         """Return the settings the index was built with; IndexDamaged if they do not hold."""
         try:
-            return Settings.checked(_AS_IT_WAS | self.settings)
+            return settings_as_built(self.settings)
         except SettingsError as error:
             raise IndexDamaged(
                 f"the manifest of {self.source} has settings that do not hold "
@@ -133,6 +133,14 @@ class Manifest(Frozen):
     def bytes(self) -> int:
         """Size of all files but the manifest."""
         return sum(entry.bytes for entry in self.files.values())
+
+
+def settings_as_built(settings: Mapping[str, Any]) -> Settings:
+    """Read settings that were written down when an index was built; SettingsError.
+
+    What was no setting then is what it was then.
+    """
+    return Settings.checked({**_AS_IT_WAS, **settings})
 
 
 def read_manifest(generation: Path, *, former: bool = False) -> Manifest:

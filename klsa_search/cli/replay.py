@@ -1,0 +1,100 @@
+"""klsa-eval replay: a run made again from its record, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from klsa_search.bars import progress_bar
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import home_option, source_options
+from klsa_search.cli.output import make_folders
+
+if TYPE_CHECKING:
+    from klsa_search.evaluation import RunRecord
+    from klsa_search.search import Index
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("record", type=_FILE)
+@click.option("--queries", type=_FILE, required=True, help="The file of queries of then.")
+@home_option
+@click.option(
+    "--source",
+    metavar="SOURCE",
+    help="Documents of then: the index is built anew of them, as recorded, and removed again.",
+)
+@source_options
+@click.option(
+    "--run", "run_file", type=_FILE, help="The run of then, to be told the first line that differs."
+)
+@click.option("--out", type=_FILE, help="File that the run is written to.")
+@debug_option
+def replay(
+    record: Path,
+    queries: Path,
+    home: Path,
+    source: Any,
+    reading: dict[str, Any],
+    run_file: Path | None,
+    out: Path | None,
+) -> None:
+    """Make the run of RECORD again, and compare it byte for byte.
+
+    RECORD is what klsa-search --record wrote. The index is that of its name in the home, as it was
+    then, or built anew with --source. What differs first is told: queries, index, or the run.
+    """
+    from klsa_search.evaluation import read_record, refuse_other_files
+    from klsa_search.evaluation import replay as replay_run
+
+    homed = click.get_current_context().get_parameter_source("home") is ParameterSource.COMMANDLINE
+    if source is not None and homed:
+        raise click.UsageError("--home has the index, --source its documents: give one of them")
+    inputs = {each.resolve() for each in (record, queries, run_file) if each is not None}
+    if out is not None and out.resolve() in inputs:
+        raise click.UsageError(f"--out {out} is what is compared with: name another file")
+    known = read_record(record)
+    refuse_other_files(known, queries, run_file)
+    make_folders(out)
+    with _index(known, home, source, reading) as index:
+        done = replay_run(known, queries, index, run=run_file, out=out)
+        whole = len(index.manifest.files)
+    click.echo(
+        f"{known.run.name}: the same to the byte, {done.run.queries:,} queries, "
+        f"{done.run.hits:,} hits, sha256 {done.run.sha256}"
+    )
+    told = f"all {whole} files are those of then"
+    if done.files:
+        told = f"{len(done.files)} of {whole} files are of other bytes, first {done.files[0]}"
+    click.echo(f"index {'opened' if source is None else 'built anew'}: {told}")
+    for each in done.versions:
+        click.echo(f"note: {each}", err=True)
+
+
+@contextmanager
+def _index(record: RunRecord, home: Path, source: Any, reading: dict[str, Any]) -> Iterator[Index]:
+    """Open the index of a record, or build it for as long as it is needed."""
+    if source is None:
+        from klsa_search.search import open_index
+        from klsa_search.store import index_path
+
+        with closing(open_index(index_path(home, record.index.name))) as index:
+            yield index
+        return
+    from klsa_search.collection import open_collection
+    from klsa_search.evaluation import build_as_recorded
+
+    collection = open_collection(source, **reading)
+    with TemporaryDirectory(prefix="klsa-replay-") as folder:
+        with progress_bar() as bar:
+            index = build_as_recorded(record, collection, Path(folder), progress=bar)
+        with closing(index):
+            yield index

@@ -1,0 +1,218 @@
+"""The record of a run: all that its bytes follow from.
+
+    record = record_run(index, queries, run, k, alpha=0.5)    writes the run
+    write_record(record, path), read_record(path)             JSON
+
+It has no time and no place, so the same run of the same index has the same record.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, Literal, Unpack
+
+from pydantic import ValidationError
+
+from klsa_search.collection.query_lines import read_query_lines
+from klsa_search.config import LanguageSettings
+from klsa_search.errors import ReplayFailed
+from klsa_search.evaluation.rankings import rank_best
+from klsa_search.evaluation.runs import recorded
+from klsa_search.keywords import SearchParameters
+from klsa_search.search import Index
+from klsa_search.store.manifest import Frozen, sha256_of
+
+RECORD_VERSION: Final = 1
+_PACKAGES: Final = [
+    "klsa-search",
+    "numba",
+    "numpy",
+    "PyStemmer",
+    "rapidfuzz",
+    "scipy",
+    "stopwordsiso",
+]
+"""Those whose code a score, or a term of a query, comes from."""
+
+
+class QueriesEntry(Frozen):
+    """The file of queries."""
+
+    name: str
+    sha256: str
+
+
+class RunEntry(Frozen):
+    """The run file, and how much is in it."""
+
+    name: str
+    sha256: str
+    queries: int
+    hits: int
+
+
+class IndexEntry(Frozen):
+    """The index that was asked, as it was built.
+
+    package_version  that it was built by
+    files            SHA-256 of each, as its manifest has it
+    """
+
+    name: str
+    generation: str
+    source: str
+    documents: int
+    format_version: int
+    package_version: str
+    fingerprint: str
+    settings: dict[str, Any]
+    files: dict[str, str]
+
+
+class Conditions(Frozen):
+    """All that a run follows from.
+
+    record      version of this format
+    parameters  every parameter of the searches, those too that the index had by default
+    dimensions  eigenvectors that were asked for; None for all there are
+    synonyms    of the index; None where the searches did without
+    tokenizer   SHA-256 of the file that the index's own tokenizer is in, where it has one
+    versions    of Python and the packages whose code a score comes from
+    """
+
+    record: Literal[1] = 1
+    queries: QueriesEntry
+    k: int
+    parameters: dict[str, Any]
+    dimensions: int | None
+    index: IndexEntry
+    synonyms: dict[str, tuple[str, ...]] | None
+    tokenizer: str | None
+    versions: dict[str, str]
+
+
+class RunRecord(Conditions):
+    """All that a run follows from, and its sum."""
+
+    run: RunEntry
+
+
+def record_run(
+    index: Index,
+    queries: Path,
+    run: Path,
+    k: int = 10,
+    *,
+    threads: int = 1,
+    dimensions: int | None = None,
+    **parameters: Unpack[SearchParameters],
+) -> RunRecord:
+    """Rank for every query of a file, write the run, and say all that it follows from.
+
+    queries  lines of an id, a tab and a text
+    run      TREC's format; its tag is the name of the index
+    Others as of `Index.rank_many`. Cost: that, and reading both files once more.
+    ReplayFailed for an index that was written to since it was built; CollectionError, QueryError.
+    """
+    known = conditions(index, queries, k, dimensions, parameters)
+    entry = write_run(known, index, queries, run, threads=threads)
+    return RunRecord(**dict(known), run=entry)
+
+
+def conditions(
+    index: Index,
+    queries: Path,
+    k: int,
+    dimensions: int | None,
+    parameters: SearchParameters,
+) -> Conditions:
+    """Say what a run follows from, before it is made. See `record_run`."""
+    if index.last.seq:
+        raise ReplayFailed(
+            f"index {index.name} was written to since it was built, and a record knows it as it "
+            f"was built: klsa-index refit {index.name} builds it anew from what it holds, "
+            "klsa-index rollback --writes takes back what was written"
+        )
+    chosen = index.parameters(**parameters).model_dump()
+    reading = LanguageSettings.of(index.settings).model_dump()
+    for name in reading:
+        if parameters.get(name) is not None:
+            reading[name] = parameters[name]  # type: ignore[literal-required]
+    manifest = index.manifest
+    return Conditions(
+        queries=QueriesEntry(name=queries.name, sha256=sha256_of(queries)),
+        k=k,
+        parameters=reading | chosen,
+        dimensions=dimensions,
+        index=IndexEntry(
+            name=index.name,
+            generation=index.generation,
+            source=manifest.source,
+            documents=manifest.counts.documents,
+            format_version=manifest.format_version,
+            package_version=manifest.package_version,
+            fingerprint=manifest.fingerprint,
+            settings=index.settings.model_dump(mode="json"),
+            files={name: entry.sha256 for name, entry in sorted(manifest.files.items())},
+        ),
+        synonyms={word: tuple(others) for word, others in index.synonyms.items()}
+        if reading["synonyms"]
+        else None,
+        tokenizer=_sum_of_module(index.settings.tokenizer),
+        versions={"python": platform.python_version()}
+        | {package: version(package) for package in _PACKAGES},
+    )
+
+
+def write_run(
+    known: Conditions, index: Index, queries: Path, run: Path, *, threads: int = 1
+) -> RunEntry:
+    """Write the run that follows from what is known, and say what is in it."""
+    asked = read_query_lines(queries)
+    rankings = rank_best(
+        index, asked, known.k, threads=threads, dimensions=known.dimensions, **known.parameters
+    )
+    hits = sum(len(each.document_ids) for each in recorded(rankings, run, known.index.name))
+    return RunEntry(name=run.name, sha256=sha256_of(run), queries=len(asked), hits=hits)
+
+
+def write_record(record: RunRecord, path: Path) -> None:
+    """Write a record as JSON."""
+    path.write_text(json.dumps(record.model_dump(), indent=2) + "\n", encoding="utf-8")
+
+
+def read_record(path: Path) -> RunRecord:
+    """Read the record of a run; ReplayFailed for what is none, or of a later version; OSError."""
+    try:
+        raw = json.loads(path.read_bytes())
+        found = raw["record"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ReplayFailed(
+            f"{path} is no record of a run: give what klsa-search --record wrote"
+        ) from None
+    if found != RECORD_VERSION:
+        raise ReplayFailed(
+            f"{path} is a record of version {found!r}, this version of klsa-search reads "
+            f"{RECORD_VERSION}: replay it with the one that wrote it"
+        )
+    try:
+        return RunRecord.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ReplayFailed(
+            f"{path} is no whole record of a run ({where}: {first['msg']}): give it as "
+            "klsa-search --record wrote it"
+        ) from None
+
+
+def _sum_of_module(tokenizer: str | None) -> str | None:
+    """SHA-256 of the file that a tokenizer is in: an index knows no more of it than its name."""
+    if tokenizer is None:
+        return None
+    file = getattr(sys.modules[tokenizer.partition(":")[0]], "__file__", None)
+    return sha256_of(Path(file)) if file else None

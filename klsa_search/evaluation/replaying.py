@@ -1,0 +1,168 @@
+"""Replay: a run made again from its record, and what differs where it is another one."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple, cast
+
+from klsa_search.analysis import Analyzer
+from klsa_search.collection import Collection
+from klsa_search.errors import ReplayFailed, SettingsError
+from klsa_search.evaluation.record import Conditions, RunEntry, RunRecord, conditions, write_run
+from klsa_search.indexing import build
+from klsa_search.keywords import SearchParameters
+from klsa_search.progress import Progress
+from klsa_search.search import Index
+from klsa_search.store.manifest import settings_as_built, sha256_of
+
+_DOCUMENTS: Final = ("documents.npy", "documents_starts.npy")
+"""Files of an index that are its documents, whatever was made of them."""
+
+
+class Replayed(NamedTuple):
+    """A run that came out as it was recorded, and what differs all the same.
+
+    files     of the index, of other bytes than those of then
+    versions  that are others, each with that of then
+    """
+
+    run: RunEntry
+    files: tuple[str, ...]
+    versions: tuple[str, ...]
+
+
+def replay(
+    record: RunRecord,
+    queries: Path,
+    index: Index,
+    *,
+    run: Path | None = None,
+    out: Path | None = None,
+) -> Replayed:
+    """Make a run again, and compare it byte for byte with what was recorded.
+
+    queries  the file of then
+    index    that of then, or one with its documents and settings: see `build_as_recorded`
+    run      the run of then, to be told the first line that differs
+    out      is written the run that comes out; it stays where that is another one
+
+    ReplayFailed names what differs first: the queries, the settings, documents, synonyms or
+    tokenizer of the index, or else the run, with the versions that are others; and for an index
+    that was written to since it was built. Cost: that of the run.
+    """
+    refuse_other_files(record, queries, run)
+    parameters = cast(SearchParameters, record.parameters)
+    now = conditions(index, queries, record.k, record.dimensions, parameters)
+    _refuse_others(record, now)
+    names = sorted({*record.index.files, *now.index.files})
+    files = tuple(n for n in names if record.index.files.get(n) != now.index.files.get(n))
+    versions = tuple(
+        f"{name} {now.versions.get(name)}, then {then}"
+        for name, then in record.versions.items()
+        if now.versions.get(name) != then
+    )
+    with TemporaryDirectory(prefix="klsa-replay-") as folder:
+        path = out or Path(folder) / record.run.name
+        entry = write_run(record, index, queries, path)
+        if entry.sha256 != record.run.sha256:
+            others = [*versions, *files[:1]]
+            cause = f"other than then: {'; '.join(others)}" if others else "all else is as then"
+            raise ReplayFailed(f"the run is another: {_first_line(run, path)} ({cause})")
+    return Replayed(entry, files, versions)
+
+
+def build_as_recorded(
+    record: RunRecord, source: Collection, home: Path, *, progress: Progress | None = None
+) -> Index:
+    """Build the index of a record anew in a home, with the settings and synonyms of then.
+
+    Whether the source has the documents of then, `replay` finds out. ReplayFailed for settings
+    that this version does not have; SettingsError for a tokenizer that this process does not
+    trust; else as `klsa_search.build`. Cost: that of the build.
+    """
+    then = record.index
+    try:
+        settings = settings_as_built(then.settings)
+    except SettingsError as error:
+        raise ReplayFailed(
+            f"index {then.name} cannot be built as recorded: {error.message}: build it with "
+            f"klsa-search {then.package_version}"
+        ) from None
+    Analyzer(settings)  # A record may name a tokenizer, not have it imported: `build` would trust.
+    index = build(source, name=then.name, home=home, progress=progress, **settings.model_dump())
+    if record.synonyms:
+        index.set_synonyms(record.synonyms)
+    return index
+
+
+def refuse_other_files(record: RunRecord, queries: Path, run: Path | None = None) -> None:
+    """ReplayFailed for queries, or a run, that are not those of a record; `replay` looks, too.
+
+    For who would build an index first.
+    """
+    if sha256_of(queries) != record.queries.sha256:
+        raise ReplayFailed(
+            f"{queries} has other queries, or other bytes, than {record.queries.name} had: give "
+            "the file that was recorded"
+        )
+    if run is not None and sha256_of(run) != record.run.sha256:
+        raise ReplayFailed(
+            f"{run} is not the run that was recorded: give {record.run.name} as it was written, "
+            "or leave it out"
+        )
+
+
+def _refuse_others(then: Conditions, now: Conditions) -> None:
+    """ReplayFailed for the first of an index that is not as recorded."""
+    here, there = now.index, then.index
+    step = "give the documents as --source, and it is built as recorded"
+    if here.format_version != there.format_version:
+        raise ReplayFailed(
+            f"index {here.name} is of format {here.format_version}, recorded of "
+            f"{there.format_version}: replay with klsa-search {there.package_version}"
+        )
+    for name, value in there.settings.items():
+        if name not in here.settings or here.settings[name] != value:
+            raise ReplayFailed(
+                f"index {here.name} was built with {name} = {here.settings.get(name)!r}, recorded "
+                f"with {value!r}: {step}"
+            )
+    if any(here.files.get(name) != there.files.get(name) for name in _DOCUMENTS):
+        raise ReplayFailed(
+            f"{here.source} has other documents, {here.documents:,} of them, than the "
+            f"{there.documents:,} of {there.source} that were recorded, or was read otherwise "
+            "(columns, sections, bad records): give those of then, read as then"
+        )
+    if now.synonyms != then.synonyms:
+        mine, theirs = now.synonyms or {}, then.synonyms or {}
+        word = min(w for w in {*mine, *theirs} if mine.get(w) != theirs.get(w))
+        raise ReplayFailed(
+            f"index {here.name} has {_listed(mine.get(word))} as synonyms of {word!r}, recorded "
+            f"with {_listed(theirs.get(word))}: set those of the record (klsa-index synonyms "
+            f"{here.name} FILE), or {step}"
+        )
+    if now.tokenizer != then.tokenizer:
+        raise ReplayFailed(
+            f"the tokenizer {there.settings['tokenizer']} is in a file that has changed since: "
+            "put that of then on PYTHONPATH"
+        )
+
+
+def _listed(words: tuple[str, ...] | None) -> str:
+    return ", ".join(words) if words else "none"
+
+
+def _first_line(then: Path | None, now: Path) -> str:
+    """Tell the first line that differs between two runs that do."""
+    if then is None:
+        return "give that of then, as --run, to be told the first line that differs"
+    with (
+        then.open(encoding="utf-8", newline="") as former,
+        now.open(encoding="utf-8", newline="") as latter,
+    ):
+        for number, (was, is_) in enumerate(zip_longest(former, latter, fillvalue=""), start=1):
+            if was != is_:
+                return f"line {number} was {was.strip()!r} and is {is_.strip()!r}"
+    raise AssertionError("files of different sums have no line that differs")
