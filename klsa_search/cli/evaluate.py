@@ -10,6 +10,7 @@ import click
 
 from klsa_search.bars import progress_bar
 from klsa_search.cli.compare import compare
+from klsa_search.cli.forecast import forecast
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import (
     FOLDER,
@@ -107,6 +108,7 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
 klsa_eval.add_command(compare)
 klsa_eval.add_command(own)
 klsa_eval.add_command(replay)
+klsa_eval.add_command(forecast)
 
 
 @klsa_eval.command()

@@ -3,6 +3,7 @@
 from klsa_search.evaluation.comparison import TIE, Compared, Comparison, Contrast, compare
 from klsa_search.evaluation.differences import draw_differences
 from klsa_search.evaluation.figure import draw_grid
+from klsa_search.evaluation.forecasting import Forecast, forecast
 from klsa_search.evaluation.grid import Grid, measure_grid
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
 from klsa_search.evaluation.own import compare_rankers, own_judgements
@@ -36,6 +37,7 @@ __all__ = [
     "Compared",
     "Comparison",
     "Contrast",
+    "Forecast",
     "Grid",
     "HeldOut",
     "Judge",
@@ -52,6 +54,7 @@ __all__ = [
     "draw_differences",
     "draw_grid",
     "effect_size",
+    "forecast",
     "holm",
     "judge_runs",
     "judge_systems",

@@ -117,6 +117,12 @@ class QueryKernel:
         return held if self.gone is None else held - self.gone.frequencies
 
     @property
+    def occurrences(self) -> _Numbers:
+        """c_t: (V,) how often each term stands in documents that count."""
+        held = self.postings.occurrences
+        return held if self.gone is None else held - self.gone.occurrences
+
+    @property
     def size(self) -> int:
         """Positions: (size,) is a score for each."""
         return self.postings.size

@@ -10,6 +10,7 @@
     python -m studies.effectiveness feedback        [--json FILE]
     python -m studies.effectiveness quality         [--json FILE]
     python -m studies.effectiveness spelling        [--json FILE] [TASK...]
+    python -m studies.effectiveness difficulty      [--json FILE] [TASK...]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
 collections are looked for in ../shared/collections or $KLSA_COLLECTIONS, the seven of `kinds` that
@@ -31,6 +32,7 @@ from typing import Any
 
 from studies.effectiveness import (
     ablation,
+    difficulty,
     feedback,
     folded_in,
     kinds,
@@ -54,9 +56,15 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "feedback": feedback.report,
     "quality": quality.report,
     "spelling": spelling.report,
+    "difficulty": difficulty.report,
 }
 
-_NAMED = {"kinds": kinds.report, "unseen": unseen.report, "spelling": spelling.report}
+_NAMED: dict[str, Callable[..., dict[str, Any]]] = {
+    "kinds": kinds.report,
+    "unseen": unseen.report,
+    "spelling": spelling.report,
+    "difficulty": difficulty.report,
+}
 
 
 def main() -> None:
@@ -67,7 +75,7 @@ def main() -> None:
     )
     parser.add_argument("claim", choices=tuple(CLAIMS))
     parser.add_argument(
-        "tasks", nargs="*", metavar="TASK", help="of `kinds`, `unseen` and `spelling`: only these"
+        "tasks", nargs="*", metavar="TASK", help=f"of {', '.join(_NAMED)}: only these"
     )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()

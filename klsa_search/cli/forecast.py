@@ -1,0 +1,55 @@
+"""klsa-eval forecast: which queries of a file an index is likely to answer badly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from klsa_search.cli.frame import debug_option
+from klsa_search.cli.options import home_option, json_file_option
+from klsa_search.cli.output import Column, make_folders, write_json_file, write_table
+
+
+@click.command()
+@click.argument("name")
+@click.argument("queries", type=click.Path(path_type=Path, dir_okay=False))
+@home_option
+@json_file_option
+@debug_option
+def forecast(name: str, queries: Path, home: Path, json_file: Path | None) -> None:
+    """Order queries by how hard they are likely to be for the index NAME, the hardest first.
+
+    QUERIES is a file with lines of an id, a tab and a text. Nothing has to be judged.
+
+    The figure, WIG, says how far the best of BM25 stand above the collection: a rank among these
+    queries, no probability, and nothing to compare with another index. Of two queries it names the
+    harder 56 to 74 times in a hundred, by collection (docs/judging.md).
+    """
+    from klsa_search.collection.query_lines import read_query_lines
+    from klsa_search.evaluation import forecast as forecast_queries
+    from klsa_search.search import open_index
+    from klsa_search.store import index_path
+
+    asked = read_query_lines(queries)
+    make_folders(json_file)
+    index = open_index(index_path(home, name))
+    told = forecast_queries(index, asked)
+    index.close()
+    if json_file is not None:
+        rows = [{"id": each.query.id, "query": each.query.text, "wig": each.wig} for each in told]
+        write_json_file(json_file, rows)
+    columns = [Column("rank", right=True), Column("wig", right=True), Column("id")]
+    columns.append(Column("query", wraps=True))
+    write_table(
+        columns,
+        [
+            (
+                f"{rank:,}",
+                "finds nothing" if each.wig is None else f"{each.wig:.2f}",
+                each.query.id,
+                each.query.text,
+            )
+            for rank, each in enumerate(told, start=1)
+        ],
+    )
