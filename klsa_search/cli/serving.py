@@ -209,8 +209,16 @@ def _tell_opening(home: Path, tell: Tell) -> None:
 
 
 def _tell_compiling(folder: str | None, tell: Tell) -> None:
-    where = f"kept in {folder}" if folder else "and again at every start, for no folder can keep it"
-    tell(f"Compiling the query engine, once on this machine ({where}): about half a minute")
+    if folder:  # the most is compiled beside
+        tell(
+            f"Compiling a part of the engine at its first use, once on this machine (kept in "
+            f"{folder}): some seconds"
+        )
+    else:
+        tell(
+            "Compiling the query engine, once on this machine (and again at every start, for no "
+            "folder can keep it): about half a minute"
+        )
 
 
 def _first_of(tell: Tell) -> Tell:
@@ -249,12 +257,12 @@ def _address(listener: socket.socket, scheme: str) -> str:
 
 def _announce(names: Sequence[str], address: str, writes: str, keys: Keys) -> None:
     """Say where it serves and what to try."""
-    choice = f"&index={names[0]}" if len(names) > 1 else ""
+    shown = "python-docs" if "python-docs" in names else names[0]
+    words = "give+up+on+a+coroutine+after+some+time" if shown == "python-docs" else "your+words"
+    choice = f"&index={shown}" if len(names) > 1 else ""
     click.echo(f"Serving {', '.join(names)} at {address} (Ctrl-C stops it)")
     click.echo(f"Read    {address}/docs")
-    click.echo(
-        f"Try     curl '{address}/search?q=give+up+on+a+coroutine+after+some+time&k=4{choice}'"
-    )
+    click.echo(f"Try     curl '{address}/search?q={words}&k=4{choice}'")
     click.echo(f"Writes  {writes}")
     click.echo(f"Keys    {'needed' if keys.needed else 'none: nobody is asked who he is'}")
 
