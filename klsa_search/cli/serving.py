@@ -240,6 +240,8 @@ def _served(catalog: Catalog, tell: Tell) -> list[str]:
         if status.failure is not None:
             tell(f"warning: {status.name} is not served: {status.failure}")
     names = [status.name for status in statuses if status.index is not None]
+    if statuses and not names:
+        raise StoreError(f"no index in {catalog.home} can be served: mend one, as is told above")
     if not names:
         raise StoreError(
             f"there is no index to serve in {catalog.home}: build one with "

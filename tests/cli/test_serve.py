@@ -328,7 +328,7 @@ def test_damaged_index_is_told(capsys, home):
     assert code == 1
     _, warning, error = printed.err.splitlines()
     assert warning.startswith("warning: files is not served: ")
-    assert error.startswith("error: there is no index to serve")
+    assert error.startswith(f"error: no index in {home} can be served: mend one")
 
 
 def test_port_in_use(capsys, home):
