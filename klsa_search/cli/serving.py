@@ -211,8 +211,8 @@ def _tell_opening(home: Path, tell: Tell) -> None:
 def _tell_compiling(folder: str | None, tell: Tell) -> None:
     if folder:  # the most is compiled beside
         tell(
-            f"Compiling a part of the engine at its first use, once on this machine (kept in "
-            f"{folder}): some seconds"
+            f"Compiling what is used for the first time on this machine (kept in {folder}): half a "
+            "minute at most"
         )
     else:
         tell(
@@ -264,7 +264,8 @@ def _announce(names: Sequence[str], address: str, writes: str, keys: Keys) -> No
     choice = f"&index={shown}" if len(names) > 1 else ""
     click.echo(f"Serving {', '.join(names)} at {address} (Ctrl-C stops it)")
     click.echo(f"Read    {address}/docs")
-    click.echo(f"Try     curl '{address}/search?q={words}&k=4{choice}'")
+    key = "-H 'Authorization: Bearer KEY' " if keys.needed else ""
+    click.echo(f"Try     curl {key}'{address}/search?q={words}&k=4{choice}'")
     click.echo(f"Writes  {writes}")
     click.echo(f"Keys    {'needed' if keys.needed else 'none: nobody is asked who he is'}")
 

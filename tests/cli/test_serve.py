@@ -249,7 +249,7 @@ def test_what_was_left_to_compile_is_not_told_as_the_whole_engine():
     told = []
     _tell_compiling("/kept", told.append)
     (sentence,) = told
-    assert sentence.startswith("Compiling a part of the engine at its first use")
+    assert sentence.startswith("Compiling what is used for the first time on this machine (")
     assert "/kept" in sentence
 
 
@@ -329,6 +329,12 @@ def test_damaged_index_is_told(capsys, home):
     _, warning, error = printed.err.splitlines()
     assert warning.startswith("warning: files is not served: ")
     assert error.startswith(f"error: no index in {home} can be served: mend one")
+
+
+def test_shards_without_a_cluster_are_refused(capsys, home):
+    code, printed = leave(capsys, "--home", home, "--shards", 2)
+    assert code == 2
+    assert "--shards and --replicas go with --cluster" in printed.err
 
 
 def test_port_in_use(capsys, home):
