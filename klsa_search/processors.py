@@ -20,14 +20,17 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def end_with_starter() -> None:
+def end_with_starter(last: Callable[[], object] | None = None) -> None:
     """End this process as soon as its standard input does: a pipe from the one that started it.
 
     That closes when its other end does, however that process ends.
+    last  what is done then, such as removing what the other can no longer remove
     """
 
     def watch() -> None:
         os.read(0, 1)  # not by sys.stdin, whose lock nobody could take at the end
+        if last is not None:
+            last()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

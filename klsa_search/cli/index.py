@@ -165,6 +165,12 @@ def build(
     if not len(index):
         shown = source if isinstance(source, str) else collection.name
         click.echo(f"warning: {shown} holds no document, so {name} finds nothing", err=True)
+    elif not index.manifest.counts.terms:
+        click.echo(
+            f"warning: no document has a title or a text with a word to search for, so {name} "
+            "finds nothing: say which field holds the text (--text NAME)",
+            err=True,
+        )
     problems, unread = collection.problems, collection.unread
     if as_json:
         left_out = {

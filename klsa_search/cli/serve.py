@@ -29,6 +29,8 @@ def serve(config: Path | None, **options: Any) -> None:
     """
     signal.signal(signal.SIGTERM, _leave)  # a container's first process would not hear it at all
     settings = read_settings(given(options), config)
+    if settings.cluster is None and given(options).keys() & {"shards", "replicas"}:
+        raise click.UsageError("--shards and --replicas go with --cluster")
     # After the help, and after what is wrong with the settings: it takes a second to load.
     from klsa_search.cli.serving import serve_until_stopped
 

@@ -209,8 +209,16 @@ def _tell_opening(home: Path, tell: Tell) -> None:
 
 
 def _tell_compiling(folder: str | None, tell: Tell) -> None:
-    where = f"kept in {folder}" if folder else "and again at every start, for no folder can keep it"
-    tell(f"Compiling the query engine, once on this machine ({where}): about half a minute")
+    if folder:  # the most is compiled beside
+        tell(
+            f"Compiling what is used for the first time on this machine (kept in {folder}): half a "
+            "minute at most"
+        )
+    else:
+        tell(
+            "Compiling the query engine, once on this machine (and again at every start, for no "
+            "folder can keep it): about half a minute"
+        )
 
 
 def _first_of(tell: Tell) -> Tell:
@@ -232,6 +240,8 @@ def _served(catalog: Catalog, tell: Tell) -> list[str]:
         if status.failure is not None:
             tell(f"warning: {status.name} is not served: {status.failure}")
     names = [status.name for status in statuses if status.index is not None]
+    if statuses and not names:
+        raise StoreError(f"no index in {catalog.home} can be served: mend one, as is told above")
     if not names:
         raise StoreError(
             f"there is no index to serve in {catalog.home}: build one with "
@@ -249,12 +259,13 @@ def _address(listener: socket.socket, scheme: str) -> str:
 
 def _announce(names: Sequence[str], address: str, writes: str, keys: Keys) -> None:
     """Say where it serves and what to try."""
-    choice = f"&index={names[0]}" if len(names) > 1 else ""
+    shown = "python-docs" if "python-docs" in names else names[0]
+    words = "give+up+on+a+coroutine+after+some+time" if shown == "python-docs" else "your+words"
+    choice = f"&index={shown}" if len(names) > 1 else ""
     click.echo(f"Serving {', '.join(names)} at {address} (Ctrl-C stops it)")
     click.echo(f"Read    {address}/docs")
-    click.echo(
-        f"Try     curl '{address}/search?q=give+up+on+a+coroutine+after+some+time&k=4{choice}'"
-    )
+    key = "-H 'Authorization: Bearer KEY' " if keys.needed else ""
+    click.echo(f"Try     curl {key}'{address}/search?q={words}&k=4{choice}'")
     click.echo(f"Writes  {writes}")
     click.echo(f"Keys    {'needed' if keys.needed else 'none: nobody is asked who he is'}")
 

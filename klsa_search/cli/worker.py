@@ -8,8 +8,10 @@ Settings are a line of JSON on the standard input, with whose end it ends.
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 
 from klsa_search.cli.frame import trust_tokenizers
@@ -27,7 +29,7 @@ def main() -> None:
         if not byte:
             return
         line += byte
-    end_with_starter()
+    end_with_starter(partial(shutil.rmtree, folder, ignore_errors=True))
     trust_tokenizers()
     settings = ServiceSettings.model_validate_json(line)
     with socket.socket(fileno=descriptor) as listener:

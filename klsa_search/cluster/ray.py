@@ -6,11 +6,16 @@ actor that dies is started anew; both are Ray's, and what they give follows from
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import secrets
+import signal
 import socket
+import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +34,7 @@ _AHEAD: Final = 4  # calls handed over for each process that is there
 _AT_ONCE: Final = 4  # calls that an actor answers at the same time
 _ASKED: Final = 2**20  # bytes: Ray puts an actor that asks for nothing on any machine it likes
 _STORE: Final = 256 * 2**20  # bytes for what is on its way between processes of this machine
+_BEHIND: Final = ExitStack()  # removes what a local cluster leaves behind, which has ended by then
 
 
 def connect(address: str, processes: int | None = None) -> Any:
@@ -48,27 +54,43 @@ def connect(address: str, processes: int | None = None) -> Any:
     _refuse_silent(address)
     local: dict[str, Any] = {}
     if address == LOCAL:
+        behind = tempfile.TemporaryDirectory(prefix="klsa-ray-", ignore_cleanup_errors=True)
         local = {
             "num_cpus": processes,
             "include_dashboard": False,
             "object_store_memory": _STORE,
+            "_temp_dir": _BEHIND.enter_context(behind),  # Ray's own fills with a folder a start
         }
+        atexit.register(leave)  # before the handlers of what is imported by now
         # Ray makes its processes give way to all others of a machine.
         os.environ.setdefault("RAY_worker_niceness", "0")
     try:
-        ray.init(
-            address=address,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            namespace="klsa",
-            **local,
-        )
+        with _own_handlers():
+            ray.init(
+                address=address,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                namespace="klsa",
+                **local,
+            )
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise ClusterFailed(
             f"no cluster answers at {address} ({str(error).splitlines()[0]}): see `ray status` "
             "there, or have processes of this machine with --cluster local"
         ) from error
     return ray
+
+
+@contextmanager
+def _own_handlers() -> Iterator[None]:
+    """Keep what this process does at a signal: Ray puts in its place what aborts at SIGTERM."""
+    handlers = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():  # no other can
+            for kind, handler in handlers.items():
+                signal.signal(kind, handler)
 
 
 def _refuse_silent(address: str) -> None:
@@ -86,10 +108,11 @@ def _refuse_silent(address: str) -> None:
 
 
 def leave() -> None:
-    """Leave the cluster; a local one ends."""
+    """Leave the cluster; a local one ends, and its logs go."""
     import ray
 
     ray.shutdown()
+    _BEHIND.close()
 
 
 class RayWorkers:

@@ -45,7 +45,10 @@ class Intake:
         kind  of a file that cannot be read: what all have in common that fail alike
         """
         if not self.skipping:
-            raise CollectionError(f"{message}; mend it, or read on without it (on-error skip)")
+            raise CollectionError(
+                f"{message}; mend it, or read on "
+                "without it (--on-error skip, in Python on_error='skip')"
+            )
         self.problems.add(message, kind=kind)
 
     def may_number(self, file: Path) -> bool:

@@ -58,8 +58,8 @@ class KeptCode(_Cache):
 
     @property
     def cache_path(self) -> str | None:
-        """The folder looked at first; None where there is none to look at."""
-        return next((str(folder) for folder in self._folders()), None)
+        """The folder that code is kept in; None where no folder can keep it."""
+        return next((str(folder) for folder in self._folders() if _can_keep(folder)), None)
 
     def enable(self) -> None:
         """Read and write again."""
@@ -144,6 +144,12 @@ class KeptCode(_Cache):
                     path.unlink(missing_ok=True)
         except OSError:
             return
+
+
+def _can_keep(folder: Path) -> bool:
+    """Whether a folder can be written to, or made."""
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def writable_folder() -> Path | None:

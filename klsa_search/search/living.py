@@ -10,7 +10,7 @@ from klsa_search.analysis import Analyzer
 from klsa_search.bars import told
 from klsa_search.collection import Document, Reading
 from klsa_search.config import Settings
-from klsa_search.errors import KlsaError, StoreError
+from klsa_search.errors import CollectionError, KlsaError, StoreError
 from klsa_search.forks import lock_free_in_children
 from klsa_search.progress import DOCUMENTS, Progress
 from klsa_search.search.pickling import Moment, pinned_again, reopened
@@ -186,6 +186,8 @@ class LivingIndex:
         >>> index.delete(["tyre", "copy", "never there"])
         2
         """
+        if isinstance(ids, str):  # whose letters would be ids
+            raise CollectionError(f"ids = {ids!r} is a text: give a list of ids", field="ids")
         return self.write((), list(ids)).deleted
 
     def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> Written:

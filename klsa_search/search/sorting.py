@@ -30,6 +30,11 @@ def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
     for wish in sort:
         name, colon, way = wish.rpartition(":") if isinstance(wish, str) else ("", "", "")
         if way not in ("asc", "desc") or not colon:
+            if name in fields and wish not in fields:
+                raise QueryError(
+                    f"sort: {wish!r} ends in no way to sort: give {name}:asc or {name}:desc",
+                    field="sort",
+                )
             name, way = wish, "asc"
         keys.append(SortKey(fields.asked_for(name, "sort"), way == "desc"))
     return keys

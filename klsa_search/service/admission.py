@@ -15,6 +15,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
+from klsa_search.compiled.beside import missing
 from klsa_search.deadlines import checked
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.processors import processors
@@ -295,10 +296,10 @@ class Admission:
         return begun + self._deadline - perf_counter()
 
     def _late(self, seconds: float) -> RequestTimedOut:
-        return RequestTimedOut(
-            f"the request took more than {seconds:g} s: ask for fewer results, or for less "
-            "to be computed for them"
-        )
+        step = "ask for fewer results, or for less to be computed for them"
+        if missing()[0]:
+            step = "a part of the engine is being compiled, once on this machine: ask again later"
+        return RequestTimedOut(f"the request took more than {seconds:g} s: {step}")
 
     def _refusal(self, reason: Reason, told: str) -> ServiceBusy:
         """Count a refusal, and make what says so."""

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.store.current import current_generation, next_step
+from klsa_search.store.current import current_generation, step_for
 from klsa_search.store.generations import check_sizes, new_generation, seal
 from klsa_search.store.judgements import Judgements
 from klsa_search.store.log import WriteLog
@@ -42,7 +42,7 @@ def copy_index(source: Path, target: Path) -> Manifest:
             if found != manifest.files[name].sha256:
                 raise IndexDamaged(
                     f"{generation / name} has changed since it was built: "
-                    f"{next_step(source, besides=generation.name)}"
+                    f"{step_for(generation / name)}"
                 )
         WriteLog(generation).copy_to(fresh)
         replace_synonyms(target, read_synonyms(source))

@@ -22,6 +22,7 @@ from klsa_search.store.files import is_exhausted, read_regular, sync, write_fres
 from klsa_search.store.names import CURRENT, DELETED, GENERATION, MANIFEST, NEW_CURRENT
 
 _MOST = 65_536  # bytes; ours have some hundred
+_NEEDED = (MANIFEST, "documents.npy", "documents_starts.npy")  # by a repair
 _KEPT = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
 _WHOLE = re.compile(
     rf"(?P<name>{GENERATION.pattern})"
@@ -95,6 +96,19 @@ def next_step(path: Path, besides: str = "") -> str:
     """Say what mends a damaged index, for the end of a message; `besides` is what is damaged."""
     rebuild = "rebuild the index with klsa-index build"
     return f"{_back(path)}, or {rebuild}" if _can_go_back(path, besides) else rebuild
+
+
+def step_for(file: Path) -> str:
+    """Say what mends an index, a file of whose generation is damaged, for the end of a message.
+
+    A repair comes first: the other ways lose what was written since the build.
+    """
+    index = file.parent.parent
+    others = next_step(index, besides=file.parent.name)
+    if file.name in _NEEDED:
+        return others
+    command = f"klsa-index repair {index.name} --home {index.parent}"
+    return f"make it again from its documents with {command}, or else {others}"
 
 
 def _missing(path: Path) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
-from klsa_search.store.current import Current, next_step, read_current, write_current
+from klsa_search.store.current import Current, read_current, step_for, write_current
 from klsa_search.store.files import is_real, read_regular, sync, write_fresh
 from klsa_search.store.holding import held
 from klsa_search.store.manifest import FileEntry, Manifest, read_manifest, sha256_of
@@ -175,8 +175,7 @@ def check_sizes(generation: Path, manifest: Manifest) -> None:
         size = path.stat().st_size if path.is_file() else None
         if size != entry.bytes:
             found = "is missing" if size is None else f"has {size} bytes, not {entry.bytes}"
-            step = next_step(generation.parent, besides=generation.name)
-            raise IndexDamaged(f"{path} {found}: {step}")
+            raise IndexDamaged(f"{path} {found}: {step_for(path)}")
 
 
 def sealed_generations(path: Path) -> list[Path]:

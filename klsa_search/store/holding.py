@@ -26,6 +26,7 @@ from klsa_search.store.files import read_regular
 
 _PATIENCE: Final = 10
 """Looks, a hundredth of a second apart, at facts that are being written."""
+_NEXT: Final = "check who owns the folder, what its mode allows and whether it can be written to"
 
 
 @contextmanager
@@ -43,11 +44,11 @@ def held(lock: Path, purpose: str, *, patience: float = 0) -> Iterator[None]:
             f"{lock.parent} is being changed by {_holder(lock)}: wait for it to end, then try again"
         ) from None
     except OSError as error:
-        if error.errno not in (errno.ELOOP, errno.EISDIR):
-            raise
-        raise StoreError(
-            f"{lock} is a link or a folder and not ours: move it away, then try again"
-        ) from error
+        if error.errno in (errno.ELOOP, errno.EISDIR):
+            fact = "is a link or a folder and not ours: move it away, then try again"
+        else:
+            fact = f"cannot be opened to change the index ({error.strerror}): {_NEXT}"
+        raise StoreError(f"{lock} {fact}") from error
     try:
         _tell(lock, purpose)
         yield

@@ -161,7 +161,9 @@ def read_manifest(generation: Path, *, former: bool = False) -> Manifest:
         raise IndexDamaged(f"{path} cannot be read ({error}): {_step(generation)}") from error
     if version != FORMAT_VERSION and not (former and version in FORMER_VERSIONS):
         step = "build it again with klsa-index build"
-        if version in FORMER_VERSIONS:
+        if isinstance(version, int) and version > FORMAT_VERSION:
+            step = f"a later version of klsa-search built it: install that one, or {step}"
+        elif version in FORMER_VERSIONS:
             name, home = generation.parent.name, str(generation.parent.parent)
             step = (
                 f"carry it over with {shlex.join(['klsa-index', 'upgrade', name, '--home', home])}"

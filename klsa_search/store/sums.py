@@ -12,7 +12,7 @@ from pathlib import Path
 
 from klsa_search.errors import IndexDamaged
 from klsa_search.processors import processors
-from klsa_search.store.current import next_step
+from klsa_search.store.current import step_for
 from klsa_search.store.files import is_exhausted
 from klsa_search.store.manifest import Manifest, sha256_of
 
@@ -42,11 +42,6 @@ def compare_sum(path: Path, manifest: Manifest, sum_of: Callable[[Path], str]) -
     except OSError as error:
         if is_exhausted(error):
             raise
-        raise IndexDamaged(f"{path} cannot be read ({error}): {_step(path)}") from error
+        raise IndexDamaged(f"{path} cannot be read ({error}): {step_for(path)}") from error
     if found != manifest.files[path.name].sha256:
-        raise IndexDamaged(f"{path} has changed since it was built: {_step(path)}")
-
-
-def _step(path: Path) -> str:
-    generation = path.parent
-    return next_step(generation.parent, besides=generation.name)
+        raise IndexDamaged(f"{path} has changed since it was built: {step_for(path)}")

@@ -257,6 +257,16 @@ def test_an_index_of_nothing_is_warned_of(shell, tmp_path, content):
     assert done.err.startswith(f"warning: {source} holds no document, so it finds nothing\n")
 
 
+def test_an_index_without_words_is_warned_of(shell, tmp_path):
+    source = tmp_path / "notes.jsonl"
+    source.write_text('{"id": "1", "note": "the engine overheats"}\n')
+    done = shell("klsa-index", "build", source, "--name", "it")
+    assert done.code == 0
+    assert done.err.startswith("warning: no document has a title or a text")
+    assert "--text NAME" in done.err
+    assert not shell("klsa-index", "build", source, "--name", "it", "--text", "note").err
+
+
 def test_an_index_of_nothing_does_not_replace_another(shell, cars):
     build = ["klsa-index", "build", cars, "--name", "cars"]
     shell(*build)

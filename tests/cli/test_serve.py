@@ -19,6 +19,7 @@ from klsa_search.cli.frame import run
 from klsa_search.cli.index import klsa_index
 from klsa_search.cli.listening import is_of_this_machine, listen
 from klsa_search.cli.serve import serve
+from klsa_search.cli.serving import _tell_compiling
 from klsa_search.indexing import build
 from klsa_search.service.middleware.keys import add_key
 from tests.waiting import wait_until
@@ -101,7 +102,7 @@ def assert_ended_well(server, home):
     opening, *compiling = told.splitlines()
     assert (code, opening) == (0, f"Opening 1 index in {home}")
     assert len(compiling) <= 1
-    assert all(line.startswith("Compiling the query engine, once") for line in compiling)
+    assert all(line.startswith("Compiling ") for line in compiling)
 
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
@@ -110,7 +111,7 @@ def test_serves_until_it_is_stopped(home, kind):
         server.stdout.readline()
         tried = re.fullmatch(r"Try +curl '(.+)'\n", server.stdout.readline())[1]
         assert tried.startswith(address)
-        with urlopen(tried, timeout=LONG) as response:
+        with urlopen(tried.replace("your+words", "coroutine"), timeout=LONG) as response:
             answer = json.load(response)
         assert answer["hits"][0]["id"] == "1"
         build(DOCUMENTS[1:], name="files", home=home).close()
@@ -240,8 +241,16 @@ Index.warm_up = warm_up
     assert code == 0
     opening, compiling, *more = told.splitlines()
     assert opening == f"Opening 1 index in {home}"
-    assert compiling.startswith("Compiling the query engine, once on this machine (")
+    assert compiling.startswith("Compiling the query engine, once on this machine (and again")
     assert not more, more
+
+
+def test_what_was_left_to_compile_is_not_told_as_the_whole_engine():
+    told = []
+    _tell_compiling("/kept", told.append)
+    (sentence,) = told
+    assert sentence.startswith("Compiling what is used for the first time on this machine (")
+    assert "/kept" in sentence
 
 
 def test_compiling_is_told_once(home):
@@ -319,7 +328,13 @@ def test_damaged_index_is_told(capsys, home):
     assert code == 1
     _, warning, error = printed.err.splitlines()
     assert warning.startswith("warning: files is not served: ")
-    assert error.startswith("error: there is no index to serve")
+    assert error.startswith(f"error: no index in {home} can be served: mend one")
+
+
+def test_shards_without_a_cluster_are_refused(capsys, home):
+    code, printed = leave(capsys, "--home", home, "--shards", 2)
+    assert code == 2
+    assert "--shards and --replicas go with --cluster" in printed.err
 
 
 def test_port_in_use(capsys, home):

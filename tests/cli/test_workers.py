@@ -254,8 +254,12 @@ def test_they_end_with_the_process_that_started_them(service):
     process, address = service
     assert asked(address)
     at_work = workers_of(process)
+    command = told_by(Path(f"/proc/{next(iter(at_work.values()))}/cmdline"))
+    folder = Path(command.rstrip("\0").rpartition("\0")[2])
+    assert folder.is_dir()
     process.kill()
     wait_until(lambda: not any(_runs(each) for each in at_work.values()))
+    assert not folder.exists()
 
 
 def _state_of(process):

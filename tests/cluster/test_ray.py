@@ -141,6 +141,29 @@ def test_what_cannot_be_opened_there_is_told(cluster, tmp_path):
         fleet.replicas(generation, None)
 
 
+def test_a_local_cluster_leaves_nothing_behind(cluster):
+    import ray
+
+    folder = Path(ray.get_runtime_context().get_temp_dir())
+    assert list(folder.glob("session_*"))
+    cluster.leave()
+    assert not folder.exists()
+    cluster.connect("local", PROCESSES)
+
+
+def test_a_signal_while_shards_start_is_heard(cluster):
+    """By who was told to hear it before the cluster was joined."""
+    cluster.leave()
+    heard = []
+    former = signal.signal(signal.SIGTERM, lambda *_: heard.append(True))
+    try:
+        cluster.connect("local", PROCESSES)
+        os.kill(os.getpid(), signal.SIGTERM)
+        wait_until(lambda: heard)
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
 @pytest.mark.parametrize("address", ["{}", "ray://{}"])
 def test_nobody_there_is_told(cluster, refusing_port, address):
     cluster.leave()

@@ -130,6 +130,18 @@ def test_a_folder_that_cannot_be_written_to_is_read(warm, monkeypatch):
     assert changed == (ANSWER + 14, 0, 1)  # compiled, and not kept
 
 
+def test_the_folder_that_is_told_of_is_one_that_keeps(tmp_path, kept, monkeypatch):
+    """Not one that is only read, as that of another user's installation."""
+    write(tmp_path)
+    whole, _ = imported(tmp_path, monkeypatch)
+    cache = whole.dispatcher._cache
+    assert Path(cache.cache_path).parent == kept
+    monkeypatch.setattr(os, "access", lambda folder, _: not kept.is_relative_to(folder))
+    assert cache.cache_path == str(tmp_path / "made" / "__pycache__")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert cache.cache_path is None
+
+
 def test_processes_that_compile_at_once_agree(tmp_path, kept, monkeypatch):
     write(tmp_path)
     script = f"""

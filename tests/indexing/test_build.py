@@ -234,7 +234,7 @@ def test_another_format_is_refused_with_the_next_step(tmp_path):
     path = index.path / "manifest.json"
     own = f'"format_version": {FORMAT_VERSION}'
     path.write_text(path.read_text().replace(own, '"format_version": 99'))
-    refusal = f"holds format 99, this version reads {FORMAT_VERSION}: build it again"
+    refusal = f"holds format 99, this version reads {FORMAT_VERSION}: a later version"
     with pytest.raises(FormatUnsupported, match=refusal):
         open_index(tmp_path / "a")
     path.write_text("{")

@@ -1,5 +1,7 @@
 """Every state in light, dark and on a phone: without serious findings of axe, and as a picture."""
 
+import itertools
+
 import pytest
 
 from .conftest import api, watched
@@ -54,3 +56,30 @@ def test_every_state_is_accessible_and_pictured(browser, address, artifacts, scr
                 if each["impact"] in ("serious", "critical")
             ]
             assert not serious, state
+
+
+def test_nothing_of_the_head_covers_another_whatever_the_width(browser, address):
+    with watched(browser, address) as page:
+        page.goto(f"{address}/?q=car")
+        page.locator(".hit .bar").first.wait_for()
+        for width in (390, 700, 961, 1000, 1060, 1280, 1600):
+            page.set_viewport_size({"width": width, "height": 800})
+            places = [page.locator(each).bounding_box() for each in ("#brand", "#box", "#index")]
+            for one, other in itertools.combinations(places, 2):
+                apart = (
+                    one["x"] + one["width"] <= other["x"]
+                    or other["x"] + other["width"] <= one["x"]
+                    or one["y"] + one["height"] <= other["y"]
+                    or other["y"] + other["height"] <= one["y"]
+                )
+                assert apart, (width, one, other)
+
+
+def test_of_metadata_that_has_no_room_no_name_is_left_without_its_value(browser, address):
+    """An ellipsis stands for whole fields: each is one box of the line."""
+    with watched(browser, address) as page:
+        page.goto(f"{address}/?q=car")
+        facts = page.locator(".hit .fact")
+        facts.first.wait_for()
+        shown = facts.evaluate_all("all => all.map((each) => getComputedStyle(each).display)")
+        assert set(shown) == {"inline-block"}

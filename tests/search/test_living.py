@@ -185,6 +185,13 @@ def test_what_is_written_is_read_back_as_it_came(index):
     assert index.delete(["ä b/?", "never there"]) == 0
 
 
+def test_one_id_that_is_no_list_deletes_no_letters(index):
+    index.add([{"id": "x", "text": "kept"}, {"id": "xy", "text": "kept"}])
+    with pytest.raises(CollectionError, match="give a list of ids"):
+        index.delete("xy")
+    assert {"x", "xy"} <= set(index.ids())
+
+
 def test_another_index_follows_when_asked(path, index):
     other = open_index(path)
     pinned = other.pinned()

@@ -197,6 +197,7 @@ def test_a_least_score_beyond_all_finds_nothing_and_one_below_all_everything(ind
         ({"offset": 1.0}, "offset", "a whole number of at least 0"),
         ({"sort": "year"}, "sort", "give a list"),
         ({"sort": ["yeer:desc"]}, "sort", "there is no field 'yeer'; there are"),
+        ({"sort": ["year:down"]}, "sort", "give year:asc or year:desc"),
         ({"facets": [3]}, "facets", "3 is no text"),
         ({"facets": ["year"] * 101}, "facets", "the limit is 100"),
         ({"distinct": "tags"}, "distinct", "several values of 'tags'"),

@@ -104,6 +104,19 @@ def test_work_that_takes_too_long_is_answered_without_its_result(gate):
     asyncio.run(ask())
 
 
+def test_work_that_waited_for_code_to_be_compiled_is_told_so(gate, monkeypatch):
+    monkeypatch.setattr("klsa_search.service.admission.missing", lambda: (["find_phrase"], None))
+
+    async def ask():
+        admission = Admission(running=1, deadline=SHORT)
+        with pytest.raises(RequestTimedOut, match="compiled, once on this machine: ask again"):
+            await admission.run(gate)
+        gate.let.set()
+        await until(lambda: not admission.at_work)
+
+    asyncio.run(ask())
+
+
 def test_work_that_takes_too_long_is_given_up_at_its_next_step():
     async def ask():
         admission = Admission(running=1, deadline=SHORT)

@@ -1,11 +1,14 @@
 """Writing over HTTP: kept and found when answered, refused in the one shape."""
 
 import asyncio
+import errno
 import json
+import os
 import shutil
 import threading
 
 import pytest
+from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
@@ -355,3 +358,32 @@ def test_an_index_tells_how_far_it_is_from_its_build(writer):
     assert (details["documents"], details["counts"]["documents"]) == (4, 5)
     (health,) = writer.get("/health").json()["indexes"]
     assert health["since"].items() >= since.items()
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("1e999", "1e999 is too large for a number"),
+        ("NaN", "NaN is not JSON"),
+        ("[" * 100_000, "it is nested too deeply"),
+    ],
+)
+def test_a_document_is_told_of_what_is_no_json_without_a_place_that_is_not_known(
+    writer, value, reason
+):
+    body = f'{{"id": "a", "n": {value}}}'
+    response = writer.post("/indexes/tiny/documents", content=body, headers=JSON)
+    wanted = f"the body is not JSON ({reason}): correct it"
+    assert failure_of(response, 400)["message"] == wanted
+
+
+def test_a_write_where_nothing_can_be_written_is_told(writer, monkeypatch):
+    """As where the folder is mounted read-only."""
+
+    def acquire(_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(FileLock, "acquire", acquire)
+    error = failure_of(writer.put("/indexes/tiny/documents/a", json={"text": "x"}), 503)
+    assert error["code"] == "index_unusable"
+    assert "Read-only file system" in error["message"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -120,3 +121,16 @@ def test_a_full_disk_is_no_reason_not_to_hold_it(lock, monkeypatch):
     monkeypatch.setattr("klsa_search.store.holding.os.write", full)
     with held(lock, "deleting"):
         assert "by another process" in refused(lock)
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_lock_that_cannot_be_opened_is_told(lock, monkeypatch, number):
+    """As where the folder is mounted read-only."""
+
+    def acquire(_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(FileLock, "acquire", acquire)
+    assert refused(lock).startswith(
+        f"{lock} cannot be opened to change the index ({os.strerror(number)}): check "
+    )

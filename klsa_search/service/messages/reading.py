@@ -181,8 +181,10 @@ def _decoded(text: str, at: int) -> tuple[Any, int]:
         return DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise _bad(error.msg, error.pos) from None
-    except (ValueError, RecursionError) as error:
-        raise _bad(str(error), at) from None
+    except ValueError as error:
+        raise _bad(str(error)) from None  # where is not told
+    except RecursionError:
+        raise _bad("it is nested too deeply") from None
 
 
 def _skipped(text: str, at: int) -> int:
@@ -197,5 +199,7 @@ def _end_at(text: str, at: int) -> None:
         raise _bad("Extra data", end)
 
 
-def _bad(reason: str, at: int) -> BadJson:
+def _bad(reason: str, at: int | None = None) -> BadJson:
+    if at is None:
+        return BadJson(f"the body is not JSON ({reason}): correct it")
     return BadJson(f"the body is not JSON ({reason} at character {at}): correct it there")
