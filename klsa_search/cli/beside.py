@@ -8,6 +8,9 @@ the process that started it does.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from functools import partial
 from typing import Final
 
 MODULE: Final = "klsa_search.cli.beside"
@@ -19,9 +22,11 @@ def main() -> None:
     from klsa_search.compiled.beside import until_forsaken
     from klsa_search.search.warming import compile_search
 
-    until_forsaken()
-    compile_search()
-    compile_writing()
+    with tempfile.TemporaryDirectory(prefix="klsa-beside-") as folder:
+        until_forsaken(partial(shutil.rmtree, folder, ignore_errors=True))
+        tempfile.tempdir = folder  # of what is built to be compiled for
+        compile_search()
+        compile_writing()
 
 
 if __name__ == "__main__":

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from klsa_search.collection.model import Document, Problems
 from klsa_search.collection.record import PLAIN, Columns, as_document
 from klsa_search.errors import CollectionError
+
+MAX_DEPTH: Final = 100
+"""Levels of lists and objects in metadata: what reads or writes JSON takes some hundreds."""
+
+_CONTAINERS: Final = (Mapping, list, tuple)
 
 
 class Cut(CollectionError):
@@ -157,5 +162,15 @@ def _metadata_fault(metadata: object) -> str | None:
         written = json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
         return f"the metadata is not JSON ({error})"
+    if _is_deeper(metadata, MAX_DEPTH):
+        return f"the metadata is nested more than {MAX_DEPTH} levels deep: make it flatter"
     reason = text_fault(written)
     return f"the metadata {reason}" if reason else None
+
+
+def _is_deeper(metadata: Mapping[Any, Any], levels: int) -> bool:
+    level: list[Any] = [metadata]
+    for _ in range(levels):
+        values = (each.values() if isinstance(each, Mapping) else each for each in level)
+        level = [value for each in values for value in each if isinstance(value, _CONTAINERS)]
+    return bool(level)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -155,11 +155,14 @@ def missing() -> tuple[list[str], str | None]:
     return _beside[0].still_missing(), _beside[0].failure
 
 
-def until_forsaken() -> None:
-    """Make this the other process: it ends with the one that started it, and waits its turn."""
+def until_forsaken(last: Callable[[], object] | None = None) -> None:
+    """Make this the other process: it ends with the one that started it, and waits its turn.
+
+    last  what is done when it ends so; see `end_with_starter`
+    """
     from klsa_search.compiled.keeping import writable_folder
 
-    end_with_starter()
+    end_with_starter(last)
     with suppress(OSError):
         os.nice(5)
     folder = writable_folder()

@@ -12,6 +12,14 @@ from klsa_search.errors import CollectionError
 CYCLE = {}
 CYCLE["self"] = CYCLE
 
+
+def nested(levels):
+    value = [] if levels % 2 else {}
+    for level in range(1, levels):
+        value = {"in": value} if level % 2 else [value]
+    return value
+
+
 BAD = [
     (Document(id=1), "the id is of type int, not str"),
     (Document(id="1", text=None), "the text is of type NoneType, not str"),
@@ -22,6 +30,7 @@ BAD = [
     ({"id": "1", "tags": {"a", "b"}}, "the metadata is not JSON"),
     ({"id": "1", "n": {"a": 1, 2: 3}}, "the metadata is not JSON"),
     ({"id": "1", "n": CYCLE}, "the metadata is not JSON"),
+    ({"id": "1", "n": nested(100)}, "the metadata is nested more than 100 levels deep"),
     ({"id": "1", "note": "bad \ud83d half"}, "the metadata holds U+D83D, half of a character"),
     ({"id": "1", "bad \ud83d half": 1}, "the metadata holds U+D83D, half of a character"),
 ]
@@ -49,5 +58,6 @@ def test_half_a_character_in_a_file(tmp_path):
 
 def test_what_json_can_hold_passes_unchanged():
     metadata = {"n": [1, None, {"x": "é\0"}], "odd": math.nan, "f": np.float64(0.5)}
+    metadata["deep"] = nested(99)
     (document,) = open_collection([{"id": "1", **metadata}]).documents()
     assert document.metadata == metadata

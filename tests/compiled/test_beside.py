@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
+from tests.waiting import wait_until
 
 SCRIPT = """
 import json, sys, time
@@ -101,3 +102,15 @@ def test_the_other_process_ends_with_the_one_that_started_it(tmp_path):
         assert process.stdout.readline()
         process.stdin.close()
         assert process.wait(300) == 1
+
+
+def test_who_ends_before_all_is_compiled_leaves_nothing_behind(tmp_path):
+    temporary, kept = tmp_path / "temporary", tmp_path / "kept"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary), "NUMBA_CACHE_DIR": str(kept)}
+    command = [sys.executable, "-m", "klsa_search.cli.beside"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
+        wait_until(lambda: any(temporary.iterdir()) and kept.exists())
+        process.stdin.close()
+        assert process.wait(300) == 1
+    assert list(temporary.iterdir()) == []

@@ -213,7 +213,18 @@ def test_whole_json_that_is_too_deep(writer, depth):
     assert writer.post("/search", json=asked).status_code in (200, 422)
     document = '{"text":"x","metadata":' + '{"a":' * depth + "1" + "}" * depth + "}"
     target = "/indexes/first/documents/deep"
-    assert writer.put(target, content=document, headers=JSON).status_code in (200, 400, 422)
+    assert writer.put(target, content=document, headers=JSON).status_code in (400, 422)
+
+
+def test_whole_json_that_is_deep_enough(writer):
+    metadata = "[" * 98 + "]" * 98
+    document = f'{{"text":"deep wing","metadata":{{"a":{{"b":{metadata}}}}}}}'
+    target = "/indexes/first/documents/deep"
+    assert writer.put(target, content=document, headers=JSON).status_code == 200
+    assert writer.get("/documents/deep?index=first").status_code == 200
+    found = writer.post("/search", json={"q": "deep", "index": "first"})
+    assert "deep" in [hit["id"] for hit in found.json()["hits"]]
+    assert writer.delete(target).status_code == 200
 
 
 @pytest.mark.parametrize("path", BODIES)
