@@ -64,7 +64,7 @@ class Tree:
         parameters = {"ranker": options.ranker} if options.ranker else {}
         asked = json.dumps([str(options.index), str(options.queries), options.k, parameters])
         self.process = subprocess.Popen(
-            [sys.executable, __file__, asked],
+            [sys.executable, "-P", __file__, asked],  # not with what lies beside it
             env=os.environ | {"PYTHONPATH": str(folder.resolve())},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

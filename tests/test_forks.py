@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -44,15 +45,16 @@ def test_threads_may_fork_at_once():
     statuses = []
 
     def fork():
-        for _ in range(3):
-            statuses.append(in_child(lambda: [lock.acquire(timeout=BOUND) for lock in locks]))
+        while len(statuses) < 9:
+            with suppress(RuntimeError):  # filelock allows one at a time, from Python 3.13 on
+                statuses.append(in_child(lambda: [lock.acquire(timeout=BOUND) for lock in locks]))
 
     threads = [threading.Thread(target=fork) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert statuses == [0] * 9
+    assert set(statuses) == {0}
 
 
 def test_one_may_be_held_within_another_and_locks_made_meanwhile():
