@@ -117,10 +117,10 @@ async def open_loop(
 ) -> list[Answer]:
     """So many requests at so many a second, whether or not those before are answered."""
     free: list[Connection] = []
+    asking: list[asyncio.Task[Answer]] = []
     begun = time.perf_counter()
 
     async def ask(turn: int) -> Answer:
-        await asyncio.sleep(begun + turn / rate - time.perf_counter())
         asked = time.perf_counter()
         connection = free.pop() if free else None
         try:
@@ -133,7 +133,10 @@ async def open_loop(
             free.append(connection)
         return answer
 
-    answers = await asyncio.gather(*map(ask, range(count)))
+    for turn in range(count):  # not all at once: while they are made none is asked
+        await asyncio.sleep(max(0, begun + turn / rate - time.perf_counter()))
+        asking.append(asyncio.create_task(ask(turn)))
+    answers = await asyncio.gather(*asking)
     for connection in free:
         connection.close()
     return answers
