@@ -71,7 +71,8 @@ def as_document(
     id_name = columns.id_in(record)
     if id_name is None and number is None:
         wanted = f"no {columns.id!r}" if columns.id else "neither '_id' nor 'id'"
-        raise CollectionError(f"{origin}: {wanted} is there")
+        names = ", ".join(repr(name) for name in list(record)[:5]) or "nothing"
+        raise CollectionError(f"{origin}: {wanted} is there, but {names}: give it an id")
     title_name = columns.title or "title"
     text_names = columns.text
     if not text_names:

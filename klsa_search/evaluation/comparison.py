@@ -140,7 +140,7 @@ def compare(
     systems = {
         name: Compared(
             mean=float(_array(values[name]).mean()),
-            interval=confidence_interval(_array(values[name])),
+            interval=confidence_interval(_array(values[name]), within=(0.0, 1.0)),
             answered=measured[name].answered,
             contrast=contrasts.get(name),
             values=values[name],
@@ -167,7 +167,7 @@ def _contrast(
     falling = [rows[place] for place in np.argsort(-differences, kind="stable")]
     return Contrast(
         gain=float(_array(values).mean() / mean - 1) if mean else None,
-        interval=confidence_interval(differences),
+        interval=confidence_interval(differences, within=(-1.0, 1.0)),
         randomisation_test=by_flips,
         t_test=by_t,
         effect_size=effect_size(differences),

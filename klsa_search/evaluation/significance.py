@@ -86,11 +86,14 @@ def effect_size(differences: Differences) -> float | None:
     return float(differences.mean() / differences.std(ddof=1))
 
 
-def confidence_interval(values: Differences) -> tuple[float, float] | None:
+def confidence_interval(
+    values: Differences, within: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[float, float] | None:
     """Where the mean of all such queries lies, with 95 % confidence, by Student's t.
 
     mean ± t(.975, n - 1) s / √n, s being the standard deviation [Sakai, SIGIR Forum 2014]; of
     values, or of differences. None for fewer than two queries, which say nothing of others.
+    within  where a mean can lie at all: it ends there
     Cost O(n).
     """
     if len(values) < 2:
@@ -99,7 +102,7 @@ def confidence_interval(values: Differences) -> tuple[float, float] | None:
 
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     reach = t.ppf(0.975, len(values) - 1) * error
-    return float(mean - reach), float(mean + reach)
+    return float(max(mean - reach, within[0])), float(min(mean + reach, within[1]))
 
 
 def _alike(differences: Differences) -> bool:

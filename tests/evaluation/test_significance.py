@@ -145,6 +145,7 @@ def test_a_confidence_interval_by_hand():
     low, high = confidence_interval(np.array([1.0, 2.0, 3.0]))
     assert (low, high) == pytest.approx((2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5))
     assert confidence_interval(np.array([0.5, 0.5])) == (0.5, 0.5)
+    assert confidence_interval(np.array([1.0, 0.0]), within=(0, 1)) == (0, 1)
     assert confidence_interval(np.array([0.5])) is None
     assert confidence_interval(np.array([])) is None
 

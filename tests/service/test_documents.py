@@ -109,6 +109,7 @@ def test_one_bad_document_of_an_array_keeps_all_out(writer, home):
     ("document", "says"),
     [
         ({"text": "no id"}, "neither '_id' nor 'id'"),
+        ({"documents": [{"id": "1"}]}, "neither '_id' nor 'id' is there, but 'documents'"),
         ({"id": " "}, "id is blank"),
         ({"id": "x" * 513}, "has 513 bytes"),
         ({"id": "x", "text": "a\0b"}, "NUL byte"),
