@@ -151,7 +151,7 @@ class KlsaIndexer(pt.Indexer):
         self.text_attrs = [text_attrs] if isinstance(text_attrs, str) else list(text_attrs)
         self.settings = settings
 
-    def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> KlsaIndex:  # noqa: A002
+    def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> KlsaIndex:  # noqa: A002 - PyTerrier's name
         """Build it of mappings with `docno`. For what fails, see `klsa_search.build`."""
         home, name = self.path.parent, self.path.name
         build(self._records(iter), name=name, home=home, replace=True, **self.settings).close()
@@ -215,7 +215,7 @@ class KlsaIndex(pt.Artifact, pt.Indexer):
 
     def index(
         self,
-        iter: Iterable[Mapping[str, Any]],  # noqa: A002
+        iter: Iterable[Mapping[str, Any]],  # noqa: A002 - PyTerrier's name
         *,
         text_attrs: Sequence[str] = ("text",),
         **settings: Unpack[BuildOptions],

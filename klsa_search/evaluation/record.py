@@ -141,7 +141,7 @@ def conditions(
     reading = LanguageSettings.of(index.settings).model_dump()
     for name in reading:
         if parameters.get(name) is not None:
-            reading[name] = parameters[name]  # type: ignore[literal-required]
+            reading[name] = parameters[name]  # type: ignore[literal-required]  # a name of both
     manifest = index.manifest
     return Conditions(
         queries=QueriesEntry(name=queries.name, sha256=sha256_of(queries)),

@@ -93,7 +93,7 @@ class Language:
     def read(self, query: str, settings: LanguageSettings) -> Asked:
         """Understand a query; QueryError for what is no text.
 
-        Cost: 1 µs where all of it is plain words, else what `matching` and `spelling` take.
+        Cost: 3 µs where all of it is plain words, else what `matching` and `spelling` take.
         """
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r}: a text is needed", field="query")

@@ -98,6 +98,6 @@ class Metrics:
         counted = self._registry
         if self._sources.worker is not None:  # what all of them keep in files, together
             counted = CollectorRegistry()
-            MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
+            MultiProcessCollector(counted)  # type: ignore[no-untyped-call]  # it has no types
         metrics = [*counted.collect(), *gauges(statuses, self._sources)]
         return encode(_Told(metrics)), kind
