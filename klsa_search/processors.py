@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from typing import TypeVar
+from functools import cache
+from typing import Final, TypeVar
+
+from klsa_search.cgroups import processor_limit
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+_quota: Final = cache(processor_limit)  # reading it takes a tenth of the time of a write
+
 
 def processors() -> int:
-    """Return how many processors this process may use; an affinity is respected."""
+    """Return how many processors this process may use, by its affinity and its CPU quota.
+
+    A quota is rounded up, and read once a process.
+    """
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    limit = _quota()
+    return count if limit is None else min(count, math.ceil(limit))
 
 
 def end_with_starter(last: Callable[[], object] | None = None) -> None:

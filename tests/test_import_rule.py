@@ -14,6 +14,7 @@ FLOORS = {
     "config": 0,
     "arrays": 0,
     "bars": 0,
+    "cgroups": 0,
     "compiled": 0,
     "deadlines": 0,
     "drawing": 0,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import Final
 
+from klsa_search.cgroups import memory_limit
 from klsa_search.errors import SettingsError
 
 SHARE: Final = 0.75
@@ -14,10 +14,6 @@ SHARE: Final = 0.75
 
 _UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB)?")
-_LIMITS = (
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
 
 
 def memory_budget(memory: str | int | None) -> int:
@@ -37,13 +33,7 @@ def memory_budget(memory: str | int | None) -> int:
 
 
 def memory_of_machine() -> int:
-    """Return the bytes this process may have: all there are, or what its container is given."""
+    """Return the bytes this process may have: all there are, or what its cgroups allow."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for path in _LIMITS:
-        try:
-            limit = path.read_text(encoding="ascii").strip()
-        except OSError:  # no such control group here
-            continue
-        if limit.isdigit():
-            total = min(total, int(limit))
-    return total
+    limit = memory_limit()
+    return total if limit is None else min(total, limit)
