@@ -14,7 +14,7 @@ from klsa_search.compiled.beside import lacks
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.record import MAX_TERMS, Asked, Scratch, Top
+from klsa_search.search.engine.record import KEPT, MAX_TERMS, Asked, Scratch, Top
 from klsa_search.search.engine.topk import search
 from klsa_search.search.query import QueryTerms
 
@@ -25,9 +25,10 @@ RESULTS: Final = 2**20
 class Engine:
     """Exact BM25 over postings; immutable, safe to share between threads.
 
-    Each thread has scratch memory of its own: a block of scores and 40 bytes a result. Positions
-    and scores are to the bit those of the best of `Postings.steps`, whatever the number of
-    threads. More than 256 terms are answered by that row itself.
+    Each thread has scratch memory of its own: a block of scores and 40 bytes a result, of 16,384
+    results at most, as that of deeper queries is not kept. Positions and scores are to the bit
+    those of the best of `Postings.steps`, whatever the number of threads. More than 256 terms are
+    answered by that row itself.
 
     living  the documents that count, where not all do
     """
@@ -88,10 +89,15 @@ class Engine:
         return found.positions, scratch.keys[: len(found.positions)] >> 32, found.total
 
     def _scratch(self, k: int) -> Scratch:
-        """Memory of this thread, made anew when a query asks for more results than any before."""
+        """Memory of this thread, made again when a query asks for more results than any before.
+
+        That of a query for more than `KEPT` results is released when it is answered.
+        """
         scratch: Scratch | None = getattr(self._of_thread, "scratch", None)
         if scratch is None or scratch.room < k:
-            scratch = self._of_thread.scratch = Scratch(self._kernel, k, self._living)
+            scratch = Scratch(self._kernel, k, self._living)
+            if k <= KEPT:
+                self._of_thread.scratch = scratch
         return scratch
 
     def _by_row(self, terms: Sequence[int], asked: Asked) -> Top:

@@ -16,7 +16,7 @@ from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.plain import Plain
-from klsa_search.search.engine.record import MAX_TERMS, Asked, Scratch, Top
+from klsa_search.search.engine.record import KEPT, MAX_TERMS, Asked, Scratch, Top
 from klsa_search.search.engine.reverse import REVERSED, Reverse
 from klsa_search.search.engine.room import TAKEN, Held, Room, directory
 from klsa_search.search.engine.scan import LANES
@@ -40,8 +40,8 @@ class ExpandingEngine:
     """The default ranking by a cut D; immutable, safe to share between threads.
 
     Each thread has scratch memory of its own: 4 bytes a document, 2 a feature, 50 a candidate,
-    and for each of the best 4 bytes a term. What is exact and what is not: see `expanded`. The
-    number of threads changes nothing.
+    and for each of the best 4 bytes a term; that of queries for more than 16,384 results is not
+    kept. What is exact and what is not: see `expanded`. The number of threads changes nothing.
 
     small    whether the collection is so small that deep rankings can look at every document
     living   the documents that count, where not all do
@@ -112,7 +112,10 @@ class ExpandingEngine:
         return top
 
     def _memory(self, asked: Asked, mix: Mix) -> _Memory:
-        """Memory of this thread, made anew when more is asked for than ever before."""
+        """Memory of this thread, made again when more is asked for than ever before.
+
+        That of a query for more than `KEPT` results is released when it is answered.
+        """
         held: _Memory | None = getattr(self._of_thread, "memory", None)
         # The depths follow from these.
         planned = asked.k, -1 if asked.mask is None else min(asked.mask.size, FEW + 1)
@@ -127,7 +130,8 @@ class ExpandingEngine:
             scratch = Scratch(self._kernel, wide, self._living)
             room = self._room(wide, best, seeds)
             held = _Memory(wide, best, seeds, scratch, room, directory(self._held, room))
-            self._of_thread.memory = held
+            if wide <= KEPT:
+                self._of_thread.memory = held
         held.planned, held.mix, held.plan = planned, mix, plan_of(mix, depths)
         return held
 

@@ -24,6 +24,9 @@ from klsa_search.search.engine.mask import Mask
 MAX_TERMS: Final = 256
 """Terms of one query, repetitions counted; more are scored by the plain row."""
 
+KEPT: Final = 2**14
+"""Results of the largest query whose scratch memory a thread keeps for the next one: some MB."""
+
 MAX_SEGMENTS: Final = 64
 """Segments of one index."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klsa_search import build
+from klsa_search import build, open_index
 from klsa_search.compiled import compiled
 from klsa_search.expansion import top_z
 from klsa_search.expansion.coverage import BEST
@@ -221,3 +222,25 @@ def test_what_is_found_has_its_exact_score(index):
         assert np.abs(scores - exact[positions]).max() < 0.02 * exact.max()
         best = set(top_z(exact, 10)[0].tolist())
         assert len(best & set(positions.tolist())) >= 7
+
+
+@pytest.mark.parametrize("ranker", ["klsa", "bm25"])
+def test_a_deep_query_leaves_no_memory_behind(index, ranker, monkeypatch):
+    shallow, deep = index.rank(QUERIES[0], 10, ranker=ranker), []
+    for kept in (len(index), 100):
+        for module in ("engine", "expanding"):
+            monkeypatch.setattr(f"klsa_search.search.engine.{module}.KEPT", kept)
+        reopened = open_index(index.path.parent)  # its engines have no memory yet
+        reopened.rank(QUERIES[0], 10, ranker=ranker)
+        tracemalloc.start()
+        try:
+            deep.append(reopened.rank(QUERIES[0], len(index), ranker=ranker))
+            again = reopened.rank(QUERIES[0], 10, ranker=ranker)
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            reopened.close()
+        assert all(map(np.array_equal, again, shallow))
+        beyond = held - sum(array.nbytes for array in deep[-1])
+        assert (beyond > 20 * len(index)) == (kept > 100)
+    assert all(map(np.array_equal, *deep))
