@@ -117,21 +117,21 @@ class Grown:
     def snapshot(self) -> tuple[Snapshot, DocumentReader, Fields]:
         """Return what is searched now. Cost O(positions + V), some ms for 300,000."""
         base, n = self._base, len(self._joined)
-        vocabulary = base.vocabulary.extended(self._words)
         living = self._living.held.copy()
         mask = None if living.all() else Mask(living)
-        forward = self._joined.forward(base.forward, len(vocabulary))
-        parts = self._segments()
-        segments = Segments(parts, len(vocabulary))
+        terms = len(base.vocabulary) + len(self._words)
+        forward = self._joined.forward(base.forward, terms)
+        segments = Segments(self._segments(), terms)
         _ = segments.best  # made here, so that no query waits for it
         new = [word in self._common for word in self._words]
         common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(new)))
         settings = self._settings
         weighting = Weighting(settings.burstiness, common, settings.common_weight, settings.idf)
-        bm25_ = QueryKernel.of(segments, self._gone_among(len(vocabulary)), weighting)
+        bm25_ = QueryKernel.of(segments, self._gone_among(terms), weighting)
+        dead = np.flatnonzero(bm25_.frequencies == 0).tolist()
         joined = replace(
             base,
-            vocabulary=vocabulary,
+            vocabulary=base.vocabulary.extended(self._words, dead),
             bm25=bm25_,
             common=common,
             lengths=self._joined.view("lengths"),

@@ -131,6 +131,4 @@ def counts_of_texts(
     starts = np.cumsum([0, *(len(one.numbers) for one in counted)])
     numbers = np.concatenate([np.zeros(0, np.int64), *(one.numbers for one in counted)])
     counts = np.concatenate([np.zeros(0, np.float32), *(one.counts for one in counted)])
-    return sparse.csr_array(
-        (counts, numbers, starts), shape=(len(counted), len(vocabulary.numbers))
-    )
+    return sparse.csr_array((counts, numbers, starts), shape=(len(counted), len(vocabulary)))

@@ -146,8 +146,8 @@ class Suggesting:
         near = [
             (int(distances[at]), numbers[names[at]])
             for at in np.flatnonzero(distances <= edits).tolist()
+            if names[at] in numbers
         ]
-        near = [each for each in near if frequencies[each[1]] > 0]
         near.sort(key=lambda each: (each[0], -int(frequencies[each[1]]), each[1]))
         return [term for _, term in near]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klsa_search import build
@@ -134,6 +134,50 @@ def test_later_documents_put_words_right(tmp_path):
     index.delete(["new"])
     assert index.search("aerodinamics").understood.corrections == {}
     index.close()
+
+
+FEW = ["wing", "winglet", "drag", "dragon", "turbine", "turbines", "propeller"]
+writes = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.none() | st.lists(st.sampled_from(FEW), max_size=3)),
+    max_size=6,
+)
+
+
+@settings(max_examples=15)
+@given(writes)
+def test_deleted_words_are_as_unknown_as_in_a_fresh_build(tmp_path_factory, some):
+    """Whatever was added and deleted: the same words known, corrected and suggested."""
+    home = tmp_path_factory.mktemp("home")
+    live = {"first": "propeller shaft", "a": "turbine wing", "b": "winglet of a dragon"}
+    written = build(_documents(live), name="written", home=home, dimensions=2)
+    for name, words in some:
+        if words is None:
+            live.pop(name, None)
+            written.delete([name])
+        else:
+            live[name] = " ".join(words)
+            written.add(_documents({name: live[name]}))
+    fresh = build(_documents(live), name="fresh", home=home, dimensions=2)
+    assert {*written.snapshot.vocabulary.numbers} == {*fresh.snapshot.vocabulary.numbers}
+    for word in [*FEW, "propelled", "drags", "turbne", "wingdragon", "wing-let", '"turbine wing"']:
+        assert written.search(word).understood == fresh.search(word).understood
+        assert written.suggest(word) == fresh.suggest(word)
+    written.close()
+    fresh.close()
+
+
+def test_synonyms_of_a_word_that_is_gone_count_as_of_one_never_seen(tmp_path):
+    index = build(_documents({"a": "tv", "b": "radio"}), name="gone", home=tmp_path, dimensions=2)
+    index.set_synonyms(["tv, television", "wireless => radio, tv"])
+    index.delete(["a"])
+    said = index.search("wireless").understood
+    assert said.synonyms == {"wireless": ("radio",)}
+    assert index.search("tv").understood.unknown == ("tv",)
+    index.close()
+
+
+def _documents(texts):
+    return [{"id": name, "text": text} for name, text in texts.items()]
 
 
 @given(st.text(max_size=60) | st.text(st.sampled_from('retival "+-:wifo*'), max_size=30))
