@@ -1,7 +1,7 @@
 """Ray: the processes of a cluster, as workers of a build and as replicas of shards.
 
-The one module that knows the engine. Tasks are tried again elsewhere where a process dies, and an
-actor that dies is started anew; both are Ray's, and what they give follows from files alone.
+The one module that knows the engine. A step whose process dies is retried, and Ray restarts an
+actor that dies; what either returns follows from files alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from klsa_search.cluster.asking import CallFailed, Reference
 from klsa_search.errors import ClusterFailed
@@ -28,6 +28,9 @@ LOCAL: Final = "local"
 
 START: Final = 600.0
 """Seconds that shards have to open their files, compile what is not and say so."""
+
+MAX_RETRIES: Final = 5
+"""Retries of a step whose process died. One that needs more memory than there is dies each time."""
 
 _PATIENCE: Final = 5.0  # seconds for a connection
 _AHEAD: Final = 4  # calls handed over for each process that is there
@@ -115,11 +118,23 @@ def leave() -> None:
     _BEHIND.close()
 
 
+class _Task(NamedTuple):
+    """A call that was handed over.
+
+    number   among all calls
+    retries  how often its process died
+    """
+
+    number: int
+    call: tuple[Any, ...]
+    retries: int
+
+
 class RayWorkers:
     """Workers of a build: see `work.Workers`.
 
-    Each call runs in a process of its own, once or, where that dies, again; a step that ended is
-    not done again.
+    Each call runs in a process of its own, and again if that dies, up to `MAX_RETRIES` times; a
+    step that ended is not done again.
     """
 
     def __init__(self, address: str, processes: int | None = None) -> None:
@@ -128,31 +143,57 @@ class RayWorkers:
     def each(
         self, function: Callable[..., None], calls: Iterable[tuple[Any, ...]]
     ) -> Iterator[int]:
-        """Make all calls; what one raises is raised here. ClusterFailed where processes die."""
+        """Make all calls; what one raises is raised here.
+
+        ClusterFailed names the step if its process died too often.
+        """
         ray = self._ray
-        remote = ray.remote(num_cpus=1, max_retries=-1)(function)
-        under_way: dict[Any, int] = {}
+        # Retries are counted here: Ray's own limit leaves out those that its memory monitor killed.
+        remote = ray.remote(num_cpus=1, max_retries=0)(function)
+        under_way: dict[Any, _Task] = {}
         most = _AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
         for number, call in enumerate(calls):
             if len(under_way) >= most:
-                yield from self._ended(under_way)
-            under_way[remote.remote(*call)] = number
+                yield from self._ended(remote, under_way)
+            under_way[remote.remote(*call)] = _Task(number, call, 0)
         while under_way:
-            yield from self._ended(under_way)
+            yield from self._ended(remote, under_way)
 
-    def _ended(self, under_way: dict[Any, int]) -> Iterator[int]:
+    def _ended(self, remote: Any, under_way: dict[Any, _Task]) -> Iterator[int]:
+        """Wait for a task to end, and yield its number; submit it again if its process died."""
+        exceptions = self._ray.exceptions
+        died = (
+            exceptions.OutOfMemoryError,
+            exceptions.WorkerCrashedError,
+            exceptions.NodeDiedError,
+            exceptions.LocalRayletDiedError,
+        )
         done, _ = self._ray.wait(list(under_way), num_returns=1)
         for reference in done:
+            task = under_way.pop(reference)
             try:
                 self._ray.get(reference)
-            except self._ray.exceptions.RayTaskError as error:
+            except exceptions.RayTaskError as error:
                 raise error.cause from None
-            except self._ray.exceptions.RayError as error:
+            except died as error:
+                if task.retries == MAX_RETRIES:
+                    raise ClusterFailed(
+                        f"step `{_step_of(task.call)}` of the build failed: its worker process "
+                        f"died {MAX_RETRIES + 1} times ({_brief(error)}), most likely because "
+                        "it ran out of memory; give more `--shards`, fewer workers a machine or "
+                        "machines with more memory, and set `--memory` (in Python `memory=`) to "
+                        "what a worker has, so that a build that needs more is refused; then "
+                        "start it again: finished steps are kept"
+                    ) from error
+                retried = task._replace(retries=task.retries + 1)
+                under_way[remote.remote(*task.call)] = retried
+                continue
+            except exceptions.RayError as error:
                 raise ClusterFailed(
                     f"a step of the build was not done ({_brief(error)}): see whether the cluster "
                     "has memory and disk, and start the build again; what was done is kept"
                 ) from error
-            yield under_way.pop(reference)
+            yield task.number
 
 
 class RayFleet:
@@ -256,6 +297,12 @@ class RayReplicas:
             return self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             raise CallFailed(_brief(getattr(error, "cause", None) or error)) from None
+
+
+def _step_of(call: tuple[Any, ...]) -> str:
+    """Return the name of the step that a call of `work.perform` does."""
+    step = call[0] if call else None
+    return getattr(step, "__name__", "unknown").strip("_")
 
 
 def _brief(error: BaseException) -> str:

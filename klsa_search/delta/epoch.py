@@ -28,7 +28,7 @@ from klsa_search.expansion.packing import NUMBERS
 from klsa_search.features import TermCounts, Vocabulary, bm25
 from klsa_search.kernel import Postings
 from klsa_search.kernel.postings import postings_of_arrays
-from klsa_search.kernel.segments import ALIGNED
+from klsa_search.kernel.segments import aligned
 from klsa_search.lazily import lazily
 from klsa_search.store.arrays import open_array
 
@@ -104,7 +104,7 @@ class Epoch:
     @property
     def first(self) -> int:
         """Position of the first document that comes later: a multiple of 64."""
-        return -(-self.documents // ALIGNED) * ALIGNED
+        return aligned(self.documents)
 
     @property
     def documents(self) -> int:

@@ -35,7 +35,8 @@ from klsa_search.delta.strongest import (
     search_rows,
 )
 from klsa_search.errors import StoreError
-from klsa_search.expansion.packing import LEVELS, NUMBERS
+from klsa_search.expansion import packing
+from klsa_search.expansion.packing import LEVELS
 from klsa_search.features.counting import BlockCounts, count_block
 from klsa_search.lazily import lazily
 from klsa_search.processors import processors
@@ -86,13 +87,14 @@ class Folding:
     def fold(self, documents: Sequence[Document]) -> DeltaSegment:
         """Fold documents in: the segment of them alone.
 
-        StoreError where there are more than 2^24 positions; nothing has changed then.
+        StoreError above `MAX_DOCUMENTS` document numbers; nothing has changed then.
         """
         first, epoch = self.after, self._epoch
-        if first + len(documents) > NUMBERS:
+        if first + len(documents) > packing.MAX_DOCUMENTS:
             raise StoreError(
-                f"{first} positions and {len(documents)} more documents are more than the "
-                f"{NUMBERS} that a cut D can number: divide the documents among several indexes"
+                f"the log of writes needs {first + len(documents):,} document numbers, and an "
+                f"index has {packing.MAX_DOCUMENTS:,}: undo the last batches with "
+                "`klsa-index rollback NAME --writes N`, then run `klsa-index refit NAME`"
             )
         block, words = self._reader.read(documents)
         ranks = self._reader.ranks

@@ -19,6 +19,9 @@ LEVELS = 255
 NUMBERS = 2**24
 """What 24 bits can number."""
 
+MAX_DOCUMENTS = NUMBERS
+"""Document numbers of an index that can be written to: an entry holds one in 24 bits."""
+
 _BLOCK = 8_192  # rows at a time: what is sorted takes forty bytes an entry
 
 _Packed = npt.NDArray[np.uint32]

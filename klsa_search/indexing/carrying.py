@@ -8,6 +8,8 @@ from pathlib import Path
 
 from klsa_search.collection import Document
 from klsa_search.errors import StoreError
+from klsa_search.expansion import packing
+from klsa_search.kernel.segments import aligned
 from klsa_search.search import Index
 from klsa_search.store import current_generation
 from klsa_search.store.arrays import has_array
@@ -24,7 +26,8 @@ def carried(index: Index, generation: Path) -> Iterator[None]:
 
     Writers are kept out until the context is left. StoreError, with nothing changed, where that
     cannot be done: the index was built again, documents that it was built of were written by a
-    batch that is undone, or D is not kept cut any more.
+    batch that is undone, D is not kept cut any more, or more documents are there than can be
+    numbered.
     """
     path, log, last = index.path.parent, WriteLog(index.path), index.last
     with writing(path, "refitting"):
@@ -42,6 +45,12 @@ def carried(index: Index, generation: Path) -> Iterator[None]:
             raise StoreError(
                 f"{path} was written to while it was built anew with D whole, which takes no "
                 "writes: start over"
+            )
+        carried_puts = sum(write.document is not None for write in log.rows(last.seq, now))
+        if carried_puts and aligned(len(index)) + carried_puts > packing.MAX_DOCUMENTS:
+            raise StoreError(
+                f"{path} was written to during the refit and holds more documents than a new "
+                f"generation can number ({packing.MAX_DOCUMENTS:,}): delete some, then start over"
             )
         with LogWriter(generation) as writer:
             puts: list[Document] = []

@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 from klsa_search.config import Settings
 from klsa_search.errors import SettingsError
+from klsa_search.expansion import packing
 from klsa_search.expansion.cut import multiple_of_kernel
-from klsa_search.expansion.packing import NUMBERS
 
 Layout = Literal["whole", "factors", "cut"]
 
@@ -28,15 +28,32 @@ def layout(documents: int, settings: Settings) -> Layout:
     cut      where D is a multiple of K and the ranker needs no more
     whole    (N, N), else, while it is small
     factors  beyond: every spectral function and ranker is at hand, and a query costs O(nnz + N · k)
-    SettingsError where `cut` is asked for and cannot be.
+    SettingsError where `cut` is asked for and cannot be, and where `auto` would choose it but for
+    the number of documents: another layout takes no writes, so that is for the user to choose.
     """
-    if settings.expansion != "auto":
-        if settings.expansion == "cut":
-            _refuse_to_cut(documents, settings)
-        return settings.expansion
-    can = multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
-    if can and documents <= NUMBERS and not settings.ranker.startswith("lsi"):
+    if settings.expansion == "cut" and not _can_cut(settings):
+        raise SettingsError(
+            f"expansion = 'cut': only a D that is a multiple of K can be cut, and with spectral = "
+            f"{settings.spectral!r} and head = {settings.head} it is none; take expansion = "
+            "'factors', or spectral = 'gvsm' and head = 0",
+            field="expansion",
+        )
+    cut = settings.expansion == "cut" or (
+        settings.expansion == "auto"
+        and _can_cut(settings)
+        and not settings.ranker.startswith("lsi")
+    )
+    if cut and documents > packing.MAX_DOCUMENTS:
+        raise SettingsError(
+            f"expansion = {settings.expansion!r}: {documents:,} documents are more than the "
+            f"{packing.MAX_DOCUMENTS:,} that a writable index can number; divide them among "
+            "several indexes, or set expansion = 'factors', which makes the index read-only",
+            field="expansion",
+        )
+    if cut:
         return "cut"
+    if settings.expansion != "auto":
+        return settings.expansion
     return "whole" if 4 * documents**2 <= WHOLE else "factors"
 
 
@@ -59,17 +76,5 @@ def solved_dimensions(documents: int, settings: Settings) -> int:
     return max(latent, min(settings.dimensions, math.isqrt(_SECOND // max(documents, 1))))
 
 
-def _refuse_to_cut(documents: int, settings: Settings) -> None:
-    if not multiple_of_kernel(settings.spectral, settings.gamma, settings.head):
-        raise SettingsError(
-            f"expansion = 'cut': only a D that is a multiple of K can be cut, and with spectral = "
-            f"{settings.spectral!r} and head = {settings.head} it is none; take expansion = "
-            "'factors', or spectral = 'gvsm' and head = 0",
-            field="expansion",
-        )
-    if documents > NUMBERS:
-        raise SettingsError(
-            f"expansion = 'cut': {documents} documents are more than the {NUMBERS} it can number; "
-            "divide them among several indexes",
-            field="expansion",
-        )
+def _can_cut(settings: Settings) -> bool:
+    return multiple_of_kernel(settings.spectral, settings.gamma, settings.head)

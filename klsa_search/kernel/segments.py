@@ -24,6 +24,11 @@ ALIGNED: Final = 64
 _Numbers = npt.NDArray[np.int64]
 
 
+def aligned(position: int) -> int:
+    """Return the first position, at or after this one, at which a segment can begin."""
+    return -(-position // ALIGNED) * ALIGNED
+
+
 class Segment(NamedTuple):
     """The postings of consecutive documents.
 

@@ -17,7 +17,7 @@ from klsa_search.search.pickling import Moment, pinned_again, reopened
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import Following, State, open_state
-from klsa_search.search.writing import Source, Written, batches, documents_of, refuse_whole
+from klsa_search.search.writing import Source, Written, batches, check_writable, documents_of
 from klsa_search.store import Judgements, Manifest, current_generation, write_synonyms
 from klsa_search.store.fields.columns import Fields
 from klsa_search.store.fields.declared import Declared
@@ -161,8 +161,8 @@ class LivingIndex:
                   documents without ids, which a build numbers, are refused
         By the thousand, each of which is there whole or not at all; where a later one fails those
         before stay. BadDocument for one that cannot be kept, or has a value that does not fit a
-        declared field; IndexBusy while another builds, WritingRefused where D is not kept cut,
-        StoreError where the disk is full.
+        declared field; IndexBusy while another builds, WritingRefused where D is not kept cut
+        or no document number is left, StoreError where the disk is full.
         Cost: some 1 ms a document, and 10 ms.
 
         >>> index.add([{"id": "fan", "title": "Fans", "text": "A fan that stands overheats."}])
@@ -203,7 +203,7 @@ class LivingIndex:
         with writing(self.path.parent):
             self.refresh()
             state = self._opened()
-            refuse_whole(self.name, state.snapshot)
+            check_writable(self.name, state.snapshot, self.manifest.counts.documents, len(puts))
             if self.analyzer.tokenizes:  # what it refuses would be in the way of all that follows
                 for text in (text for put in puts for text in (put.title, put.text)):
                     self.analyzer.terms(text)

@@ -16,6 +16,8 @@ from klsa_search.collection import (
 )
 from klsa_search.collection.left_out import warn_of_left_out
 from klsa_search.errors import CollectionError, WritingRefused
+from klsa_search.expansion import packing
+from klsa_search.kernel.segments import aligned
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store.fields.declared import Declared, fitting
 
@@ -80,10 +82,22 @@ def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
-def refuse_whole(name: str, snapshot: Snapshot) -> None:
-    """WritingRefused where later documents cannot be folded in."""
+def check_writable(name: str, snapshot: Snapshot, built: int, puts: int) -> None:
+    """Raise WritingRefused if so many documents cannot be added to an index.
+
+    built  documents of its generation; the first later one comes at the next aligned position
+    Checked before a batch is logged: a log that cannot be applied would keep the index closed.
+    """
     if snapshot.cut is None:
         raise WritingRefused(
-            f"index {name} keeps D whole or in its factors, which later documents cannot be "
-            "folded into: build it again from all documents, or with --expansion cut"
+            f"index `{name}` is read-only, because it was built with D whole or in its factors: "
+            "build it again from all documents, or with `--expansion cut`"
+        )
+    used = max(len(snapshot), aligned(built))
+    if puts and used + puts > packing.MAX_DOCUMENTS:
+        raise WritingRefused(
+            f"index `{name}` is full: it uses {used:,} of {packing.MAX_DOCUMENTS:,} "
+            f"document numbers, and {puts:,} documents were to be added; `klsa-index refit "
+            f"{name}` frees the numbers of deleted and replaced documents; otherwise divide the "
+            "documents among several indexes"
         )

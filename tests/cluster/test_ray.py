@@ -86,7 +86,7 @@ def test_a_build_outlives_its_workers(cluster, tmp_path):
     ended, killed = threading.Event(), []
 
     def kill():
-        while not ended.wait(0.5) and len(killed) < 12:
+        while not ended.wait(0.5) and len(killed) < cluster.MAX_RETRIES:
             for process in islice(workers_of_this_machine(), 1):
                 with suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)

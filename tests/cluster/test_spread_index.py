@@ -7,10 +7,12 @@ import pytest
 
 from klsa_search.cluster.index import SpreadIndex
 from klsa_search.cluster.tally import tallied
-from klsa_search.errors import ShardMissing
+from klsa_search.errors import ShardMissing, WritingRefused
+from klsa_search.expansion import packing
 from klsa_search.indexing import build
 from klsa_search.search import open_index
 from klsa_search.store import current_generation
+from klsa_search.store.log import WriteLog
 from tests.worlds import random_documents
 
 from .fleets import Fleet
@@ -155,3 +157,11 @@ def test_pickled_it_needs_no_shards(home):
         index = pickle.loads(pickle.dumps(spread))
         assert type(index).__name__ == "Index"
         assert index.search("w1 w2").hits == spread.search("w1 w2").hits
+
+
+def test_a_full_index_refuses_documents_at_the_front_too(home, monkeypatch):
+    monkeypatch.setattr(packing, "MAX_DOCUMENTS", 400)
+    with SpreadIndex(current_generation(home / "notes"), Fleet(2)) as spread:
+        with pytest.raises(WritingRefused, match="is full"):
+            spread.add(documents(1, first=400))
+        assert WriteLog(spread.path).last().seq == 0

@@ -8,7 +8,7 @@ import pytest
 from klsa_search import build
 from klsa_search.config import Settings
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.expansion import top_z
+from klsa_search.expansion import packing, top_z
 from klsa_search.indexing.layout import layout
 from tests.worlds import as_if_large, random_documents, topic_documents
 
@@ -213,7 +213,8 @@ def test_what_a_cut_d_cannot_answer_is_refused(pair, options, field):
         (8193, {}, "cut"),
         (8192, {"spectral": "truncation"}, "whole"),
         (2**24, {}, "cut"),
-        (2**24 + 1, {}, "factors"),
+        (2**24 + 1, {"expansion": "factors"}, "factors"),
+        (2**24 + 1, {"ranker": "lsi"}, "factors"),
         (8193, {"spectral": "truncation"}, "factors"),
         (8193, {"head": 1}, "factors"),
         (8193, {"ranker": "lsi"}, "factors"),
@@ -225,6 +226,17 @@ def test_what_a_cut_d_cannot_answer_is_refused(pair, options, field):
 )
 def test_how_d_is_kept(documents, changes, kept):
     assert layout(documents, Settings.of_preset(**changes)) == kept
+
+
+@pytest.mark.parametrize("expansion", ["auto", "cut"])
+def test_more_documents_than_can_be_numbered_need_an_explicit_layout(
+    tmp_path, monkeypatch, expansion
+):
+    monkeypatch.setattr(packing, "MAX_DOCUMENTS", 2)
+    built(["a b", "c d"], tmp_path, "full", expansion=expansion).close()
+    with pytest.raises(SettingsError, match=r"expansion = 'factors', which makes .* read-only"):
+        built(["a b", "c d", "e f"], tmp_path, "more", expansion=expansion)
+    built(["a b", "c d", "e f"], tmp_path, "more", expansion="factors").close()
 
 
 def test_what_cannot_be_cut_is_refused_before_the_work(tmp_path):

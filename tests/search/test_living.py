@@ -15,8 +15,16 @@ from klsa_search import Document, build, open_index
 from klsa_search.analysis import Analyzer
 from klsa_search.collection import Query
 from klsa_search.config import Settings
-from klsa_search.errors import CollectionError, DocumentNotFound, QueryError, StoreError
+from klsa_search.errors import (
+    CollectionError,
+    DocumentNotFound,
+    QueryError,
+    StoreError,
+    WritingRefused,
+)
 from klsa_search.evaluation import rank_all
+from klsa_search.expansion import packing
+from klsa_search.indexing import refit
 from klsa_search.kernel import Weighting
 from klsa_search.search.engine import Engine
 from klsa_search.store.generations import writing
@@ -242,9 +250,27 @@ def test_a_document_that_cannot_be_kept_leaves_its_batch_out(index):
 
 def test_an_index_whose_d_is_whole_takes_no_writes(tmp_path):
     with_whole = build(records(range(9)), name="whole", home=tmp_path, preset="paper", **PLAIN)
-    with pytest.raises(StoreError, match="keeps D whole"):
+    with pytest.raises(StoreError, match="is read-only"):
         with_whole.add(records([10]))
     with_whole.close()
+
+
+def test_a_batch_beyond_the_last_document_number_is_not_logged(path, index, monkeypatch):
+    monkeypatch.setattr(packing, "MAX_DOCUMENTS", 67)  # 64 is where later documents begin
+    with pytest.raises(WritingRefused, match="uses 64 of 67"):
+        index.add(records([0, 1, 2, 3]))
+    index.add(records([0, 1]))  # which replace others: their numbers are not free until a refit
+    before = index.last
+    for puts in (records([50, 51]), records([2, 3, 4])):
+        with pytest.raises(WritingRefused, match=r"uses 66 of 67 .*klsa-index refit living"):
+            index.add(puts)
+    assert WriteLog(index.path).last() == before
+    assert index.add(records([2])) == 1
+    assert index.delete(["3"]) == 1
+    with closing(open_index(path)) as again:
+        assert len(again) == BUILT - 1
+    with closing(refit(path)) as fitted:
+        assert fitted.add(records(range(50, 53))) == 3
 
 
 def test_readers_see_whole_batches_while_one_writes(path, index):

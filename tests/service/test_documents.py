@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from klsa_search import Index, build, open_index
 from klsa_search.errors import IndexBusy
+from klsa_search.expansion import packing
 from klsa_search.service import create_app
 from klsa_search.service.endpoints import documents
 from klsa_search.service.messages import reading
@@ -256,7 +257,20 @@ def test_a_service_that_is_not_writable_says_how_it_would_be(client_of, home):
 def test_an_index_that_takes_no_writes(writer_of, tmp_path):
     build([{"id": "1", "text": "wing"}], name="whole", home=tmp_path, preset="paper").close()
     for answer in every_write(writer_of(tmp_path), "whole"):
-        assert "keeps D whole" in failure_of(answer, 403)["message"]
+        assert "is read-only" in failure_of(answer, 403)["message"]
+
+
+def test_a_full_index_refuses_documents_before_they_are_logged(writer, home, monkeypatch):
+    monkeypatch.setattr(packing, "MAX_DOCUMENTS", len(open_index(home / "tiny")))
+    put = {"id": "more", "text": "wing"}
+    for answer in (
+        writer.put("/indexes/tiny/documents/more", json=put),
+        writer.post("/indexes/tiny/documents", json=[put]),
+        writer.post("/indexes/tiny/documents", content=json.dumps(put), headers=LINES),
+    ):
+        assert "is full" in failure_of(answer, 403)["message"]
+    assert WriteLog(home / "tiny" / "000001").last().seq == 0
+    assert writer.delete("/indexes/tiny/documents/never").status_code == 200
 
 
 def test_no_index_of_that_name(writer):
