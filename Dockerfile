@@ -6,16 +6,18 @@
 # What the container does with its arguments is said in docker/entrypoint.sh.
 
 # The full image has a compiler, for dependencies without a wheel on this platform.
-FROM python:3.11.13-bookworm AS build
+FROM python:3.11.13-bookworm@sha256:e75be128195ec5b78912d55646e87d4638fc95234302a34472aeb2a474334cb1 AS build
 RUN python -m venv /opt/klsa
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
+COPY requirements/run.txt ./requirements/run.txt
+RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements/run.txt
 COPY klsa_search ./klsa_search
-# Further extras of pyproject.toml, parted by commas.
+# Further extras of pyproject.toml, separated by commas; what only they need is not locked.
 ARG EXTRAS=
 RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check ".[eval${EXTRAS:+,$EXTRAS}]"
 
-FROM python:3.11.13-slim-bookworm
+FROM python:3.11.13-slim-bookworm@sha256:86adf8dbadc3d6e82ee5dd2c74bec2e1c2467cdad47886280501df722372d2e1
 LABEL org.opencontainers.image.title="klsa-search" \
       org.opencontainers.image.description="Search with Kernel Latent Semantic Analysis" \
       org.opencontainers.image.licenses="MIT"

@@ -1,9 +1,13 @@
 # make run    serve a sample index at http://127.0.0.1:8000
-# make test   lint, types and tests
+# make test   lint, types and tests: some minutes
+# make lint   what `make test` checks before the tests
+# make test-long  all tests, those of browsers, processes, faults and packages too, with coverage: an hour
 # make test-connect  the tests of what other tools need, which make test skips; three minutes more to install
 # make test-cluster  the tests of clusters, with Ray
 # make test-all  the tests on each Python from 3.11 to 3.14 that is found
 # make test-package  wheel and sdist into dist/, checked, installed where nothing is, and tried
+# make test-oldest, make test-newest  the tests with the oldest dependencies allowed, with the newest there are
+# make lock   write requirements/ again; UPGRADE=--upgrade takes the newest versions
 # make docs   the site of docs/, into build/docs; broken links fail
 # make docs-serve  the same at http://127.0.0.1:8001, searched by klsa-serve
 # make eval   MAP of BM25, LSI, the published method and the default
@@ -18,7 +22,7 @@ export KLSA_HOME ?= index
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13 3.14
 
-.PHONY: help run test tests test-cluster test-connect test-all test-package docs docs-serve eval clean
+.PHONY: help run test tests lint test-long lock test-oldest test-newest test-cluster test-connect test-all test-package docs docs-serve eval clean
 .DEFAULT_GOAL := help
 
 help:
@@ -45,9 +49,22 @@ $(VENV)/.installed-cluster: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test-cluster]'
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+# What the tests need, in the versions of requirements/test.txt, by their hashes.
+$(VENV)/.installed-test: requirements/test.txt pyproject.toml | $(BIN)/python
+	@echo "Installing the tools of the tests into $(VENV) (about a minute) ..."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-eval
+
+# The same tools, and the oldest versions of what klsa-search itself needs that pyproject.toml allows.
+$(VENV)/.installed-oldest: requirements/oldest.txt $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/oldest.txt
+	@touch $@
+
+# The newest versions of everything.
+$(VENV)/.installed-newest: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.installed-test
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
@@ -58,14 +75,22 @@ run: $(VENV)/.installed
 	  $(BIN)/klsa-index build python-docs --name python-docs
 	@exec $(BIN)/klsa-serve
 
-test: $(VENV)/.installed-test
+test: lint tests
+
+lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@if [ -x $(BIN)/biome ]; then $(BIN)/biome lint; else echo 'biome: not for this platform, JavaScript is not linted'; fi
 	$(BIN)/mypy
-	@$(MAKE) --no-print-directory tests
 
 tests: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not long'
+
+# All tests, with 1,000 examples of each property; how much of the code they reach is in build/coverage.
+test-long: export HYPOTHESIS_PROFILE = long
+test-long: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=50 \
+	  --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 # In an environment of its own: what must work without other tools is tested without them.
 test-connect:
@@ -89,14 +114,36 @@ test-all:
 	  $(MAKE) --no-print-directory tests PYTHON="$$found" VENV=.venv-$$version || exit 1; \
 	done
 
+test-oldest:
+	@$(MAKE) --no-print-directory .venv-oldest/.installed-oldest VENV=.venv-oldest
+	@$(MAKE) --no-print-directory tests VENV=.venv-oldest
+
+test-newest:
+	@$(MAKE) --no-print-directory .venv-newest/.installed-newest VENV=.venv-newest
+	@$(MAKE) --no-print-directory tests VENV=.venv-newest
+
 # In an environment of its own, which has no more than what builds and checks.
 test-package:
 	@$(MAKE) --no-print-directory $(VENV)-package/bin/python VENV=$(VENV)-package
-	$(VENV)-package/bin/python -m pip install --quiet --disable-pip-version-check 'build>=1.2' 'twine>=6.1'
+	$(VENV)-package/bin/python -m pip install --quiet --disable-pip-version-check \
+	  'build>=1.2' 'cyclonedx-bom>=7' 'twine>=6.1'
 	rm -rf dist
 	$(VENV)-package/bin/python -m build --outdir dist
-	$(VENV)-package/bin/twine check --strict dist/*
+	$(VENV)-package/bin/twine check --strict dist/*.whl dist/*.tar.gz
+	$(VENV)-package/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type library \
+	  --output-reproducible --output-file dist/klsa-search.cdx.json requirements/run.txt
 	$(VENV)-package/bin/python -m benchmarks.package --none dist/*.whl
+
+# What is installed, locked by version and hash: for the tests, for the image, and the oldest allowed.
+LOCK = $(VENV)-lock/bin/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 \
+  --generate-hashes --no-emit-index-url --no-annotate --custom-compile-command 'make lock' $(UPGRADE)
+lock:
+	@$(MAKE) --no-print-directory $(VENV)-lock/bin/python VENV=$(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
+	$(LOCK) --extra test --output-file requirements/test.txt
+	$(LOCK) --extra eval --constraint requirements/test.txt --output-file requirements/run.txt
+	$(LOCK) --extra estimators --extra eval --extra figures --extra files --resolution lowest-direct \
+	  --output-file requirements/oldest.txt
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs build/docs
@@ -112,4 +159,4 @@ eval: $(VENV)/.installed-eval
 	$(BIN)/klsa-eval map $(TARGETS)
 
 clean:
-	rm -rf $(VENV) $(VENV)-connect $(VENV)-cluster $(VENV)-package .venv-3.* build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-* .venv-* build dist *.egg-info

@@ -20,16 +20,23 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"
 # What is kept in the cache folder of whoever runs the tests stays as it is.
 os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "user")
 
-# How long an example takes says how busy the machine is. Each run tries others; one that fails is
-# printed so that it can be tried again.
+# The same few examples in every run; `make test-long` tries a thousand others. An example that fails is
+# printed so that it can be repeated. How long one takes says only how busy the machine is.
 settings.register_profile(
-    "klsa",
-    max_examples=50,
+    "short",
+    max_examples=25,
+    derandomize=True,
     deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.load_profile("klsa")
+settings.register_profile(
+    "long",
+    settings.get_profile("short"),
+    max_examples=1000,
+    derandomize=False,
+    print_blob=True,
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 
 @pytest.fixture(autouse=True)

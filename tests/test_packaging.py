@@ -17,6 +17,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import klsa_search
 from benchmarks.package import OURS, told
@@ -181,7 +183,6 @@ def test_the_wheel_says_what_it_is(built):
     assert set(said.get_all("Provides-Extra")) == set(PROJECT["optional-dependencies"])
     needed = {each for each in said.get_all("Requires-Dist") if "extra ==" not in each}
     assert names(needed) == names(PROJECT["dependencies"])
-    assert {"Home-page", "Project-URL"}.isdisjoint(said.keys())  # it has no address yet
     assert "Typing :: Typed" in said.get_all("Classifier")
 
 
@@ -192,6 +193,47 @@ def test_the_changelog_has_the_version_with_its_date():
     versions, dates = zip(*(each.split(" - ") for each in sections[1:]), strict=True)
     assert versions[0] == PROJECT["version"]
     assert list(dates) == sorted(dates, reverse=True)
+
+
+def locked(text):
+    """Versions by distribution in a file of requirements/; several if they depend on Python."""
+    found = {}
+    for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE):
+        found.setdefault(name, []).append(version)
+    return found
+
+
+def declared(*extras):
+    """Requirements with these extras, and with the extras that they include."""
+    yield from PROJECT["dependencies"]
+    for each in (each for extra in extras for each in PROJECT["optional-dependencies"][extra]):
+        if own := re.fullmatch(r"klsa-search\[(.*)\]", each):
+            yield from declared(*own[1].split(","))
+        else:
+            yield each
+
+
+@pytest.mark.parametrize(
+    ("name", "extras"),
+    [
+        ("test.txt", ["test"]),
+        ("run.txt", ["eval"]),
+        ("oldest.txt", ["estimators", "eval", "figures", "files"]),
+    ],
+)
+def test_what_is_installed_is_locked(name, extras):
+    versions = locked((ROOT / "requirements" / name).read_text())
+    for each in map(Requirement, declared(*extras)):
+        found = versions[canonicalize_name(each.name)]
+        assert all(version in each.specifier for version in found), each
+
+
+def test_every_file_of_requirements_has_hashes():
+    for path in (ROOT / "requirements").glob("*.txt"):
+        blocks = re.split(r"\n(?=\S)", path.read_text())
+        packages = [block for block in blocks if not block.startswith("#")]
+        assert packages, path.name
+        assert all("--hash=sha256:" in block for block in packages), path.name
 
 
 @pytest.mark.parametrize("name", PROJECT["scripts"])

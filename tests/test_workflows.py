@@ -30,11 +30,34 @@ def test_they_are_what_the_host_reads():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_they_run_targets_that_there_are():
+def steps():
+    """(workflow, step) of all steps of all workflows."""
+    for path in sorted(FOLDER.iterdir()):
+        for job in read(path.name)["jobs"].values():
+            yield from ((path.name, step) for step in job.get("steps", []))
+
+
+def test_they_run_targets_of_the_makefile():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    steps = [step for job in read("ci.yml")["jobs"].values() for step in job["steps"]]
-    asked = {step["run"].split()[1] for step in steps if "run" in step}
-    assert asked == {"test", "test-connect", "test-package", "docs"} <= targets
+    commands = [step["run"].split() for _, step in steps() if "run" in step]
+    asked = {command[1] for command in commands if command[0] == "make"}
+    asked = {name for each in asked for name in expanded(each)}
+    assert "test" in asked
+    assert asked <= targets
+
+
+def expanded(target):
+    """Targets that a step of the nightly matrix names."""
+    versions = read("nightly.yml")["jobs"]["dependencies"]["strategy"]["matrix"]["versions"]
+    place = "${{"
+    return [target.partition(place)[0] + each for each in versions] if place in target else [target]
+
+
+def test_every_action_is_pinned_by_its_commit():
+    used = [(name, step["uses"]) for name, step in steps() if "uses" in step]
+    assert used
+    for name, action in used:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), f"{name}: {action}"
 
 
 def test_every_python_that_is_named_is_tested():
@@ -52,8 +75,7 @@ def test_what_is_published_was_tested_and_built_of_a_tag():
     assert release[True] == {"push": {"tags": ["v*"]}}  # what YAML makes of `on`
     assert jobs["ci"] == {"uses": "./.github/workflows/ci.yml"}
     assert (jobs["publish"]["needs"], jobs["publish"]["environment"]) == ("ci", "pypi")
-    # Nobody but this job gets a token, and none is kept.
-    assert jobs.keys() == {"ci", "publish"}
-    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    # Only this job gets tokens, and none is stored.
+    assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
     assert release["permissions"] == {"contents": "read"}
     assert "secrets" not in (FOLDER / "release.yml").read_text()

@@ -1,3 +1,4 @@
+import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,8 @@ def test_hadolint_finds_nothing():
 
 def test_bases_are_pinned_and_the_last_is_slim():
     bases = [arguments.split()[0] for name, arguments in instructions() if name == "FROM"]
-    assert all(base.split(":")[1].count(".") == 2 for base in bases)
+    pinned = r"python:\d+\.\d+\.\d+-[\w-]+@sha256:[0-9a-f]{64}"
+    assert all(re.fullmatch(pinned, base) for base in bases)
     assert "slim" in bases[-1]
 
 
