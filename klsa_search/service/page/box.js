@@ -38,7 +38,7 @@ export function installBox({ state, indexChosen, isLive }) {
 
   function mark(number) {
     active = number;
-    [...list.children].forEach((row, at) => row.setAttribute("aria-selected", at === active));
+    for (const [at, row] of [...list.children].entries()) row.setAttribute("aria-selected", at === active);
     if (active < 0) input.removeAttribute("aria-activedescendant");
     else input.setAttribute("aria-activedescendant", `suggestion-${active}`);
   }

@@ -41,7 +41,7 @@ export function settingsPanel(index, present, save) {
     Object.entries(wanted).filter(([name, value]) => value !== present[name]));
 
   function reset() {
-    sliders.forEach((each) => each.put());
+    for (const each of sliders) each.put();
     later();
   }
 

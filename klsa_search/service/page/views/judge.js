@@ -102,7 +102,7 @@ function drawPool(q, pool, grades) {
       telling(pool.filter(({ id }) => id in now).length);
     };
     const judged = (now) => {
-      Object.keys(grades).forEach((id) => delete grades[id]);
+      for (const id of Object.keys(grades)) delete grades[id];
       Object.assign(grades, now);
       const pressed = [...verdict.querySelectorAll("button")].indexOf(document.activeElement);
       draw(grades, pressed);

@@ -15,7 +15,6 @@ export class Chart {
   #tell;
   #x = new Float32Array(0);
   #y = new Float32Array(0);
-  #cluster = [];
   #clusters = [];
   #members = []; // numbers of the points of each cluster
   #bounds = { x: 0.5, y: 0.5, width: 1, height: 1 };
@@ -75,10 +74,9 @@ export class Chart {
   grow({ x, y, cluster, clusters }) {
     this.#x = Float32Array.from(x, (each) => each / SPAN);
     this.#y = Float32Array.from(y, (each) => 1 - each / SPAN);
-    this.#cluster = cluster;
     this.#clusters = clusters.map((one) => ({ ...one, x: one.x / SPAN, y: 1 - one.y / SPAN }));
     this.#members = clusters.map(() => []);
-    cluster.forEach((own, number) => this.#members[own].push(number));
+    for (const [number, own] of cluster.entries()) this.#members[own].push(number);
     this.#later();
   }
 

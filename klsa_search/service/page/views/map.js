@@ -142,7 +142,7 @@ async function completed(hits, signal) {
   const ids = hits.map((hit) => hit.id).filter((id) => !places.has(id));
   if (!ids.length || map.ids.length + map.unplaced >= map.documents) return;
   const more = await ask(`indexes/${segment(context.index)}/map`, { body: { ids }, signal });
-  more.ids.forEach((id, number) => places.set(id, map.ids.length + number));
+  for (const [number, id] of more.ids.entries()) places.set(id, map.ids.length + number);
   for (const name of ["ids", "x", "y", "cluster"]) map[name] = map[name].concat(more[name]);
   chart.grow(map);
 }

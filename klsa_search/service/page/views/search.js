@@ -103,7 +103,7 @@ async function asked(signal) {
     others.length ? ask("search/batch", { body: { searches }, signal }) : { answers: [] },
   ]);
   const facets = { ...answer.facets };
-  others.forEach(({ name }, at) => (facets[name] = more.answers[at].facets[name]));
+  for (const [at, { name }] of others.entries()) facets[name] = more.answers[at].facets[name];
   return { ...answer, facets };
 }
 
