@@ -20,8 +20,8 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"
 # What is kept in the cache folder of whoever runs the tests stays as it is.
 os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "user")
 
-# The same few examples in every run; `make test-long` tries a thousand others. An example that fails is
-# printed so that it can be repeated. How long one takes says only how busy the machine is.
+# The same few examples in every run; `make test-long` tries a thousand others. An example that
+# fails is printed, to be repeated. How long one takes says only how busy the machine is.
 settings.register_profile(
     "short",
     max_examples=25,
