@@ -15,6 +15,7 @@ FLOORS = {
     "arrays": 0,
     "bars": 0,
     "cgroups": 0,
+    "child_processes": 0,
     "compiled": 0,
     "deadlines": 0,
     "drawing": 0,

@@ -1,31 +1,25 @@
-"""Analysis in processes of its own: texts go out in batches, numbers of terms come back.
-
-The processes are started with nothing but the interpreter and two pipes. `multiprocessing` would
-run the caller's script a second time in each (start methods spawn and forkserver), which a script
-without a `__main__` guard does not survive, or copy locks that other threads hold (fork).
-"""
+"""Analysis in processes of its own: texts go out in batches, numbers of terms come back."""
 
 from __future__ import annotations
 
-import os
 import pickle
 import queue
-import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, cast
+from typing import cast
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.numbering import NumberedTexts, Numbering
-from klsa_search.errors import KlsaError
-
-_START = (
-    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
-    "from klsa_search.analysis.workers import serve; serve(sys.stdin.buffer, sys.stdout.buffer)"
+from klsa_search.child_processes import (
+    end,
+    pipes_of_worker,
+    read_requests,
+    send,
+    start_worker,
 )
+from klsa_search.errors import KlsaError
 
 
 class AnalysisWorkers:
@@ -75,14 +69,11 @@ class AnalysisWorkers:
             worker.communicate()
 
     def _start(self, numbering: Numbering) -> None:
-        command = [sys.executable, "-P", "-c", _START]
-        worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        worker = start_worker(__name__)
         self._workers.append(worker)
         self._without_thread.put(worker)
         try:
-            # Where to import from: a caller may have added to it.
-            _send(worker, sys.path)
-            _send(worker, numbering)
+            send(worker, numbering)
         except BrokenPipeError as error:
             raise _died(worker) from error
 
@@ -92,8 +83,9 @@ class AnalysisWorkers:
     def _exchange(self, texts: Sequence[str]) -> NumberedTexts:
         worker: subprocess.Popen[bytes] = self._of_thread.worker
         try:
-            _send(worker, texts)
-            answer = cast(NumberedTexts | KlsaError, pickle.load(_stream(worker.stdout)))
+            send(worker, texts)
+            assert worker.stdout is not None
+            answer = cast(NumberedTexts | KlsaError, pickle.load(worker.stdout))
         except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
             raise _died(worker) from error
         if isinstance(answer, KlsaError):
@@ -101,19 +93,12 @@ class AnalysisWorkers:
         return answer
 
 
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+def serve() -> None:
     """Be such a process: a `Numbering` first, then batches, until the requests end."""
-    # Ctrl-C reaches every process of a terminal; it is the parent who decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What code of users prints is not for the parent to read.
-    answers = os.fdopen(os.dup(answers.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    numbering: Numbering = pickle.load(requests)
-    while True:
-        try:
-            texts = pickle.load(requests)
-        except EOFError:
-            return
+    requests, answers = pipes_of_worker()
+    received = read_requests(requests)
+    numbering: Numbering = next(received)
+    for texts in received:
         answer: NumberedTexts | KlsaError
         try:
             answer = numbering.numbered(texts)
@@ -124,22 +109,9 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 
 def _died(worker: subprocess.Popen[bytes]) -> KlsaError:
-    worker.kill()  # without effect on one that has ended, whose code stays
-    code = worker.wait()
+    code = end(worker)
     fact = f"signal {-code}" if code < 0 else f"exit code {code}"
     return KlsaError(
         f"a process that analysed documents ended early ({fact}): see that the machine has memory "
         "to spare, then build again"
     )
-
-
-def _send(worker: subprocess.Popen[bytes], value: object) -> None:
-    stream = _stream(worker.stdin)
-    pickle.dump(value, stream, pickle.HIGHEST_PROTOCOL)
-    stream.flush()
-
-
-def _stream(pipe: IO[bytes] | None) -> IO[bytes]:
-    if pipe is None:
-        raise ValueError("the process was started without this pipe")
-    return pipe

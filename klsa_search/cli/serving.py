@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
+from klsa_search.child_processes import command_of
 from klsa_search.cli.beside import MODULE
 from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.listening import is_of_this_machine, listen
@@ -107,7 +108,7 @@ def _serve(
     refits = None
     if writes is not None:
         Reversing.ready()  # compiles beside what the first write would wait for
-        command = (sys.executable, "-m", REFITTING, "--home", str(settings.home))
+        command = command_of(REFITTING, "--home", str(settings.home))
         refits = Refits(catalog, command, share=settings.refit_at or None, ledger=Ledger(folder))
     admissions = [*_pools(settings), *([writes] if writes else [])]
     light, others = admissions[0], admissions[1:]

@@ -10,12 +10,12 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from klsa_search.child_processes import command_of
 from klsa_search.service.protocol.server import GRACE
 from klsa_search.service.settings import ServiceSettings
 
@@ -96,7 +96,7 @@ class Workers:
         self._begun[number] = time.monotonic()
         descriptor = self._listener.fileno()
         process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, str(number), str(descriptor), folder],
+            command_of(MODULE, str(number), str(descriptor), folder),
             stdin=subprocess.PIPE,
             pass_fds=[descriptor],
             env=os.environ | {"PROMETHEUS_MULTIPROC_DIR": folder},

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from klsa_search.child_processes import command_of, has_interpreter
 from klsa_search.processors import end_with_starter
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class _Beside:
     def start(self) -> None:
         if self.process is None and self.failure is None:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", self.module, *self.arguments],
+                command_of(self.module, *self.arguments),
                 stdin=subprocess.PIPE,  # closed when this process ends, however it ends
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -127,7 +127,7 @@ def compile_beside(module: str, *arguments: str) -> None:
     """
     from klsa_search.compiled.keeping import writable_folder
 
-    if not _beside and sys.executable and writable_folder() is not None:
+    if not _beside and has_interpreter() and writable_folder() is not None:
         _beside.append(_Beside(module, arguments))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sys
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from itertools import chain, islice
@@ -16,6 +15,7 @@ import numpy as np
 from klsa_search.analysis import Analyzer, NumberedTexts, Numbering, detected, named
 from klsa_search.analysis.languages import AUTO
 from klsa_search.analysis.workers import AnalysisWorkers
+from klsa_search.child_processes import has_interpreter
 from klsa_search.collection import Collection, Document
 from klsa_search.config import Settings
 from klsa_search.features import CountsBuilder, TermCounts
@@ -132,8 +132,7 @@ def _numbered(
     for texts in batches:
         yield own.numbered(texts)
         characters += sum(map(len, texts))
-        # An embedded interpreter has no executable to start.
-        if characters > _ALONE and processes > 1 and sys.executable:
+        if characters > _ALONE and processes > 1 and has_interpreter():
             break
     else:
         return

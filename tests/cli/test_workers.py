@@ -18,6 +18,7 @@ from klsa_search.cli import workers as module
 from klsa_search.cli.workers import Workers
 from klsa_search.indexing import build
 from klsa_search.service.settings import ServiceSettings
+from tests.hostile import hostile_folder, imported_from
 from tests.waiting import wait_until
 
 LONG = 300.0
@@ -48,11 +49,13 @@ def service(tmp_path, compiled_writing):
     home, first = tmp_path / "home", tmp_path / "first"
     build(DOCUMENTS, name="files", home=home).close()
     first.mkdir()
+    hostile = hostile_folder(tmp_path)
     (first / "sitecustomize.py").write_text(HELD)
     path = os.pathsep.join(filter(None, [str(first), os.environ.get("PYTHONPATH")]))
-    command = [sys.executable, "-c", SERVE, "--home", str(home), "--port", "0", "--workers", "2"]
+    options = ["--home", str(home), "--port", "0", "--workers", "2"]
     with subprocess.Popen(
-        command,
+        [sys.executable, "-P", "-c", SERVE, *options],  # as a console script imports
+        cwd=hostile,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -63,6 +66,7 @@ def service(tmp_path, compiled_writing):
             yield process, found[1]
         finally:
             process.kill()
+    assert imported_from(hostile) == []
 
 
 def told_by(path):

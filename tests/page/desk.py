@@ -1,9 +1,9 @@
 """A service of a home of its own that may be written to, for the views that write."""
 
 import socket
-import sys
 from contextlib import contextmanager
 
+from klsa_search.child_processes import command_of
 from klsa_search.cli.refitting import MODULE
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import Admission
@@ -23,7 +23,7 @@ SIZES = {"wide": {"viewport": {"width": 1280, "height": 900}},
 @contextmanager
 def writable(home, keys=None):
     """Serve a home, and give the address; `keys` is a file of keys."""
-    command = [sys.executable, "-m", MODULE, "--home", str(home)]
+    command = command_of(MODULE, "--home", str(home))
     light, heavy, writes = Admission(waiting=1000), Admission(), Writes()
     connections = Connections(lambda _: 1000)
     with (

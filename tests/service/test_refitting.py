@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
+from klsa_search.child_processes import command_of
 from klsa_search.cli.refitting import MODULE
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service import create_app
@@ -47,7 +48,7 @@ def refits_of(catalog_of):
 
 
 def refitting(home):
-    return [sys.executable, "-m", MODULE, "--home", str(home)]
+    return command_of(MODULE, "--home", str(home))
 
 
 def noting(home, ending):

@@ -7,6 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
+from klsa_search.child_processes import command_of
 from klsa_search.cli.refitting import MODULE
 from klsa_search.service import create_app
 from klsa_search.service.middleware.access import Keys
@@ -73,7 +74,7 @@ def test_the_spectrum_is_that_of_the_build(client_of, home):
 
 
 def test_an_index_is_built_anew_with_other_settings(service, home):
-    client, refits = service([sys.executable, "-m", MODULE, "--home", str(home)])
+    client, refits = service(command_of(MODULE, "--home", str(home)))
     assert client.get(REFIT).json() == {"index": "tiny", "refit": None}
     client.put("/indexes/tiny/documents/new", json={"text": "A zeppelin."})
     assert not refits.look()  # by itself it does nothing

@@ -1,0 +1,86 @@
+"""Child processes of Python, which import from where this process imports and from nowhere else.
+
+`python -m` and `python -c` put the current folder first on the import path, so that a file such as
+`resource.py` there would be run. The option -P prevents that. All child processes are started with
+the commands of this module.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import IO, Any, Final
+
+_WORKER: Final = (
+    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
+    "from importlib import import_module; import_module(sys.argv[1]).serve()"
+)
+
+
+def has_interpreter() -> bool:
+    """Return whether child processes can be started: an embedded Python has no executable."""
+    return bool(sys.executable)
+
+
+def command_of(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs an installed module, as `python -m` does."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def start_worker(module: str) -> subprocess.Popen[bytes]:
+    """Start a process that calls `serve()` of a module, with pipes as standard input and output.
+
+    It gets the import path of this process, so that modules beside a script of the user are found.
+    It runs nothing of that script, which `multiprocessing` would (spawn, forkserver), and copies no
+    locks that other threads hold (fork). BrokenPipeError if it ends at once; OSError if it cannot
+    be started.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", _WORKER, module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        send(process, sys.path)
+    except BaseException:
+        end(process)
+        raise
+    return process
+
+
+def send(process: subprocess.Popen[bytes], value: object) -> None:
+    """Write a pickled value to the standard input of a worker."""
+    assert process.stdin is not None
+    pickle.dump(value, process.stdin, pickle.HIGHEST_PROTOCOL)
+    process.stdin.flush()
+
+
+def read_requests(requests: IO[bytes]) -> Iterator[Any]:
+    """Yield what the parent of a worker sends, until it closes the pipe or ends."""
+    while True:
+        try:
+            yield pickle.load(requests)
+        except EOFError:
+            return
+
+
+def end(process: subprocess.Popen[bytes]) -> int:
+    """Kill a worker unless it has ended, close its pipes and return its exit code."""
+    process.kill()
+    process.communicate()
+    return process.returncode
+
+
+def pipes_of_worker() -> tuple[IO[bytes], IO[bytes]]:
+    """Return requests and answers, called once by `serve()`; output of other code goes to stderr.
+
+    SIGINT is ignored: Ctrl-C reaches every process of a terminal, and the parent decides.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return sys.stdin.buffer, answers

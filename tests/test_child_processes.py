@@ -1,0 +1,106 @@
+"""Child processes import nothing from the current folder, and all are started in one place."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import klsa_search
+from klsa_search.child_processes import command_of
+from tests.hostile import hostile_folder, imported_from
+
+PACKAGE = Path(klsa_search.__file__).parent
+ANALYSE = """
+from klsa_search.analysis import Analyzer
+from klsa_search.analysis.workers import AnalysisWorkers
+with AnalysisWorkers(Analyzer(), 1) as workers:
+    workers.submit(["a pump"]).result()
+"""
+STARTING = {
+    ("sys", "executable"),
+    ("os", "fork"),
+    ("os", "system"),
+    ("os", "popen"),
+    ("os", "posix_spawn"),
+    ("os", "posix_spawnp"),
+    ("concurrent.futures", "ProcessPoolExecutor"),
+}
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    return hostile_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("klsa_search.cli.beside", []),
+        ("klsa_search.cli.refitting", ["--help"]),
+        ("klsa_search.cli.worker", ["0", "0", "."]),
+    ],
+)
+def test_a_command_imports_nothing_from_the_current_folder(hostile, module, arguments):
+    ended = subprocess.run(
+        command_of(module, *arguments), cwd=hostile, stdin=subprocess.DEVNULL, capture_output=True
+    )
+    assert imported_from(hostile) == []
+    assert b"Traceback" not in ended.stderr
+
+
+def test_python_itself_would_import_from_it(hostile):
+    subprocess.run(
+        [sys.executable, "-m", "klsa_search.cli.worker"], cwd=hostile, capture_output=True
+    )
+    assert imported_from(hostile) != []
+
+
+def test_a_worker_imports_nothing_from_the_current_folder(hostile):
+    subprocess.run([sys.executable, "-P", "-c", ANALYSE], cwd=hostile, check=True)
+    assert imported_from(hostile) == []
+
+
+def test_a_worker_imports_what_lies_beside_the_script(tmp_path):
+    (tmp_path / "beside.py").write_text(
+        "import re\n"
+        "def words(text):\n"
+        "    return [(found[0], *found.span()) for found in re.finditer('p+', text)]\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from klsa_search.analysis import Analyzer\n"
+        "from klsa_search.analysis.tokenizers import trust\n"
+        "from klsa_search.analysis.workers import AnalysisWorkers\n"
+        "from klsa_search.config import AnalysisSettings\n"
+        "import beside\n"
+        "analyzer = Analyzer(AnalysisSettings(tokenizer=trust(beside.words)))\n"
+        "with AnalysisWorkers(analyzer, 1) as workers:\n"
+        "    print(list(workers.submit(['a pump']).result().terms))\n"
+    )
+    told = subprocess.check_output([sys.executable, script], cwd="/", text=True)
+    assert told == "['p']\n"
+
+
+def test_processes_are_started_in_one_place():
+    offences = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path == PACKAGE / "child_processes.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Attribute(value=ast.Name(id=module), attr=name):
+                    found = {(module, name)}
+                case ast.ImportFrom(module=str(module)):
+                    found = {(module, alias.name) for alias in node.names}
+                    found |= {(module.split(".")[0], "")}
+                case ast.Import():
+                    found = {(alias.name.split(".")[0], "") for alias in node.names}
+                case _:
+                    continue
+            for module, name in found:
+                execs = module == "os" and name.startswith(("exec", "spawn"))
+                if (module, name) in STARTING or module in ("multiprocessing", "runpy") or execs:
+                    offences.append(f"{path}:{node.lineno}: {module}.{name}")
+    assert not offences
