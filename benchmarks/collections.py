@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from klsa_search import Index, build
-from klsa_search.cli.options import collections_homes
 from klsa_search.collection import open_collection
 from klsa_search.config import RankerName
 
@@ -27,7 +26,7 @@ NAMES = ("cran", "cisi", "cacm", "med")
 RANKERS: tuple[RankerName, ...] = ("bm25", "lsi", "klsa")
 
 
-def time_builds(name: str, data: list[Path], home: Path, rounds: int) -> tuple[Index, list[float]]:
+def time_builds(name: str, data: Path | None, home: Path, rounds: int) -> tuple[Index, list[float]]:
     """Build `rounds` + 1 times; return the last index and the seconds of all but the first."""
     seconds = []
     for _ in range(rounds + 1):
@@ -56,13 +55,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    data = collections_homes(options.data)
     report: dict[str, Any] = {}
     print(f"{'':6}{'build s':>9}", *(f"{r + ' ms':>10}{'p99':>7}" for r in RANKERS))
     with tempfile.TemporaryDirectory() as home:
         for name in NAMES:
-            queries = [q.text for q in open_collection(name, data=data).queries()]
-            index, builds = time_builds(name, data, Path(home), options.rounds)
+            queries = [q.text for q in open_collection(name, data=options.data).queries()]
+            index, builds = time_builds(name, options.data, Path(home), options.rounds)
             taken = time_queries(index, queries, options.rounds)
             row: dict[str, Any] = {
                 "build_seconds": statistics.median(builds),

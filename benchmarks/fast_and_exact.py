@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 
 from klsa_search import build, open_index
-from klsa_search.cli.options import collections_homes
 from klsa_search.collection import open_collection
 from klsa_search.evaluation import Judge, Ranking
 from klsa_search.search import Index
@@ -26,7 +25,7 @@ DEPTHS = (10, 1000)
 
 
 def of_collection(name: str, data: Path | None) -> None:
-    collection = open_collection(name, data=collections_homes(data))
+    collection = open_collection(name, data=data)
     judge = Judge(collection.judgements(), measures=("map",))
     queries = list(collection.queries())
     values = []

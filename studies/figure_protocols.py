@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from klsa_search import Index, build
-from klsa_search.cli.options import collections_homes
 from klsa_search.collection import Collection, open_collection
 
 SEEDS = (1, 5, 10, 20)
@@ -36,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
     options = parser.parse_args()
-    collection = open_collection("cran", data=collections_homes(options.data))
+    collection = open_collection("cran", data=options.data)
     with tempfile.TemporaryDirectory() as home:
         index = build(collection, name="cran", home=home, preset="paper")
         report(index, collection)

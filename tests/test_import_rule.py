@@ -53,8 +53,8 @@ BRIDGES = {
     for each in ("keys", "serve", "service_options", "serving", "worker", "workers")
 }
 ENVIRONMENT = {"environ", "getenv"}
-TELLING = {"cluster/ray.py"}
-"""What tells a library something by the environment, which that has no other ear for."""
+READING_ENVIRONMENT = {"cluster/ray.py", "collection/homes.py"}
+"""Ray takes some settings from the environment only; KLSA_COLLECTIONS holds for Python as well."""
 
 
 def imports_of(path: Path):
@@ -129,7 +129,7 @@ def test_floors_below_the_top_print_nothing_and_read_no_environment():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Name) and node.id == "print":
                 offences.append(f"{path}:{node.lineno}: print")
-            told = path.relative_to(PACKAGE).as_posix() in TELLING
-            if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT and not told:
+            allowed = path.relative_to(PACKAGE).as_posix() in READING_ENVIRONMENT
+            if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT and not allowed:
                 offences.append(f"{path}:{node.lineno}: environment")
     assert not offences

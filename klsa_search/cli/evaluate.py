@@ -15,7 +15,6 @@ from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import (
     FOLDER,
     FigurePath,
-    cache_home,
     data_option,
     json_file_option,
 )
@@ -122,6 +121,7 @@ klsa_eval.add_command(forecast)
 def fetch(names: Sequence[str], data: Path | None) -> None:
     """Download public collections: cran, cisi, cacm, med."""
     from klsa_search.collection import fetch as fetch_collections
+    from klsa_search.collection.homes import cache_home
 
     with progress_bar() as bar:
         folders = fetch_collections(names, data or cache_home(), progress=bar)

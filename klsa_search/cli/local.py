@@ -48,9 +48,9 @@ class LocalIndex:
         found = self._index.explain(query, id_, **options)
         return self._index.name, self._index.generation, found
 
-    def own_name(self) -> str:
-        """Name of the index, which may be opened by an alias."""
-        return self._index.name
+    def ranker(self, options: Mapping[str, Any]) -> str:
+        """Return the name of the ranker that these options ask for."""
+        return options.get("ranker") or self._index.settings.ranker
 
     def rankings(
         self, queries: Sequence[Query], k: int, options: Mapping[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -93,7 +92,7 @@ def source_options(function: F) -> F:
                 "follow_links": follow_links,
                 "sections": sections,
                 "columns": columns,
-                "data": collections_homes(data),
+                "data": data,
             },
             **kwargs,
         )
@@ -160,28 +159,6 @@ class FigurePath(click.Path):
             self.fail(f"{path} does not end in one of .{', .'.join(FORMATS)}", parameter)
         require("figures")
         return path
-
-
-def collections_homes(data: Path | None) -> list[Path]:
-    """Decide where collections known by name are looked for, in this order.
-
-    Only --data, where it is given. Else $KLSA_COLLECTIONS, the folder shared/collections beside
-    the working directory where there is one, and the user's cache, where `klsa-eval fetch` puts
-    them.
-    """
-    if data is not None:
-        return [data]
-    named = os.environ.get("KLSA_COLLECTIONS")
-    beside = Path.cwd().parent / "shared" / "collections"
-    homes = [Path(named)] if named else []
-    return [*homes, *([beside] if beside.is_dir() else []), cache_home()]
-
-
-def cache_home() -> Path:
-    """Folder that `klsa-eval fetch` fills unless told otherwise."""
-    from platformdirs import user_cache_path
-
-    return user_cache_path("klsa-search") / "collections"
 
 
 def settings_options(*names: str, default: str | None = None) -> Callable[[F], F]:

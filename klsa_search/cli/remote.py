@@ -72,9 +72,10 @@ class RemoteIndex:
         told = self._asked(f"/indexes/{_part(self._name)}/explain/{_part(id_)}?{asked}")
         return told["index"], told["generation"], self._read(Explanation, told["explanation"])
 
-    def own_name(self) -> str:
-        """Name of the index that is asked, which may be asked by an alias."""
-        return str(self._asked(f"/indexes/{_part(self._name)}")["name"])
+    def ranker(self, options: Mapping[str, Any]) -> str:
+        """Return the name of the ranker that these options ask for."""
+        chosen = options.get("ranker")
+        return str(chosen or self._asked(f"/indexes/{_part(self._name)}")["settings"]["ranker"])
 
     def rankings(
         self, queries: Sequence[Query], k: int, options: Mapping[str, Any]

@@ -182,7 +182,7 @@ def _run_batch(
 
     queries = read_query_lines(batch)
     make_folders(run_file)
-    run_ = recorded(index.rankings(queries, k, options), run_file, index.own_name())
+    run_ = recorded(index.rankings(queries, k, options), run_file, tag=index.ranker(options))
     hits = sum(len(answer.document_ids) for answer in run_)
     click.echo(f"{len(queries):,} queries, {hits:,} hits: {run_file}")
 

@@ -9,7 +9,7 @@ import click
 
 from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option
-from klsa_search.cli.options import collections_homes, data_option, home_option, json_file_option
+from klsa_search.cli.options import data_option, home_option, json_file_option
 from klsa_search.cli.output import make_folders, write_facts, write_json_file
 from klsa_search.extras import require
 
@@ -108,7 +108,7 @@ def _judged(
     from klsa_search.collection import open_collection, read_qrels, read_queries
 
     if target is not None:
-        collection = open_collection(target, data=collections_homes(data))
+        collection = open_collection(target, data=data)
         return collection.queries(), collection.judgements()
     if queries is not None and qrels is not None:
         return read_queries(queries), read_qrels(qrels)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.cli.options import collections_homes
-
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
     from klsa_search.config import ExpansionName
@@ -61,7 +59,7 @@ def open_targets(targets: Sequence[str], data: Path | None) -> dict[str, Collect
     collections: dict[str, Collection] = {}
     owners: dict[str, str] = {}
     for target in dict.fromkeys(targets):
-        collection = open_collection(target, data=collections_homes(data))
+        collection = open_collection(target, data=data)
         owner = owners.setdefault(collection.name, target)
         if owner != target:
             raise click.UsageError(

@@ -25,6 +25,7 @@ from klsa_search.collection import (
     table,
     trec,
 )
+from klsa_search.collection.homes import collections_homes
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.known import COLLECTIONS, PYTHON_DOCS, find, smart_rules
 from klsa_search.collection.lines import Stretch
@@ -94,7 +95,8 @@ def open_collection(
     format    one of `FORMATS`, where the content does not tell
     on_error  stop at the first bad record, or skip it and count it in `problems`; queries and
               judgements are always strict
-    data      the folder or folders in which named collections are looked for
+    data      the folder or folders in which named collections are looked for; by default
+              `$KLSA_COLLECTIONS`, ../shared/collections and the user's cache, in this order
     follow_links
               read what links in a folder lead to, outside of it too; the source may be a link
               in any case
@@ -311,5 +313,5 @@ def _rows(source: Any, intake: Intake) -> Iterator[Document]:
 
 def _folders(data: PathLike | Iterable[PathLike] | None) -> list[Path]:
     if data is None:
-        return []
+        return collections_homes()
     return [Path(data)] if isinstance(data, str | os.PathLike) else [Path(place) for place in data]

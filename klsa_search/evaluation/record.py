@@ -114,7 +114,7 @@ def record_run(
     """Rank for every query of a file, write the run, and say all that it follows from.
 
     queries  lines of an id, a tab and a text
-    run      TREC's format; its tag is the name of the index
+    run      TREC's format; its tag is the name of the ranker
     Others as of `Index.rank_many`. Cost: that, and reading both files once more.
     ReplayFailed for an index that was written to since it was built; CollectionError, QueryError.
     """
@@ -176,7 +176,9 @@ def write_run(
     rankings = rank_best(
         index, asked, known.k, threads=threads, dimensions=known.dimensions, **known.parameters
     )
-    hits = sum(len(each.document_ids) for each in recorded(rankings, run, known.index.name))
+    hits = sum(
+        len(each.document_ids) for each in recorded(rankings, run, known.parameters["ranker"])
+    )
     return RunEntry(name=run.name, sha256=sha256_of(run), queries=len(asked), hits=hits)
 
 

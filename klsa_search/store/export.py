@@ -38,7 +38,7 @@ def living(generation: Path) -> Iterator[Document]:
 
 def as_line(document: Document) -> str:
     """Write a document as a line of JSON that a build reads as the same document."""
-    line = {"_id": document.id, "title": document.title, "text": document.text}
+    line = {"id": document.id, "title": document.title, "text": document.text}
     metadata = {"metadata": dict(document.metadata)} if document.metadata else {}
     return json.dumps({**line, **metadata}, ensure_ascii=False) + "\n"
 

@@ -12,7 +12,7 @@ import click
 
 from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option, run
-from klsa_search.cli.options import FOLDER, collections_homes
+from klsa_search.cli.options import FOLDER
 from klsa_search.cli.output import Column, write_json_file, write_table
 from klsa_search.extras import require
 from studies.datasets import datasets_homes, find_dataset, read_ionosphere, read_reuters
@@ -101,7 +101,7 @@ def _reproduced(
     if name == "reuters":
         stories = read_reuters(find_dataset("reuters21578", datasets_homes(data)))
         return reproduce_reuters(stories, progress=progress, **asked)
-    collection = open_collection("med", data=collections_homes(data))
+    collection = open_collection("med", data=data)
     if name == "medline":
         return reproduce_medline(collection, progress=progress, **asked)
     return reproduce_diffusion(collection, progress=progress, **asked)

@@ -1,11 +1,8 @@
 import json
 import sys
-from pathlib import Path
 
 import ir_measures
 import pytest
-
-from klsa_search.cli.options import cache_home, collections_homes
 
 SYSTEMS = ["bm25", "lsi", "paper", "klsa"]
 MEASURES = ["map", "ndcg@10", "p@10", "recall@1000"]
@@ -85,23 +82,9 @@ def test_fetch_refuses_what_is_not_public(shell, tmp_path):
     assert "trec9" in done.err
 
 
-def test_where_collections_are_looked_for(tmp_path, monkeypatch):
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    monkeypatch.delenv("KLSA_COLLECTIONS", raising=False)
-    assert collections_homes(None) == [cache_home()]
-    beside = tmp_path / "shared" / "collections"
-    beside.mkdir(parents=True)
-    assert collections_homes(None) == [beside, cache_home()]
-    monkeypatch.setenv("KLSA_COLLECTIONS", "named")
-    assert collections_homes(None) == [Path("named"), beside, cache_home()]
-    assert collections_homes(Path("given")) == [Path("given")]
-
-
 def test_a_collection_in_the_cache_is_found_past_a_folder_without_it(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("KLSA_COLLECTIONS", str(tmp_path / "named"))
-    monkeypatch.setattr("klsa_search.cli.options.cache_home", lambda: tmp_path / "cache")
+    monkeypatch.setattr("klsa_search.collection.homes.cache_home", lambda: tmp_path / "cache")
     done = shell("klsa-eval", "map", "med")
     assert done.code == 1
     assert f"{tmp_path / 'named'} or {tmp_path / 'cache'}" in done.err

@@ -15,7 +15,7 @@ def ids(shell, cars):
     """Ids of an index that was written to after its build: one document gone, one new."""
     assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
     found = [
-        json.loads(line)["_id"] for line in shell("klsa-index", "export", "cars").out.splitlines()
+        json.loads(line)["id"] for line in shell("klsa-index", "export", "cars").out.splitlines()
     ]
     with LogWriter(current_generation(Path("index/cars"))) as writer:
         writer.append([Document(id="new", title="New", text="brakes")], [found[0]])
@@ -25,7 +25,7 @@ def ids(shell, cars):
 
 
 def exported(text):
-    return [json.loads(line)["_id"] for line in text.splitlines()]
+    return [json.loads(line)["id"] for line in text.splitlines()]
 
 
 def test_an_export_has_what_lives(shell, ids):

@@ -141,7 +141,11 @@ def test_a_batch_becomes_a_run_file(search, tmp_path, threads):
         ["q1", "Q0", search("coolant", "--json", "--ranker", "bm25").json["hits"][0]["id"], "1"],
         ["q3", "Q0", search("wet tyres", "--json", "--ranker", "bm25").json["hits"][0]["id"], "1"],
     ]
-    assert {row[5] for row in rows} == {"cars"}
+    assert {row[5] for row in rows} == {"bm25"}
+    assert search("--batch", "queries.tsv", "--run", "out.trec", "--threads", threads).code == 0
+    assert {line.split()[5] for line in (tmp_path / "out.trec").read_text().splitlines()} == {
+        "klsa"
+    }
 
 
 def test_filters_facets_and_order(shell, tmp_path):

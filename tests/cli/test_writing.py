@@ -24,7 +24,7 @@ def built(shell, cars):
 
 def ids(shell):
     lines = shell("klsa-index", "export", "cars").out.splitlines()
-    return [json.loads(line)["_id"] for line in lines]
+    return [json.loads(line)["id"] for line in lines]
 
 
 def test_documents_come_and_go(shell, built, new, compiled_writing):

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from klsa_search.collection import open_collection
+from klsa_search.collection.homes import cache_home, collections_homes
 from klsa_search.collection.model import Collection
 from klsa_search.errors import CollectionError
 
@@ -19,6 +20,27 @@ def test_what_is_no_source(source):
 def test_a_collection_is_told_from_other_iterables():
     assert isinstance(open_collection([]), Collection)
     assert not isinstance([], Collection)
+
+
+def test_names_are_looked_for_where_the_commands_look(tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.delenv("KLSA_COLLECTIONS", raising=False)
+    assert collections_homes() == [cache_home()]
+    shared = tmp_path / "shared" / "collections"
+    shared.mkdir(parents=True)
+    assert collections_homes() == [shared, cache_home()]
+    named = tmp_path / "named"
+    monkeypatch.setenv("KLSA_COLLECTIONS", str(named))
+    assert collections_homes() == [named, shared, cache_home()]
+    with pytest.raises(CollectionError, match=r"the collection med is not in .*named or "):
+        open_collection("med")
+    (named / "med").mkdir(parents=True)
+    (named / "med" / "MED.ALL").write_text(".I 1\n.W\nheat\n")
+    (named / "med" / "MED.QRY").write_text(".I 1\n.W\nheat\n")
+    (named / "med" / "MED.REL").write_text("1 0 1 1\n")
+    assert [document.id for document in open_collection("med").documents()] == ["1"]
 
 
 def test_a_name_is_looked_for_in_every_folder(tmp_path):
@@ -42,7 +64,7 @@ def test_a_name_found_nowhere_is_to_be_fetched_where_it_will_be_found(tmp_path):
     assert f"`klsa-eval fetch med --data '{last}'`" in message
     assert "data=" in message
     with pytest.raises(CollectionError, match=r"name one with data=FOLDER; .*fetch cran --data"):
-        open_collection("cran-1837")
+        open_collection("cran-1837", data=[])
 
 
 def test_a_folder_whose_name_is_not_utf_8(tmp_path):

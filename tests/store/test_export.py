@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 
@@ -51,6 +52,9 @@ def test_what_lives_is_exported_and_read_as_the_same_documents(index, tmp_path):
     file = tmp_path / "out.jsonl"
     file.write_text("before")
     assert export(current_generation(index), file) == 4
+    assert [json.loads(line)["id"] for line in file.open(encoding="utf-8")] == [
+        document.id for document in WANTED
+    ]
     read = list(open_collection(str(file)).documents())
     assert [(d.id, d.title, d.text, d.metadata) for d in read] == [
         (d.id, d.title, d.text, d.metadata) for d in WANTED
