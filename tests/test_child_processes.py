@@ -18,6 +18,16 @@ from klsa_search.analysis.workers import AnalysisWorkers
 with AnalysisWorkers(Analyzer(), 1) as workers:
     workers.submit(["a pump"]).result()
 """
+PARSE = """
+import sys
+from pathlib import Path
+from klsa_search.collection.files.kinds import kind_of
+from klsa_search.collection.files.sandbox import Sandbox
+path = Path("note.rst")
+path.write_text("a pump")
+with Sandbox() as parser:
+    assert [content.text for content in parser.read(kind_of(path), path)] == ["a pump"]
+"""
 STARTING = {
     ("sys", "executable"),
     ("os", "fork"),
@@ -57,8 +67,9 @@ def test_python_itself_would_import_from_it(hostile):
     assert imported_from(hostile) != []
 
 
-def test_a_worker_imports_nothing_from_the_current_folder(hostile):
-    subprocess.run([sys.executable, "-P", "-c", ANALYSE], cwd=hostile, check=True)
+@pytest.mark.parametrize("work", [ANALYSE, PARSE])
+def test_a_worker_imports_nothing_from_the_current_folder(hostile, work):
+    subprocess.run([sys.executable, "-P", "-c", work], cwd=hostile, check=True)
     assert imported_from(hostile) == []
 
 

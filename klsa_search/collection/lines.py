@@ -8,8 +8,9 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.intake import Cut
@@ -21,6 +22,8 @@ ZIP = b"PK\x03\x04"
 ZSTD = b"\x28\xb5\x2f\xfd"
 UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+LONGEST_LINE: Final = 2**28
+"""Bytes of a line, at most: a packed file of some kB may hold one of many GB."""
 
 
 @contextmanager
@@ -89,16 +92,22 @@ def lines(
 
     A byte-order mark is dropped. A byte that is not of the encoding becomes a lone surrogate,
     which `text_fault` names: the reader knows best how much of the record to refuse. `Cut` if
-    the file cannot be opened, is UTF-16, or what it is packed in ends early or is damaged.
+    the file cannot be opened, is UTF-16, has a line of more than `LONGEST_LINE` bytes, or what it
+    is packed in ends early or is damaged.
     """
     number = 0
     with packed_faults(path, lambda: number), opened(path) as stream:
-        found = iter(stream) if stretch is None else _within(stream, stretch)
+        found = _lines(stream) if stretch is None else _within(stream, stretch)
         for number, line in enumerate(found, start=1 if stretch is None else stretch.number):
             if number == 1:
                 if line.startswith(UTF16_BOMS):
                     raise Cut(f"{path}:1: the file is UTF-16; convert it to UTF-8")
                 line = line.removeprefix(UTF8_BOM)
+            if len(line) > LONGEST_LINE:
+                raise Cut(
+                    f"{path}:{number}: the line is too large (more than {LONGEST_LINE >> 20} MiB); "
+                    "see whether the file is what its name says"
+                )
             yield number, line.decode(encoding, "surrogateescape")
 
 
@@ -142,10 +151,15 @@ def head(path: Path, size: int = 65_536) -> str:
     return data.removeprefix(UTF8_BOM).decode("utf-8", "replace")
 
 
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield lines; of one that is too long only so much that it shows."""
+    return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+
+
 def _within(stream: IO[bytes], stretch: Stretch) -> Iterator[bytes]:
     stream.seek(stretch.begin)
     left = stretch.end - stretch.begin
-    while left > 0 and (line := stream.readline()):
+    while left > 0 and (line := stream.readline(LONGEST_LINE + 1)):
         yield line
         left -= len(line)
 

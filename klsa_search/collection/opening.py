@@ -149,6 +149,12 @@ def open_collection(
         raise CollectionError(
             f"{path}: no such file or folder, nor is it one of {', '.join(COLLECTIONS)}"
         )
+    if not (path.is_file() or path.is_dir()):
+        raise CollectionError(
+            f"{path}: cannot be read: it is a pipe or a device, not a file or folder; send its "
+            "content to the standard input and give - as source, or copy it to a file",
+            field="source",
+        )
     kind = format or recognise(path, follow_links)
     if named != PLAIN and kind not in COLUMNED:
         raise CollectionError(

@@ -19,7 +19,7 @@ FORMATS = ("beir", "csv", "json", "jsonl", "smart", "text", "trec", "tsv")
 SAMPLE = 50  # files of a folder that are looked into,
 MOST = 5_000  # and so many as long as none of them is recognised
 SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
-TREC_START = re.compile(r"^[ \t]*<DOC>\s*.*?<DOCNO>", re.IGNORECASE | re.DOTALL | re.MULTILINE)
+TREC_START = re.compile(r"^[ \t]*<DOC>", re.IGNORECASE | re.MULTILINE)
 ARRAY_START = re.compile(r"\[\s*(?:\{|\]\s*\Z)")
 JSON_SUFFIXES = (".jsonl", ".ndjson")
 TABLES = {"csv": ",", "tsv": "\t"}
@@ -86,7 +86,8 @@ def sniff(path: Path) -> str | None:
     name = plain_name(path)
     if SMART_START.match(start):
         return "smart"
-    if TREC_START.search(start):
+    record = TREC_START.search(start)
+    if record and "<docno>" in start[record.end() :].lower():
         return "trec"
     if start.startswith("{") or (name.endswith(JSON_SUFFIXES) and not start.startswith("[")):
         return "jsonl"

@@ -13,7 +13,7 @@ from klsa_search.collection.lines import lines
 from klsa_search.collection.model import Document, Query
 from klsa_search.errors import CollectionError
 
-TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)[^<>]*>")
+TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*+)[^<>]*+>")
 START = re.compile(r"\s*<DOC>", re.IGNORECASE)
 END = re.compile(r"</DOC>\s*$", re.IGNORECASE)
 TITLES = ("title", "headline", "ttl", "head", "hl")
@@ -82,7 +82,7 @@ def _document(source: str, origin: str, intake: Intake) -> Iterator[Document]:
         return
     title_name = next((name for name in TITLES if name in names), "title")
     text_name = "text" if "text" in names else None
-    metadata: dict[str, str] = {}
+    metadata: dict[str, list[str]] = {}
     texts: list[str] = []
     title = ""
     for name, text in elements:
@@ -91,12 +91,12 @@ def _document(source: str, origin: str, intake: Intake) -> Iterator[Document]:
         elif name != "docno" and name == (text_name or name):
             texts.append(text)
         elif name not in ("", "docno"):
-            metadata[name] = f"{metadata[name]} {text}" if name in metadata else text
+            metadata.setdefault(name, []).append(text)
     yield Document(
         id=elements[names.index("docno")][1],
         title=title,
         text="\n".join(filter(None, texts)),
-        metadata=metadata,
+        metadata={name: " ".join(told) for name, told in metadata.items()},
         origin=origin,
     )
 

@@ -23,8 +23,7 @@ def read(path: Path) -> Iterator[Content]:
         headings = _headings(archive)
         about = _about(archive)
         gathering, first = Gathering(), ""
-        for paragraph in archive.tree("word/document.xml").iter(f"{_W}p"):
-            text = _text(paragraph)
+        for paragraph, text in _paragraphs(archive.tree("word/document.xml")):
             style = paragraph.find(f"{_W}pPr/{_W}pStyle")
             if text.strip() and style is not None and style.get(f"{_W}val") in headings:
                 gathering.begin(text)
@@ -36,12 +35,26 @@ def read(path: Path) -> Iterator[Content]:
     )
 
 
-def _text(paragraph: Element) -> str:
-    """Text of a paragraph; what was deleted under revision is `delText`, and left out."""
-    return "".join(
-        (node.text or "") if node.tag == f"{_W}t" else _BREAKS.get(node.tag, "")
-        for node in paragraph.iter()
-    )
+def _paragraphs(root: Element) -> list[tuple[Element, str]]:
+    """Return paragraphs in the order they begin, each with its text but that of paragraphs in it.
+
+    Text boxes hold paragraphs within paragraphs. Text deleted under revision is `delText`, and left
+    out.
+    """
+    paragraphs: list[tuple[Element, list[str]]] = []
+    outside: list[str] = []
+    ahead = [(root, outside)]
+    while ahead:
+        node, pieces = ahead.pop()
+        if node.tag == f"{_W}p":
+            pieces = []
+            paragraphs.append((node, pieces))
+        elif node.tag == f"{_W}t":
+            pieces.append(node.text or "")
+        elif node.tag in _BREAKS:
+            pieces.append(_BREAKS[node.tag])
+        ahead.extend((child, pieces) for child in reversed(node))
+    return [(paragraph, "".join(pieces)) for paragraph, pieces in paragraphs]
 
 
 def _headings(archive: Archive) -> set[str]:

@@ -28,6 +28,11 @@ class Kind(NamedTuple):
     extra: bool
 
     @property
+    def parsed(self) -> bool:
+        """Whether more than decoding is done, and so in a process with limits."""
+        return self not in (_PROSE, _CODE)
+
+    @property
     def lacking(self) -> bool:
         """Whether it cannot be read here for want of packages."""
         return self.extra and not installed(LACKING)

@@ -9,9 +9,7 @@ from typing import Final
 
 from klsa_search.collection.files.content import Content, Section, Unreadable, iso, known, tidy
 from klsa_search.collection.lines import whole
-from klsa_search.forks import lock_free_in_children
 
-_LOCK: Final = lock_free_in_children()  # PDFium must not be entered twice
 _DATE: Final = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 _PASSWORD: Final = "password"
 
@@ -19,8 +17,7 @@ _PASSWORD: Final = "password"
 def read(path: Path) -> Iterator[Content]:
     """Read a file as one document, or a page as a section."""
     data = whole(path)
-    with _LOCK:
-        title, sections, metadata = _read(data)
+    title, sections, metadata = _read(data)
     if not any(section.text for section in sections):
         raise Unreadable("holds no text", f"pages, perhaps of pictures alone: {len(sections)}")
     yield Content(title=title, sections=sections, metadata=metadata, numbered=True)

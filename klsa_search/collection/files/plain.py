@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from klsa_search.collection.files.content import Content, Section, Unreadable
+from klsa_search.collection.files.content import LARGEST, Content, Section, Unreadable
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.lines import lines
 
@@ -17,8 +17,11 @@ def read(path: Path) -> Iterator[Content]:
 
 def text_of(path: Path) -> str:
     """The text of a file; Unreadable with the line that holds what is no text."""
-    parts = []
+    parts, left = [], LARGEST
     for number, line in lines(path):
+        left -= len(line)
+        if left < 0:
+            raise Unreadable("is too large", f"more than {LARGEST:,} characters", line=number)
         fault = text_fault(line)
         if fault:
             raise Unreadable("holds what is no text", f"the line {fault}", line=number)

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from klsa_search.collection.files.content import Content, Unreadable, storable
 from klsa_search.collection.files.kinds import LACKING, kind_of, kind_of_one
+from klsa_search.collection.files.sandbox import Sandbox
 from klsa_search.collection.folder import pass_over, plain_name, shown, walk
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Unread
@@ -21,11 +22,13 @@ def documents(
     The id is the path below the folder, with slashes; #1, #2 follow it where a file holds several
     documents, mails or sections. The title is what the file says of itself, else its name.
     `kind`, and where the file tells them `author`, `date` and `language`, are metadata, `path`
-    always. Memory: one file. A file that cannot be read is refused.
+    always. Memory: one file. A file that cannot be read is refused, and so is one that takes more
+    memory or time to parse than `sandbox` allows.
     """
-    for path in paths(root, links):
-        name = shown(path, root) if path != root else path.name
-        yield from intake.whole(_documents(path, name, sections, intake))
+    with Sandbox() as sandbox:
+        for path in paths(root, links):
+            name = shown(path, root) if path != root else path.name
+            yield from intake.whole(_documents(path, name, sections, intake, sandbox))
 
 
 def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
@@ -46,11 +49,14 @@ def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iter
             yield path
 
 
-def _documents(path: Path, name: str, sections: bool, intake: Intake) -> Iterator[Document]:
+def _documents(
+    path: Path, name: str, sections: bool, intake: Intake, sandbox: Sandbox
+) -> Iterator[Document]:
     kind = kind_of_one(path)
     number = 0
     try:
-        for content in map(storable, kind.read(path)):
+        contents = sandbox.read(kind, path) if kind.parsed else map(storable, kind.read(path))
+        for content in contents:
             metadata = {**content.metadata, "kind": kind.name, "path": name}
             title = content.title or path.name.split(".")[0]
             parts = _sections(content, title) if sections else [(title, content.text)]

@@ -1,0 +1,223 @@
+"""Files of foreign formats are parsed in a child process with limits, one for a whole folder.
+
+What parsers are given may have been made to exhaust memory or time, or to crash them. A process
+that exceeds a limit ends, the file is refused, and the next file starts another process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from klsa_search.child_processes import (
+    end,
+    has_interpreter,
+    pipes_of_worker,
+    read_requests,
+    send,
+    start_worker,
+)
+from klsa_search.collection.files.content import Content, Section, Unreadable, storable
+from klsa_search.collection.files.kinds import Kind
+from klsa_search.collection.intake import Cut
+from klsa_search.errors import CollectionError, MissingExtra
+
+
+class Limits(NamedTuple):
+    """What parsing one document may take, so that one file cannot stop the reading of a folder.
+
+    memory      bytes of address space, in addition to those of a process that has parsed nothing
+    seconds     of processor time, so that a busy machine refuses nothing
+    characters  of text
+    """
+
+    memory: int = 2**30
+    seconds: float = 60.0
+    characters: int = 2**26
+
+
+LIMITS: Final = Limits()
+"""A PDF of 3,000 pages, 16 million characters, takes 55 MiB more and 10 s."""
+
+
+class Sandbox:
+    """Parses files in a child process, which starts with the first of them and is reused.
+
+    A context manager that ends the process. Cost: some 0.3 s for each start, 0.2 ms a file.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or LIMITS
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Sandbox:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """End the process, whatever it does."""
+        self._end()
+
+    def read(self, kind: Kind, path: Path) -> Iterator[Content]:
+        """Yield what a file contains; Unreadable, Cut, MissingExtra."""
+        try:
+            process = self._started()
+            send(process, (kind, path))
+        except BrokenPipeError:
+            raise self._died() from None
+        assert process.stdout is not None
+        for line in process.stdout:
+            answer: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+            if not answer.get("reusable", True):
+                self._end()
+            match answer:
+                case {"content": content}:
+                    yield _content_of(content)
+                case {"unreadable": [kind_of_fault, detail, number]}:
+                    raise Unreadable(kind_of_fault, detail, line=number)
+                case {"memory": _}:
+                    raise Unreadable("takes too much memory", f"more than {self._memory}")
+                case {"cut": message}:
+                    raise Cut(message)
+                case {"missing": message}:
+                    raise MissingExtra(message)
+                case {"end": _}:
+                    return
+        raise self._died()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            if not has_interpreter():
+                raise CollectionError(
+                    "files of this format cannot be read: they are parsed in a child process, and "
+                    "this Python has no executable (`sys.executable`); run klsa-search by python"
+                )
+            try:
+                self._process = start_worker(__name__)
+            except OSError as error:
+                raise CollectionError(
+                    "files of this format cannot be read: the process that parses them does not "
+                    f"start ({error}); see that the machine has memory to spare"
+                ) from error
+            send(self._process, self._limits)
+        return self._process
+
+    def _end(self) -> int:
+        process, self._process = self._process, None
+        return end(process) if process else 0
+
+    def _died(self) -> Unreadable:
+        code = self._end()
+        if code == -signal.SIGPROF:
+            return Unreadable(
+                "takes too long", f"more than {self._limits.seconds:g} s of processor time"
+            )
+        ended = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return Unreadable(
+            "is damaged or takes too much memory",
+            f"its parser ended with {ended}; it may use {self._memory}",
+        )
+
+    @property
+    def _memory(self) -> str:
+        return f"{self._limits.memory >> 20:,} MiB"
+
+
+def serve() -> None:
+    """Parse files in this process: `Limits` first, then kinds and paths, until requests end."""
+    threading.Thread(target=_end_with_requests, daemon=True).start()
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which a parent may have ignored
+    requests, answers = pipes_of_worker()
+    received = read_requests(requests)
+    limits: Limits = next(received)
+    most = _limit_memory(limits.memory)
+    for kind, path in received:
+        for answer in _answers(kind, path, limits, most):
+            if "content" not in answer:
+                # What a parser leaks, or leaves in pieces, is not for the next file to pay for.
+                answer["reusable"] = _address_space() < most - limits.memory / 2
+            answers.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+            answers.flush()
+
+
+def _answers(kind: Kind, path: Path, limits: Limits, most: float) -> Iterator[dict[str, Any]]:
+    try:
+        _limit_time(limits.seconds)
+        for content in kind.read(path):
+            _check(content, limits.characters)
+            yield {
+                "content": {
+                    "title": content.title,
+                    "sections": content.sections,
+                    "metadata": content.metadata,
+                    "numbered": content.numbered,
+                }
+            }
+            _limit_time(limits.seconds)
+    except Unreadable as fault:
+        yield {"unreadable": [fault.kind, fault.detail, fault.line]}
+    except Cut as cut:
+        yield {"cut": cut.message}
+    except MissingExtra as missing:
+        yield {"missing": missing.message}
+    except RecursionError:
+        yield {"unreadable": ["is nested too deep", "", 1]}
+    except MemoryError:
+        yield {"memory": True}
+    else:
+        yield {"end": True}
+    finally:
+        _limit_time(0)
+
+
+def _check(content: Content, characters: int) -> None:
+    """Raise Unreadable for content that no document can hold."""
+    if sum(len(part) for section in content.sections for part in section) > characters:
+        raise Unreadable("is too large", f"more than {characters:,} characters of text")
+    storable(content)
+
+
+def _content_of(answer: dict[str, Any]) -> Content:
+    return Content(**{**answer, "sections": [Section(*each) for each in answer["sections"]]})
+
+
+def _limit_memory(memory: int) -> float:
+    """Limit the address space of this process; returns how large it may become."""
+    if sys.platform != "linux":
+        return float("inf")
+    import resource
+
+    most = _address_space() + memory
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    return most
+
+
+def _address_space() -> int:
+    if sys.platform != "linux":
+        return 0
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _limit_time(seconds: float) -> None:
+    """End this process by SIGPROF after so much processor time; 0 for no limit."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def _end_with_requests() -> None:
+    """End this process as soon as the one that started it does, even while it parses."""
+    requests = select.poll()
+    requests.register(sys.stdin.fileno(), 0)  # that its other end is closed is always reported
+    requests.poll()
+    os._exit(1)
