@@ -43,17 +43,17 @@ class SpreadIndex(Index):
             raise StoreError(f"{self.path} is searched by one process: its D is not kept cut")
         return self._of_generation[1]
 
-    def _take(self, state: State) -> None:
+    def _searched(self, state: State) -> State:
         facts, snapshot = state.facts, state.snapshot
-        if snapshot.cut is not None:
-            if self._of_generation is None or self._of_generation[0] != facts.path:
-                replicas = self._fleet.replicas(facts.path, facts.settings.tokenizer)
-                self._of_generation = facts.path, replicas
-            built = snapshot.bm25.postings.parts[0].postings.size
-            shards = LiveShards(self._of_generation[1], built, facts.last)
-            ranking = Ranking(snapshot, facts.defaults, spread(snapshot, shards))
-            state = replace(state, ranking=ranking)
-        super()._take(state)
+        if snapshot.cut is None:
+            return state
+        if self._of_generation is None or self._of_generation[0] != facts.path:
+            replicas = self._fleet.replicas(facts.path, facts.settings.tokenizer)
+            self._of_generation = facts.path, replicas
+        built = snapshot.bm25.postings.parts[0].postings.size
+        shards = LiveShards(self._of_generation[1], built, facts.last)
+        ranking = Ranking(snapshot, facts.defaults, spread(snapshot, shards))
+        return replace(state, ranking=ranking)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
         """Pickle as an index that needs no shards."""

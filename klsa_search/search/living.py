@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Self, Unpack
+from typing import NamedTuple, Self, Unpack
 
 from klsa_search.analysis import Analyzer
 from klsa_search.bars import told
@@ -16,7 +16,7 @@ from klsa_search.progress import DOCUMENTS, Progress
 from klsa_search.search.pickling import Moment, pinned_again, reopened
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.state import Following, State, open_state
+from klsa_search.search.state import Facts, Following, State, open_state
 from klsa_search.search.writing import Source, Written, batches, check_writable, documents_of
 from klsa_search.store import Judgements, Manifest, current_generation, write_synonyms
 from klsa_search.store.fields.columns import Fields
@@ -27,28 +27,45 @@ from klsa_search.store.log_writing import LogWriter
 from klsa_search.store.synonyms import Given, checked_synonyms
 
 
-class LivingIndex:
-    """What an open index holds, and what is written to it; `Index` is asked besides.
+class _Current(NamedTuple):
+    """Everything about an index that changes, replaced as a whole.
 
-    What is there at a time is one immutable state, which `refresh` swaps in one step.
+    state      None once the index is closed
+    following  None once the index is closed, and if it is pinned
+    """
+
+    facts: Facts
+    state: State | None
+    following: Following | None
+
+
+class LivingIndex:
+    """What an open index holds, and what is written to it; `Index` adds the searches.
+
+    What is there at a time is one immutable value, which `refresh` and `close` swap in one step.
     """
 
     def __init__(self, generation: Path, moment: Moment | None = None) -> None:
         built = open_state(generation)
         following = Following(built)
-        self._following = following if moment is None else None
-        self._owns = True  # the open documents; who is pinned to another borrows them
-        self._taking_up = lock_free_in_children()
+        self._owns = True  # the open documents; a pinned index borrows them
+        self._taking_up = lock_free_in_children()  # held by the one thread that refreshes
+        self._swapping = lock_free_in_children()  # held for moments; guards writes of _current
         try:
             # Nobody has answers from here yet: what is not compiled is compiled at once.
-            self._take(following.state(built, wait=False, moment=moment))
+            state = self._searched(following.state(built, wait=False, moment=moment))
         except BaseException:
             built.documents.close()
             raise
+        self._current = _Current(state.facts, state, following if moment is None else None)
 
-    def _take(self, state: State) -> None:
-        self._state: State | None = state
-        self._facts = state.facts
+    def _searched(self, state: State) -> State:
+        """Return a state as this kind of index searches it."""
+        return state
+
+    @property
+    def _facts(self) -> Facts:
+        return self._current.facts
 
     @property
     def path(self) -> Path:
@@ -118,7 +135,7 @@ class LivingIndex:
         """
         state, generation = self._opened(), self.path.absolute()
         trusted = self.settings.tokenizer
-        if self._following is not None:
+        if self._current.following is not None:
             return reopened, (type(self), generation.parent, trusted)
         moment = Moment(state.facts.last, dict(state.language.synonyms))
         return pinned_again, (type(self), generation, moment, trusted)
@@ -128,6 +145,7 @@ class LivingIndex:
         whether any was.
 
         Answers go on meanwhile; those that are under way are of what was there when they began.
+        StoreError if the index is closed, before or meanwhile.
         Cost: 0.5 ms where there is nothing, else see `add`.
 
         >>> other = open_index("index/reports")
@@ -137,16 +155,31 @@ class LivingIndex:
         (6, True, 4)
         """
         with self._taking_up:
-            before = self._opened()
-            if self._following is None:
+            following, before = self._current.following, self._opened()
+            if following is None:
                 return False
-            state, generation = before, current_generation(self.path.parent)
-            if generation != self.path:
-                state = open_state(generation)
-                self._following = Following(state)
-            # Who is in a call keeps the former state, whose files close with its last user.
-            self._take(self._following.state(state))
-            return self._state is not before
+            generation = current_generation(self.path.parent)
+            if generation == self.path:
+                state = following.state(before)
+                if state is before:
+                    return False
+                self._swap(self._searched(state), following)
+                return True
+            built = open_state(generation)
+            try:
+                following = Following(built)
+                # Calls under way keep the former state, whose files close with the last of them.
+                self._swap(self._searched(following.state(built)), following)
+            except BaseException:
+                built.documents.close()
+                raise
+            return True
+
+    def _swap(self, state: State, following: Following) -> None:
+        """Put a state in the place of the current one; StoreError if the index was closed."""
+        with self._swapping:
+            self._opened()
+            self._current = _Current(state.facts, state, following)
 
     def add(
         self, source: Source, *, progress: Progress | bool | None = None, **reading: Unpack[Reading]
@@ -196,9 +229,7 @@ class LivingIndex:
         Of several documents of one id the last stays. It is durable, and found, on return. For what
         fails, see `add`; memory is that of the batch as JSON.
         """
-        self._opened()
-        if self._following is None:
-            raise StoreError("what is pinned cannot be written to: write to the index itself")
+        self._refuse_pinned()
         deletes = [checked_id(id_) for id_ in deletes]
         with writing(self.path.parent):
             self.refresh()
@@ -217,8 +248,9 @@ class LivingIndex:
                 f"what was written to {self.name} is kept, and not searched yet: {error.message}"
             ) from error
         with self._taking_up:
-            if self._following is not None:
-                self._following.save()
+            following = self._current.following
+            if following is not None:
+                following.save()
         return Written(state.facts.path.name, last.seq, len(puts), len(there))
 
     @property
@@ -243,9 +275,7 @@ class LivingIndex:
         ['leak', 'heat', 'pump']
         >>> index.set_synonyms({})
         """
-        self._opened()
-        if self._following is None:
-            raise StoreError("what is pinned cannot be written to: write to the index itself")
+        self._refuse_pinned()
         write_synonyms(self.path.parent, checked_synonyms(synonyms))
         self.refresh()
 
@@ -277,9 +307,10 @@ class LivingIndex:
         >>> index.delete(["copy"]), len(before), len(index)
         (1, 6, 5)
         """
-        self._opened()
+        state = self._opened()
         pinned = object.__new__(type(self))  # a third of the time that `copy` takes
-        pinned.__dict__.update(self.__dict__, _following=None, _owns=False)
+        current = _Current(state.facts, state, None)
+        pinned.__dict__.update(self.__dict__, _current=current, _owns=False)
         return pinned
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
@@ -325,10 +356,11 @@ class LivingIndex:
         """Let go of all files and memory; any call afterwards is refused with a StoreError.
 
         A call that another thread is in keeps its arrays until it ends; one that has yet to look up
-        an id is refused there.
+        an id is refused there, and a `refresh` is refused at its end.
         """
-        state, self._state = self._state, None
-        self._following = None
+        with self._swapping:
+            state = self._current.state
+            self._current = _Current(self._facts, None, None)
         if state is not None and self._owns:
             state.documents.close()
 
@@ -347,8 +379,15 @@ class LivingIndex:
         known = {name: fields[name].type for name in declared if name in fields}
         return Declared(declared | known)
 
+    def _refuse_pinned(self) -> None:
+        """StoreError if the index is pinned, or closed."""
+        following = self._current.following
+        self._opened()
+        if following is None:
+            raise StoreError("what is pinned cannot be written to: write to the index itself")
+
     def _opened(self) -> State:
-        state = self._state
+        state = self._current.state
         if state is None:
             raise StoreError(
                 f"index {self.name} was closed: open it again with open_index({self.path.parent!s})"

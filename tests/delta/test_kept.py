@@ -157,7 +157,7 @@ def test_who_never_writes_keeps_nothing(path):
         for _ in range(6):
             writer.append(open_documents(range(40, 50)))
             reader.refresh()
-    held = reader._following._grown.kept._held
+    held = reader._current.following._grown.kept._held
     assert held == []
     reader.add(records([1]))
     assert files(path) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -38,7 +38,7 @@ class Lexicon:
         documents_at: Callable[[Iterable[int]], list[Document]],
     ) -> None:
         self._snapshot, self._analyzer, self._documents_at = snapshot, analyzer, documents_at
-        self._forms: dict[int, Counter[str]] = {}
+        self._forms: Mapping[int, Counter[str]] = {}
 
     def beginning_with(self, text: str, most: int | None = None) -> list[int]:
         """Terms that begin so, and that of the text as a word, the most frequent first.
@@ -67,15 +67,14 @@ class Lexicon:
 
     def forms(self, terms: Sequence[int]) -> list[Counter[str]]:
         """How documents write each of some terms: see `written_forms`."""
-        new = [term for term in terms if term not in self._forms]
-        given = zip(
-            new, written_forms(self._snapshot, self._analyzer, self._documents_at, new), strict=True
-        )
-        found = {term: self._forms[term] for term in terms if term in self._forms} | dict(given)
-        if len(self._forms) + len(new) > _REMEMBERED:
-            self._forms = {}
-        self._forms |= found
-        return [found[term] for term in terms]
+        known = self._forms  # never changed, only replaced: other threads do that meanwhile
+        new = [term for term in terms if term not in known]
+        if not new:
+            return [known[term] for term in terms]
+        found = written_forms(self._snapshot, self._analyzer, self._documents_at, new)
+        given = dict(zip(new, found, strict=True))
+        self._forms = given if len(known) + len(given) > _REMEMBERED else {**known, **given}
+        return [given[term] if term in given else known[term] for term in terms]
 
     def _stem_beginning(self, beginning: str) -> str:
         """Term that is shorter than a beginning of words, and has words that begin so; or ""."""

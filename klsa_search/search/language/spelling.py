@@ -9,6 +9,7 @@ long, and what comes near is compared once more as documents write it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -83,7 +84,7 @@ class Spelling:
             return None
         if self._analyzer.term(folded) in self._common:
             return None
-        if folded in self._found:
+        with suppress(KeyError):  # one look, as another thread may clear them after it
             return self._found[folded]
         found = self._parted(folded) or self._nearest(folded)
         if len(self._found) >= _REMEMBERED:

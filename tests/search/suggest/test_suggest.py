@@ -177,14 +177,14 @@ def test_what_is_no_text_is_refused(index):
 def test_of_many_documents_some_are_read(index, monkeypatch):
     monkeypatch.setattr(following, "SAMPLE", 5)
     fresh = index.pinned()
-    fresh._state.suggesting._following.clear()
+    fresh._current.state.suggesting._following.clear()
     found = of_kind(fresh, "phrase", "wing ")
     assert {each.documents for each in found} <= {None}
-    fresh._state.suggesting._following.clear()
+    fresh._current.state.suggesting._following.clear()
 
 
 def test_titles_read_bit_by_bit_are_those_read_at_once(index):
-    state = index._state
+    state = index._current.state
     living = state.snapshot.counting()
     once = Titles(analyzer)
     for typed in ("w", "wing", "netting f"):
