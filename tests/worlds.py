@@ -27,9 +27,11 @@ def query_kernel(
     b: float = 0.75,
     block_bits: int | None = None,
     weighting: Weighting | None = None,
+    average: float | None = None,
 ) -> QueryKernel:
-    """BM25 of counts, as an index has it."""
-    average = bm25.standing_length(bm25.average_length(counts.lengths))
+    """BM25 of counts, as an index has it; by a mean length of the grid, or the nearest."""
+    if average is None:
+        average = bm25.standing_length(bm25.average_length(counts.lengths))
     norms = bm25.norms(counts.lengths, average, k1=k1, b=b)
     postings = Postings.of(counts.matrix, norms, k1, block_bits=block_bits)
     return QueryKernel.of(postings, weighting=weighting or Weighting())

@@ -163,6 +163,7 @@ class Seen:
     batches  of writes that can be undone, as `look` tells
     ranked   by the ranker bm25
     others   ids among the answers of its default
+    average  the mean length it ranks by; None for that of its build
     """
 
     generation: str
@@ -170,6 +171,7 @@ class Seen:
     documents: Documents
     ranked: Ranked
     others: set[str]
+    average: float | None = None
 
 
 def look(path: Path) -> Seen:
@@ -190,16 +192,23 @@ def seen(index: Index) -> Seen:
         found[query] = list(hits), total
     others = {hit.id for query in QUERIES for hit in index.search(query, _MOST)}
     documents = {id_: index.document(id_).text for id_ in index.ids()}
-    return Seen(index.generation, 0, documents, found, others)
+    average = index.snapshot.average_length
+    return Seen(index.generation, 0, documents, found, others, average)
 
 
-def fresh(documents: Documents) -> Ranked:
-    """Rank documents that nothing ever happened to, by BM25."""
+def fresh(documents: Documents, average: float | None = None) -> Ranked:
+    """Rank documents that nothing ever happened to, by BM25.
+
+    average  a mean length of the grid, a step from theirs at most; theirs by default
+    """
     builder = CountsBuilder()
     for each in documents.values():
         builder.add(each.split())
     counts = builder.finish()
-    average = bm25.standing_length(bm25.average_length(counts.lengths))
+    mean = bm25.average_length(counts.lengths)
+    means = np.array([mean if counts.lengths.any() else np.nan])
+    if average is None or bm25.moved_length(average, means) != average:
+        average = bm25.standing_length(mean)
     norms = bm25.norms(counts.lengths, average, k1=1.2, b=0.75)
     chosen = Settings(**_PLAIN)  # type: ignore[arg-type]
     known = counts.vocabulary.numbers
@@ -222,7 +231,7 @@ def wrong(given: Seen, documents: Documents) -> str | None:
         risen = [id_ for id_ in given.documents if id_ not in documents]
         other = [id_ for id_ in documents if given.documents.get(id_) != documents[id_]]
         return f"not what was written: [lost {lost[:5]}, risen {risen[:5]}, changed {other[:5]}]"
-    if given.ranked != fresh(documents):
+    if given.ranked != fresh(documents, given.average):
         return "BM25 is not that of a fresh build"
     if not given.others <= documents.keys():
         return f"the default finds [{sorted(given.others - documents.keys())[:5]}]"

@@ -41,6 +41,7 @@ class Host:
         self._built = open_state(Path(generation))
         self._following, self._state = Following(self._built), self._built
         self._share = Share(len(self._built.snapshot), number, shards)
+        self._whole = self._built.snapshot.bm25.postings.parts[0].postings
         self._postings = own_postings(self._built.snapshot, self._share)
         self._shards: dict[Last, Shard] = {}
         self._taking_up = threading.Lock()
@@ -95,11 +96,11 @@ class Host:
         return self._state
 
     def _own(self, state: State) -> Postings:
-        """The postings of the build's documents, saturated anew where writes moved the mean."""
-        built = self._built.snapshot.bm25.postings.parts[0].postings
-        if state.snapshot.bm25.postings.parts[0].postings is built:
-            return self._postings
-        return own_postings(state.snapshot, self._share)
+        """The shard's postings of the build, cut again only when writes moved the mean length."""
+        whole = state.snapshot.bm25.postings.parts[0].postings
+        if whole is not self._whole:
+            self._whole, self._postings = whole, own_postings(state.snapshot, self._share)
+        return self._postings
 
     @staticmethod
     def _mask(shard: Shard, packed: bytes | None) -> Mask | None:

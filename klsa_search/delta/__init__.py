@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from klsa_search.delta.fold import Folding
     from klsa_search.delta.kept import KeptSegments
     from klsa_search.delta.pairs import Pairs
+    from klsa_search.delta.saturating import SaturatedPostings
     from klsa_search.delta.segment import DeltaSegment, merge, read_segment, write_segment
 else:
     __getattr__, __dir__ = handing_on(
@@ -18,6 +19,7 @@ else:
             "fold": "Folding",
             "kept": "KeptSegments",
             "pairs": "Pairs",
+            "saturating": "SaturatedPostings",
             "segment": "DeltaSegment merge read_segment write_segment",
         },
     )
@@ -28,6 +30,7 @@ __all__ = [
     "Folding",
     "KeptSegments",
     "Pairs",
+    "SaturatedPostings",
     "epoch_arrays",
     "merge",
     "open_epoch",

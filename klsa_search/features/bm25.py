@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 _LEAST: Final = 2.0**-16
+_STEP: Final = 2.0 ** (1 / 64)
 
 
 def inverse_document_frequencies(counts: TermCounts) -> npt.NDArray[np.float64]:
@@ -129,11 +130,33 @@ def average_length(lengths: npt.NDArray[np.number]) -> float:
 def standing_length(average: float) -> float:
     """dl_avg on a grid of 1/64 octave, about 1 %: the nearest of 2^(i/64).
 
-    What is saturated by it stands still until the collection changes its nature: a document more
-    or less does not touch the postings of all others. It is a function of the documents alone, not
-    of their history.
+    A build saturates by it. It is a function of the documents alone, not of their history.
     """
     return float(2.0 ** (np.rint(np.log2(average) * 64) / 64))
+
+
+def step_of(standing: float) -> int:
+    """Return i of a length 2^(i/64) of the grid."""
+    return int(np.rint(np.log2(standing) * 64))
+
+
+def moved_length(standing: float, averages: npt.NDArray[np.float64]) -> float:
+    """Return the length of the grid after writes that gave the mean length these values in turn.
+
+    standing  the length before them
+    averages  (n,) the mean after each write, NaN if no document has a term
+    It moves, to the nearest step, when the mean is more than one whole step away from it. So a mean
+    that goes to and fro between two steps moves it once, what is saturated by it mostly stays as it
+    is, and it follows from the build and the writes in their order, however they are divided.
+    """
+    place = 0
+    while True:
+        rest = averages[place:]
+        away = np.flatnonzero((rest > standing * _STEP) | (rest < standing / _STEP))
+        if not len(away):
+            return standing
+        place += int(away[0])
+        standing = standing_length(float(averages[place]))
 
 
 def saturated(

@@ -72,14 +72,16 @@ class _Comparison:
         kernel = self._snapshot.bm25
         if not np.array_equal(kernel.frequencies, self._frequencies):
             raise self._damaged("how many documents hold a term is not what the documents say")
-        average = bm25.standing_length(self._tokens / len(positions) if self._tokens else 1.0)
-        for segment in kernel.postings.parts:
+        built = open_snapshot(self._index.path, self._index.settings)
+        average = bm25.standing_length(bm25.average_length(built.lengths))
+        for segment in built.bm25.postings.parts:
             self._compare_postings(segment, average)
-        if self._index.last.seq:
-            # Writes that moved the mean length had what was built saturated anew, in memory.
-            built = open_snapshot(self._index.path, self._index.settings)
-            average = bm25.standing_length(bm25.average_length(built.lengths))
-            for segment in built.bm25.postings.parts:
+        if self._snapshot.average_length is not None:  # writes may have moved it
+            average = self._snapshot.average_length
+            mean = self._tokens / len(positions) if self._tokens else average
+            if bm25.moved_length(average, np.array([mean])) != average:
+                raise self._damaged("the mean length is not what the documents say")
+            for segment in kernel.postings.parts:
                 self._compare_postings(segment, average)
 
     def _compare(self, positions: npt.NDArray[np.int64]) -> None:

@@ -19,7 +19,7 @@ Suel 2013]. The n-th best saturation of a term is a lower bound of the n-th best
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -110,6 +110,34 @@ class Postings:
         _find_best(starts, entries, np.empty(lengths.max(initial=0), np.int64), best)
         shape = np.array([N, block_bits])
         return cls(k1, shape, starts, entries, run_starts, table, best, occurrences)
+
+    def saturated(
+        self,
+        counts: Callable[[int, int], sparse.csr_array],
+        norms: npt.NDArray[np.float64],
+    ) -> Postings:
+        """Make postings of the same counts by other norms.
+
+        counts  f(t,d) of the documents from one position to below another: (n, V), the types of
+                its arrays as of the counts that these were made of
+        norms   K_d: (N,)
+        Cost O(nnz); memory 4 bytes a posting and 6 a run, and the counts of 65,536 documents.
+        """
+        V, entries = len(self.starts) - 1, np.empty(len(self.entries), np.uint32)
+        places, run_places = self.starts[:-1].copy(), self.run_starts[:-1].copy()
+        runs = np.zeros(self.runs.shape, np.uint16)
+        for first in range(0, self.size, ONE_BLOCK):  # a multiple of every size of blocks
+            after = min(first + ONE_BLOCK, self.size)
+            some, last = counts(first, after), np.full(V, -1, np.int32)
+            _fill(
+                some.indptr, some.indices, some.data, norms[first:after], self.block_bits,
+                last, places, run_places, entries, runs,
+            )  # fmt: skip
+        runs[:, :2] = self.runs[:, :2]  # blocks were counted from the first of some
+        best = np.zeros(self.best.shape, np.uint16)
+        longest = np.diff(self.starts).max(initial=0)
+        _find_best(np.asarray(self.starts), entries, np.empty(longest, np.int64), best)
+        return replace(self, entries=entries, runs=runs, best=best)
 
     @property
     def size(self) -> int:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from klsa_search.collection import Document
-from klsa_search.delta import DeltaSegment, Folding, KeptSegments, open_epoch
+from klsa_search.delta import (
+    DeltaSegment,
+    Folding,
+    KeptSegments,
+    SaturatedPostings,
+    open_epoch,
+)
 from klsa_search.features import bm25
 from klsa_search.growing import Growing
 from klsa_search.kernel import Gone, QueryKernel, Weighting
@@ -18,7 +24,7 @@ from klsa_search.kernel.segments import Segment, Segments
 from klsa_search.search.engine import Engine, Mask
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.search.joined import Joined
-from klsa_search.search.parts import Parts, saturated_anew
+from klsa_search.search.parts import Parts
 from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store import DocumentReader
@@ -54,7 +60,12 @@ class Grown:
         self.titles = built.suggesting.titles.going_on()
         self._joined = Joined(facts.path, epoch.first)
         (self._built,) = base.bm25.postings.parts
-        self._standing, bits = epoch.standing, self._built.postings.block_bits
+        self._saturated = SaturatedPostings(
+            facts.path, facts.manifest, self._built.postings, base.forward, base.lengths
+        )
+        # Quantised mean lengths: of the build, of all that counts, and that of `_built`.
+        self._first_length = self._length = self._built_length = epoch.standing
+        bits = self._built.postings.block_bits
         self._fields = LaterFields(
             built.fields, facts.manifest.fields, settings.declared(), epoch.first
         )
@@ -75,6 +86,8 @@ class Grown:
         """Take writes, in their order. Cost: see `delta.fold`, and 10 µs a deletion."""
         documents = [write.document for write in writes if write.document is not None]
         position = self._folding.after
+        count, words_before = self._count(), self._lengths
+        changes = np.zeros((2, len(writes)), np.int64)  # of documents and words, by each write
         if documents:
             segment = self._segment(documents)
             self._joined.append(segment, documents)
@@ -84,23 +97,43 @@ class Grown:
             self._reversing.append(len(self._joined), segment.reverse, segment.reverse_values)
             passed = len(self._joined) - len(self._living.held) - len(documents)
             self._living.extend(np.arange(passed + len(documents)) >= passed)
+            puts = [n for n, write in enumerate(writes) if write.document is not None]
+            changes[0, puts], changes[1, puts] = 1, segment.lengths
             words = int(segment.lengths.sum(dtype=np.int64))
             self._lengths += words
             self._later_words += words
             new = segment.terms >= len(self._base.vocabulary)
             self._unseen += int(segment.counts[new[segment.count_terms]].sum(dtype=np.int64))
         dead: list[int] = []
-        for write in writes:
+        drops: list[int] = []
+        for n, write in enumerate(writes):
             former = (
                 self._moved[write.id] if write.id in self._moved else self._documents.find(write.id)
             )
             if former is not None:
                 dead.append(former)
+                drops.append(n)
             self._moved[write.id] = None
             if write.document is not None:
                 self._moved[write.id] = position
                 position += 1
+        changes[0, drops] -= 1
+        changes[1, drops] -= self._joined.view("lengths")[dead]
         self._drop(np.array(dead, np.int64))
+        counts, words_after = count + np.cumsum(changes[0]), words_before + np.cumsum(changes[1])
+        averages = np.where(words_after > 0, words_after / np.maximum(counts, 1), np.nan)
+        self._length = bm25.moved_length(self._length, averages)
+
+    def save(self) -> None:
+        """Keep in files what follows from the writes, so that nobody works it out again.
+
+        What is long to make is made in the background, before it is needed.
+        """
+        self.kept.save()
+        if self._lengths:
+            nearest = bm25.standing_length(self._lengths / self._count())
+            if nearest not in (self._length, self._first_length):
+                self._saturated.prepare(nearest)
 
     def since(self) -> Since:
         """Tell how far this is from the build. Cost: nothing."""
@@ -142,6 +175,7 @@ class Grown:
             forward=forward,
             living=mask,
             reverse=self._reversing.reverse(n),
+            average_length=self._length,
         )
         reader = self._documents.grown(
             self._joined.view("documents"),
@@ -161,19 +195,18 @@ class Grown:
             self._folding.take(segment)
         return segment
 
+    def _count(self) -> int:
+        """How many documents count."""
+        return len(self._base) + self._folding.after - self._folding.first - self._gone.documents
+
     def _segments(self) -> list[Segment]:
         """Segments of all postings, saturated by the mean length of what counts now."""
-        count = len(self._base) + self._folding.after - self._folding.first - self._gone.documents
-        average = self._lengths / count if self._lengths else 1.0
-        standing = bm25.standing_length(average)
-        if standing != self._standing:
-            base, postings = self._base, self._built.postings
-            counts = base.forward.counts(np.arange(len(base)))
-            self._built = Segment(
-                0, saturated_anew(postings, counts, base.lengths, standing, self._settings.b)
-            )
-            self._standing = standing
-        return [self._built, *self._parts.segments(standing)]
+        if self._length != self._built_length:
+            (self._built,) = self._base.bm25.postings.parts
+            if self._length != self._first_length:
+                self._built = Segment(0, self._saturated.at(self._length))
+            self._built_length = self._length
+        return [self._built, *self._parts.segments(self._length)]
 
     def _drop(self, positions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """Let the documents at these positions count no more."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.arrays import narrowed
 from klsa_search.delta import DeltaSegment
 from klsa_search.delta.segment import distinct
 from klsa_search.features import bm25
@@ -81,18 +79,3 @@ class Parts:
         norms = bm25.norms(self._lengths.held[begin:end], self._average, k1=self._k1, b=self._b)
         postings = Postings.of(counts, norms, self._k1, block_bits=self._block_bits)
         return _Part(begin, end, Segment.of(self._first + begin, postings, numbers))
-
-
-def saturated_anew(
-    before: Postings,
-    counts: sparse.csr_array,
-    lengths: npt.NDArray[np.int32],
-    average: float,
-    b: float,
-) -> Postings:
-    """Postings of the same counts, saturated by another standing length. Cost O(nnz)."""
-    norms = bm25.norms(lengths, average, k1=before.k1, b=b)
-    # Of the types that counts have elsewhere: compiled code is of one kind.
-    arrays = counts.data.astype(np.int32), counts.indices.astype(np.int32), narrowed(counts.indptr)
-    whole = sparse.csr_array(arrays, shape=counts.shape)
-    return Postings.of(whole, norms, before.k1, block_bits=before.block_bits)

@@ -57,6 +57,8 @@ class Snapshot:
     small            whether the collection is so small that deep rankings look at every document
     living           the documents that count, where not all positions hold one
     reverse          entries beside the rows of a cut D, where there are any
+    average_length   quantised mean length that the postings are saturated by; None as they were
+                     built
     """
 
     generation: Path
@@ -79,6 +81,7 @@ class Snapshot:
     small: bool
     living: Mask | None = None
     reverse: Reverse | None = None
+    average_length: float | None = None
 
     def __len__(self) -> int:
         """N, the number of positions."""

@@ -186,9 +186,9 @@ class Following:
         return joined
 
     def save(self) -> None:
-        """Keep what was folded in files of the generation: see `delta.kept`."""
+        """Keep what was folded in files of the generation: see `Grown.save`."""
         if self._grown is not None:
-            self._grown.kept.save()
+            self._grown.save()
 
     def _joined(self, grown: Grown, last: Last) -> State:
         built, facts = self._built, self._built.facts

@@ -39,6 +39,7 @@ NEW_WRITES = f".{WRITES}.{NEW}"
 LIVING = re.compile(
     rf"{WRITES}(-begun|-wal|-shm|-journal)?|{re.escape(NEW_WRITES)}(-journal)?"
     rf"|delta-[a-z0-9-]+\.npz|\.delta-[a-z0-9-]+\.{NEW}"
+    rf"|saturated\.lock|saturated-[a-z0-9-]+\.bin|\.saturated-[a-z0-9-]+\.{NEW}"
 )
 """Files that come into a generation after it was sealed: the log, and what was made from it."""
 

@@ -24,6 +24,7 @@ from klsa_search.errors import (
 )
 from klsa_search.evaluation import rank_all
 from klsa_search.expansion import packing
+from klsa_search.features import bm25
 from klsa_search.indexing import refit
 from klsa_search.kernel import Weighting
 from klsa_search.search.engine import Engine
@@ -66,15 +67,20 @@ def ranked(index, query, k=1000, **parameters):
     return list(zip(index.ids(positions), scores.tolist(), strict=True))
 
 
-def fresh_bm25(documents, query):
-    """Ids and scores of BM25 over documents that nothing ever happened to, and the total."""
+def fresh_bm25(documents, query, average):
+    """Ids and scores of BM25 over documents that nothing ever happened to, and the total.
+
+    average  the mean length of the index, which may be a step of its grid from theirs
+    """
     counts = counts_of(*documents.values())
     known = [counts.vocabulary.numbers.get(term, -1) for term in query.split()]
     chosen = Settings(**PLAIN)
     terms = sorted(Analyzer(chosen).common() & counts.vocabulary.numbers.keys())
     common = np.array([counts.vocabulary.numbers[term] for term in terms], np.int64)
     weighting = Weighting(chosen.burstiness, common, chosen.common_weight)
-    kernel = query_kernel(counts, weighting=weighting)
+    mean = np.array([bm25.average_length(counts.lengths) if counts.lengths.any() else np.nan])
+    assert average is None or bm25.moved_length(average, mean) == average
+    kernel = query_kernel(counts, weighting=weighting, average=average)
     (top,) = Engine(kernel).top([known], 1000, totals=True)
     ids = [*documents]
     found = [ids[position] for position in top.positions]
@@ -136,7 +142,7 @@ def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory
         assert index.ids() == [*documents]
         assert len(index) == len(documents)
         for query in QUERIES:
-            expected, total = fresh_bm25(documents, query)
+            expected, total = fresh_bm25(documents, query, index.snapshot.average_length)
             assert ranked(index, query, ranker="bm25") == expected
             assert index.search(query, 1, ranker="bm25").total == total
     again = open_index(path)
