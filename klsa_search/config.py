@@ -225,10 +225,10 @@ def _parts(declaration: str) -> tuple[str, str, str]:
 class LanguageSettings(SettingsGroup):
     """How the text of a query is read unless it says otherwise."""
 
-    operators: bool = Field(
-        True,
-        description='read "phrases", +must, -not, field:word and prefix* in queries; without, all '
-        "of a query is words",
+    operators: bool | None = Field(
+        None,
+        description='read "phrases", +must, -not, field:word and prefix* as operators: yes, in '
+        "every query; no, in none; auto, in short and deliberate queries",
     )
     spelling: SpellingName = Field(
         "auto",
@@ -306,6 +306,14 @@ class SearchSettings(SettingsGroup):
         return self
 
 
+def _not_in_every_query(operators: bool | None) -> bool | None:
+    if operators:
+        raise _misfit(
+            "operators", "only a query can ask for all operators; leave it out or use false", True
+        )
+    return operators
+
+
 class Settings(
     AnalysisSettings,
     KernelSettings,
@@ -316,6 +324,8 @@ class Settings(
     SearchSettings,
 ):
     """All settings of one index."""
+
+    _checked_operators = field_validator("operators")(_not_in_every_query)
 
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that change when any setting does."""

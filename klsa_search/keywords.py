@@ -84,7 +84,7 @@ class IndexSettings(TypedDict, total=False):
     seed: int
     expansion: ExpansionName
     fields: tuple[str, ...] | list[str]
-    operators: bool
+    operators: bool | None
     spelling: SpellingName
     synonyms: bool
     ranker: RankerName

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,6 +12,14 @@ from klsa_search.cli.output import Cell, Column, Marked, write_json, write_table
 
 if TYPE_CHECKING:
     from klsa_search.search import Hit, Results
+    from klsa_search.search.language import Relaxed
+
+
+_RELAXED: Final[dict[Relaxed, str]] = {
+    "plain_text": "the query has more plain words than operators; --operators reads all operators",
+    "nothing_to_exclude_from": "the query only excludes; add a word to search for",
+    "no_match": "no document matches the phrase; put + before it to require it",
+}
 
 
 def write_results(results: Results) -> None:
@@ -20,6 +28,8 @@ def write_results(results: Results) -> None:
     for word, right in understood.corrections.items():
         said = "did you mean" if word in understood.unknown else "no document has it; asked for"
         click.echo(f"{word}: {said} {right}", err=True)
+    for written, reason in understood.relaxed.items():
+        click.echo(f"{written}: read as plain words: {_RELAXED[reason]}", err=True)
     if not results.hits:
         click.echo("no document matches")
     else:

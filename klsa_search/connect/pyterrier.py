@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -35,18 +35,13 @@ class BuildOptions(IndexSettings, total=False):
     memory: str | int | None
 
 
-_AS_WORDS: Final[RankingOptions] = {"operators": False, "spelling": "off"}
-"""All of a query of a test collection is words, as `klsa-eval` has it."""
-
-
 class KlsaRetriever(pt.Transformer):
     """Q → R: the documents of an index that fit each query best.
 
     index        an open `Index`; each frame is answered by what it holds at that moment
     num_results  of each query, at most
     threads      that work on a frame
-    parameters   of `Index.rank`: `ranker`, `alpha`, `z`, ...; queries are words, and not put right,
-                 unless `operators` or `spelling` say so
+    parameters   of `Index.rank`: `ranker`, `alpha`, `z`, `operators`, ...
     QueryError for a parameter outside its limits.
     """
 
@@ -62,7 +57,7 @@ class KlsaRetriever(pt.Transformer):
         self.index = index
         self.num_results = num_results
         self.threads = threads
-        self.parameters: RankingOptions = {**_AS_WORDS, **parameters}
+        self.parameters: RankingOptions = parameters
         self._ranker = self.parameters.get("ranker", index.settings.ranker)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:

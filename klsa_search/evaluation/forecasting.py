@@ -44,8 +44,8 @@ def forecast(index: Index, queries: Sequence[Query]) -> list[Forecast]:
     """Order queries by how badly they are likely to be answered, the worst first.
 
     A rank among queries of one index: the figure is no probability, and not to be compared with
-    that of another index. Queries are words as they stand, as `rank_all` reads them; equals keep
-    their order. Cost a query: the five best by BM25.
+    that of another index. Queries are words as they stand; equals keep their order. Cost a
+    query: the five best by BM25.
     """
     texts = [query.text for query in queries]
     plain = {"ranker": "bm25", "title_boost": 1.0, "text_boost": 1.0}

@@ -14,7 +14,7 @@ from klsa_search.search import Index
 from klsa_search.search.batch import ids_by_position
 
 AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
-"""How judged queries are read: as they stand, by every system alike."""
+"""Parameters that take the words of a query as they stand."""
 
 _AT_ONCE: Final = 4096
 """Queries of a batch that are in memory with their hits."""
@@ -30,6 +30,7 @@ class SearchParameters(TypedDict, total=False):
     sharpness: float
     spectral: str
     gamma: float
+    operators: bool
     spelling: str
     synonyms: bool
 
@@ -40,14 +41,14 @@ def rank_all(
     """Rank every document of the index for each query, lazily, in the order of the queries.
 
     Order: score descending, then document order, down to the last document; empty if no score is
-    above 0, for then the index has nothing to say. All of a judged query is words, whatever signs
-    stand in it, they are not put right unless `spelling` says so, and nothing stands for them but
-    with `synonyms`. QueryError for a bad parameter.
+    above 0, for then the index has nothing to say. Queries are read as any search reads them;
+    `AS_WORDS` takes their words as they stand. QueryError for a bad parameter.
     Cost a query: that of `Index.scores`, and O(N log N) to sort.
     """
     ids = np.array(index.ids(), dtype=object)
+    chosen: dict[str, Any] = {**parameters}
     for query in queries:
-        scores = index.scores(query.text, **{**AS_WORDS, **parameters})
+        scores = index.scores(query.text, **chosen)
         if len(scores) > len(ids):  # there are positions without a document
             scores = scores[index.snapshot.counting()]
         order = np.argsort(-scores, kind="stable")

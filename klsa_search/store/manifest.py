@@ -138,9 +138,10 @@ class Manifest(Frozen):
 def settings_as_built(settings: Mapping[str, Any]) -> Settings:
     """Read settings that were written down when an index was built; SettingsError.
 
-    What was no setting then is what it was then.
+    What was no setting then is what it was then; `operators` was true where it is auto now.
     """
-    return Settings.checked({**_AS_IT_WAS, **settings})
+    given = {**_AS_IT_WAS, **settings}
+    return Settings.checked(given | {"operators": None} if given.get("operators") else given)
 
 
 def read_manifest(generation: Path, *, former: bool = False) -> Manifest:

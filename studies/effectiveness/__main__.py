@@ -10,6 +10,7 @@
     python -m studies.effectiveness feedback        [--json FILE]
     python -m studies.effectiveness quality         [--json FILE]
     python -m studies.effectiveness spelling        [--json FILE] [TASK...]
+    python -m studies.effectiveness operators       [--json FILE] [TASK...]
     python -m studies.effectiveness difficulty      [--json FILE] [TASK...]
 
 Each prints a Markdown table and, with --json, writes every average precision it rests on. The
@@ -37,6 +38,7 @@ from studies.effectiveness import (
     folded_in,
     kinds,
     leave_one_out,
+    operators,
     quality,
     spelling,
     steps,
@@ -56,6 +58,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "feedback": feedback.report,
     "quality": quality.report,
     "spelling": spelling.report,
+    "operators": operators.report,
     "difficulty": difficulty.report,
 }
 
@@ -63,6 +66,7 @@ _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "kinds": kinds.report,
     "unseen": unseen.report,
     "spelling": spelling.report,
+    "operators": operators.report,
     "difficulty": difficulty.report,
 }
 

@@ -14,7 +14,6 @@ from klsa_search.collection import Document, open_collection
 from klsa_search.collection.model import Judgement, Query
 from klsa_search.config import LanguageSettings, SearchSettings
 from klsa_search.evaluation import TIE, Judge, Ranking, randomisation_test, rank_all
-from klsa_search.evaluation.rankings import AS_WORDS
 from klsa_search.search.batch import ids_by_position
 
 TARGETS = ("cran", "cran-1837", "cisi", "cacm", "med")
@@ -93,10 +92,10 @@ class Bench:
 def rank_first(
     index: Index, queries: Sequence[Query], depth: int, search: Settings
 ) -> Iterator[Ranking]:
-    """Rank the first documents of each query as a search of its words does."""
+    """Rank the first documents of each query as a search does."""
     ids = ids_by_position(index)
     for query in queries:
-        positions, scores = index.rank(query.text, depth, **{**AS_WORDS, **search})
+        positions, scores = index.rank(query.text, depth, **search)
         yield Ranking(query.id, tuple(ids[positions]), scores)
 
 

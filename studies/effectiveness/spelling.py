@@ -1,6 +1,6 @@
 """What putting the words of queries right changes, on the collections of `kinds`.
 
-Judged queries are read as they stand (`spelling = off`); here as a search reads them by default.
+As they stand (`spelling = off`) against as a search reads them by default.
 """
 
 from __future__ import annotations

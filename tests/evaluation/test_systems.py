@@ -14,7 +14,6 @@ from klsa_search.evaluation import (
     judge_systems,
     rank_all,
 )
-from klsa_search.evaluation.rankings import AS_WORDS
 from tests.evaluation.worlds import FakeIndex, tiny
 
 
@@ -41,7 +40,7 @@ def test_an_index_without_documents_answers_nothing():
 def test_parameters_reach_the_index():
     index, collection = tiny()
     list(rank_all(index, collection.queries(), ranker="klsa", alpha=0.5, z=3))
-    assert index.asked == [AS_WORDS | {"ranker": "klsa", "alpha": 0.5, "z": 3}] * 2
+    assert index.asked == [{"ranker": "klsa", "alpha": 0.5, "z": 3}] * 2
 
 
 def test_every_system_is_judged_on_its_own_preset(tmp_path):

@@ -77,6 +77,7 @@ def test_what_was_understood_stands_in_the_answer(client):
         "required": ["wing"],
         "excluded": ['"no such thing"'],
         "fields": [],
+        "relaxed": {},
         "prefixes": {"win*": ["wing"]},
         "joined": {},
         "synonyms": {},

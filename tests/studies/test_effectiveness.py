@@ -15,6 +15,7 @@ from studies.effectiveness import (
     folded_in,
     kinds,
     leave_one_out,
+    operators,
     quality,
     reuters,
     spelling,
@@ -147,6 +148,26 @@ def test_spelling(tmp_path, monkeypatch, capsys):
     found = spelling.report(Bench(tmp_path), tmp_path, ["cran"])["cran"]
     assert found["off"] == found["auto"]
     assert "put right" in capsys.readouterr().out
+
+
+def test_operators(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(operators, "task_of", lambda name, _: toy_task())
+    found = operators.report(Bench(tmp_path), tmp_path, ["cran"])["cran"]
+    assert set(found) == {*operators.ADDITIONS, "costs"}
+    for label in operators.ADDITIONS:
+        assert found[label]["off"] == found[label]["default"]
+    assert "| cran |" in capsys.readouterr().out
+
+
+def test_what_is_added_to_queries_is_the_same_each_time():
+    asked = [Query(id=str(i), text="how does a wing bear heat") for i in range(20)]
+    for label, add in operators.ADDITIONS.items():
+        texts = [query.text for query in operators._added(asked, add)]
+        assert texts == [query.text for query in operators._added(asked, add)]
+        assert (len(set(texts)) > 2) == (label != "as they are")
+    short = [Query(id="1", text="bald tyres")]
+    for label in ("quotes", "dashes"):
+        assert operators._added(short, operators.ADDITIONS[label]) == short
 
 
 def test_difficulty(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,6 @@
 from klsa_search.search.language.language import Asked, Language
 from klsa_search.search.language.lexicon import Lexicon
 from klsa_search.search.language.synonyms import Synonyms
-from klsa_search.search.language.understood import Understood
+from klsa_search.search.language.understood import Relaxed, Understood
 
-__all__ = ["Asked", "Language", "Lexicon", "Synonyms", "Understood"]
+__all__ = ["Asked", "Language", "Lexicon", "Relaxed", "Synonyms", "Understood"]

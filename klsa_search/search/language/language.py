@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,10 +20,15 @@ from klsa_search.search.language.matching import PLACES, holding, with_phrase
 from klsa_search.search.language.parsing import Clause, is_plain, parse
 from klsa_search.search.language.spelling import Spelling
 from klsa_search.search.language.synonyms import NONE, StandIns, Synonyms, Terms
-from klsa_search.search.language.understood import Understood
+from klsa_search.search.language.understood import Relaxed, Understood
 from klsa_search.search.query import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store.fields.columns import Field
+
+SHORT: Final = 3
+"""Words of a query in which an operator always counts. Judged queries, with operators added to
+them, lose where it is more: `python -m studies.effectiveness operators`.
+"""
 
 EXPANSIONS: Final = 20
 """Terms of a prefix that documents are ranked by, the most frequent."""
@@ -99,22 +104,63 @@ class Language:
             raise QueryError(f"query = {query!r}: a text is needed", field="query")
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         numbers = self._numbers.of_bare(query)
-        if numbers is None and (not settings.operators or is_plain(query)):
+        if numbers is None and (settings.operators is False or is_plain(query)):
             numbers = self._numbers.of(query)
         if numbers is not None:
             right = settings.spelling == "off" or self._is_right(query, numbers)
             if right and (synonyms is None or self._beginnings.isdisjoint(numbers)):
                 return Asked(numbers)
-            clauses = [Clause("", "", "word", query, query)]
+            clauses = [_words_of(query)]
         else:
             clauses = parse(query, self._fields)
+        relaxed: dict[str, Relaxed] = {}
+        reason = self._reason(query, clauses) if settings.operators is None else None
+        if reason is not None:
+            relaxed = {clause.written: reason for clause in clauses if clause.has_sign}
+            clauses = [_words_of(query)]
+        reading = self._taken(clauses, settings.spelling, synonyms)
+        while settings.operators is None and (unmatched := self._unmatched(reading)):
+            relaxed |= {clause.written: "no_match" for clause in unmatched}
+            clauses = [_words_of(each.text) if each in unmatched else each for each in clauses]
+            reading = self._taken(clauses, settings.spelling, synonyms)
+        stand_ins = NONE if synonyms is None else self._take_synonyms(synonyms, reading)
+        understood = replace(reading.understood(query), relaxed=relaxed)
+        return Asked(reading.terms, reading.allowed, understood, stand_ins)
+
+    def _reason(self, query: str, clauses: Sequence[Clause]) -> Relaxed | None:
+        """Say why a query is text, whose operators are plain words; None where they count.
+
+        They count in short queries, and in those that have more operators than plain words; not
+        in text of several lines, nor where there is nothing to exclude from.
+        """
+        signed = [clause for clause in clauses if clause.has_sign]
+        if not signed:
+            return None
+        if all(clause.sign == "-" for clause in clauses):
+            return "nothing_to_exclude_from"
+        plain = sum(len(self._words(each.text)) for each in clauses if not each.has_sign)
+        short = plain + sum(len(self._words(each.text)) for each in signed) <= SHORT
+        one_line = len(query.strip().splitlines()) == 1
+        return None if one_line and (short or len(signed) > plain) else "plain_text"
+
+    def _taken(
+        self, clauses: Sequence[Clause], spelling: SpellingName, synonyms: Synonyms | None
+    ) -> _Reading:
+        """Read all clauses of a query."""
         reading, signs = _Reading(synonyms), 0
         for clause in clauses:
             signs += clause.has_sign
             read = clause if signs <= SIGNS else clause._replace(sign="", field="", kind="word")
-            self._take(read, settings.spelling, reading)
-        stand_ins = NONE if synonyms is None else self._take_synonyms(synonyms, reading)
-        return Asked(reading.terms, reading.allowed, reading.understood(query), stand_ins)
+            self._take(read, spelling, reading)
+        return reading
+
+    def _unmatched(self, reading: _Reading) -> set[Clause]:
+        """Phrases without a sign that no document contains, or all where no document is left."""
+        live = self._snapshot.counting()
+        missing = {clause for clause, found in reading.bare if not (found & live).any()}
+        if missing or reading.allowed is None or (reading.allowed & live).any():
+            return missing
+        return {clause for clause, _ in reading.bare}
 
     def plain(self, query: str) -> Sequence[int] | None:
         """Numbers of the terms of a query that is plain words that documents hold; None of others.
@@ -278,6 +324,7 @@ class _Reading:
 
     synonyms  that count in it
     row       its plain words, with their neighbours
+    bare      phrases without a sign or field, and which documents contain them
     """
 
     synonyms: Synonyms | None
@@ -294,6 +341,7 @@ class _Reading:
     joined: dict[str, str] = field(default_factory=dict)
     corrections: dict[str, str] = field(default_factory=dict)
     stood_for: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    bare: list[tuple[Clause, npt.NDArray[np.bool_]]] = field(default_factory=list)
     looked_up: set[str] = field(default_factory=set)
 
     def rank(self, words: Sequence[_Word]) -> None:
@@ -311,6 +359,7 @@ class _Reading:
             self.required.append(clause.shown)
         if clause.kind == "phrase" and not clause.field and not clause.sign:
             self.phrases.append(clause.shown)
+            self.bare.append((clause, found))
         if clause.field and not clause.sign:
             self.fields.append(clause.shown)
         self.allowed = found if self.allowed is None else self.allowed & found
@@ -330,6 +379,11 @@ class _Reading:
             corrections=self.corrections,
             did_you_mean=_with_words(query, self.corrections) if self.corrections else None,
         )
+
+
+def _words_of(text: str) -> Clause:
+    """Take a text as plain words."""
+    return Clause("", "", "word", text, text)
 
 
 def _with_words(query: str, words: Mapping[str, str]) -> str:

@@ -7,8 +7,8 @@ r"""The text of a query → its clauses. Any text parses, in time that is linear
     begin*      all words that begin so
     \           before one of these signs: it is none
 
-Nothing else is a sign: not a hyphen inside a word, not a quote that does not begin one or is never
-closed, not a colon behind what is no field.
+Nothing else is a sign: not a hyphen inside a word, not a quote that does not begin one, is never
+closed or is closed inside a word, not a colon behind what is no field.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OPERATOR: Final = re.compile(rf'["“”*:\\]|(?<!\S){_SIGN}')
 _BEGIN: Final = re.compile(r"\S")
 _SIGNED: Final = re.compile(_SIGN)
 _NAME: Final = re.compile(r'([^\s:"“”\\]++):(?=[^\s:])')
-_PHRASE: Final = re.compile(r'["“”]((?:[^"“”\\]|\\.)*+)["“”]', re.DOTALL)
+_PHRASE: Final = re.compile(r'["“”]((?:[^"“”\\]|\\.)*+)["“”](?!\w)', re.DOTALL)
 _WORD: Final = re.compile(r"\S++")
 _ESCAPED: Final = re.compile(r'\\(["“”+\-*:\\])')
 _BEFORE: Final = "([{<'`,.;!?¿¡"
@@ -50,6 +50,11 @@ class Clause(NamedTuple):
     def has_sign(self) -> bool:
         """Whether it is anything but words."""
         return bool(self.sign or self.field or self.kind != "word")
+
+    @property
+    def written(self) -> str:
+        """The clause as it stands in the query."""
+        return self.sign + self.shown
 
 
 def is_plain(text: str) -> bool:

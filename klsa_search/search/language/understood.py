@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+Relaxed = Literal["plain_text", "nothing_to_exclude_from", "no_match"]
+"""Why an operator was read as plain words: the query is text, it has nothing but exclusions, or no
+document matches the phrase.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +22,7 @@ class Understood:
     required  what follows a +
     excluded  what follows a -
     fields    words and phrases asked for in one field
+    relaxed   operators that were read as plain words, and why; empty with `operators=True`
     prefixes  beginnings of words, and the terms they stand for, the most frequent first
     joined    words with hyphens, and how documents write them without
     synonyms  words, alone or in a row, and what was asked for besides as it stands for them
@@ -26,6 +33,8 @@ class Understood:
     >>> said: klsa.Understood = index.search('"bald tyres" coolants pum* -red').understood
     >>> said.words, said.unknown, said.phrases, said.excluded, said.prefixes
     (('bald', 'tyres', 'coolants'), (), ('"bald tyres"',), ('red',), {'pum*': ('pump',)})
+    >>> index.search('"coolant leaks in the rain"').understood.relaxed
+    {'"coolant leaks in the rain"': 'no_match'}
     >>> index.search("coolnat leeks").understood.did_you_mean
     'coolant leaks'
     """
@@ -36,6 +45,7 @@ class Understood:
     required: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
+    relaxed: Mapping[str, Relaxed] = field(default_factory=dict)
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     joined: Mapping[str, str] = field(default_factory=dict)
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

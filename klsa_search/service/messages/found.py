@@ -11,6 +11,7 @@ from pydantic_core import to_json
 from klsa_search.cluster.tally import Tally
 from klsa_search.deadlines import in_time
 from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, Results
+from klsa_search.search.language import Relaxed
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.searching import Ranked
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
@@ -65,6 +66,11 @@ class UnderstoodAnswer(Answer):
     required: list[str] = Field(description="what follows a +")
     excluded: list[str] = Field(description="what follows a -")
     fields: list[str] = Field(description="words and phrases asked for in one field")
+    relaxed: dict[str, Relaxed] = Field(
+        description="operators that were read as plain words, and why: plain_text, the query has "
+        "more plain words than operators or several lines; nothing_to_exclude_from; no_match, no "
+        "document matches the phrase"
+    )
     prefixes: dict[str, list[str]] = Field(
         description="beginnings of words, and the terms they stand for"
     )

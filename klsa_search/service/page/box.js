@@ -16,7 +16,7 @@ export function installBox({ state, indexChosen, isLive }) {
   let active = -1;
 
   function take(text, typing) {
-    const patch = { q: text, page: null, spelling: null };
+    const patch = { q: text, page: null, spelling: null, operators: null };
     if (isLive()) state.change(patch, { typing });
     else if (!typing) state.change({ ...patch, view: null, id: null });
   }

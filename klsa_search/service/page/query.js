@@ -90,6 +90,7 @@ export function searchOf(state, fields, ranker = rankerOf(state)) {
     ...(filter === null ? {} : { filter }),
     ...(state.get("sort") ? { sort: [state.get("sort")] } : {}),
     ...(state.get("spelling") ? { spelling: state.get("spelling") } : {}),
+    ...(state.get("operators") ? { operators: true } : {}),
     ...(state.all("liked").length ? { liked: state.all("liked") } : {}),
     ...(state.all("disliked").length ? { disliked: state.all("disliked") } : {}),
   };

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from klsa_search import build
 from klsa_search.analysis import Analyzer
-from klsa_search.errors import QueryError
+from klsa_search.errors import QueryError, SettingsError
+from klsa_search.store.manifest import settings_as_built
 from tests.search.language.conftest import KINDS, WORDS, documents
 
 analyzer = Analyzer()
@@ -93,9 +94,9 @@ def test_what_is_answered_is_the_full_ranking_of_what_matches(few_words, query, 
     every = few_words.search(expanded, 60, ranker=ranker, operators=False, spelling="off")
     given_by_id = {document["id"]: document for document in documents()}
     wanted = [(hit.id, hit.score) for hit in every if matches(given_by_id[hit.id], query)]
-    found = few_words.search(text, 60, ranker=ranker, spelling="off")
+    found = few_words.search(text, 60, ranker=ranker, spelling="off", operators=True)
     assert [(hit.id, hit.score) for hit in found] == wanted
-    few = few_words.search(text, 3, ranker=ranker, spelling="off")
+    few = few_words.search(text, 3, ranker=ranker, spelling="off", operators=True)
     assert [(hit.id, hit.score) for hit in few] == wanted[:3]
     terms = set(analyzer.terms(expanded))
     held = [
@@ -141,7 +142,9 @@ def test_a_mask_and_a_query_both_leave_out(few_words):
 
 def test_what_was_understood_is_said(few_words):
     said = few_words.search(
-        'wing "wi fi" +flow -drag -"the networks" title:wings net* unheard the', 1
+        'wing "wi fi" +flow -drag -"the networks" title:wings net* unheard the',
+        1,
+        operators=True,
     ).understood
     assert said.words == ("wing", "wi", "fi", "flow", "wings")
     assert said.unknown == ("unheard",)
@@ -152,16 +155,95 @@ def test_what_was_understood_is_said(few_words):
     assert said.prefixes == {"net*": ("network", "net")}
 
 
-def test_a_query_that_only_excludes_finds_nothing(few_words):
-    found = few_words.search("-wing")
+def test_with_all_operators_a_query_that_only_excludes_finds_nothing(few_words):
+    found = few_words.search("-wing", operators=True)
     assert (len(found), found.total, found.understood.excluded) == (0, 0, ("wing",))
+
+
+DELIBERATE = [
+    *('"flow drag"', '"flow drag" wing', "wing -drag", "+wing -drag flow", "title:wing net*"),
+    '"flow drag" wing net* -networks',  # more operators than plain words
+    '+wing -"flow drag" kind:"Wet Roads" title:network drag flow',
+    "+unheard wing",
+]
+
+
+@pytest.mark.parametrize("query", DELIBERATE)
+def test_operators_of_short_and_deliberate_queries_count(few_words, query):
+    by_default = few_words.search(query, 60)
+    assert by_default == few_words.search(query, 60, operators=True)
+    assert by_default.understood.relaxed == {}
+
+
+RELAXED = {
+    'what does "flow drag" do to a wing': {'"flow drag"': "plain_text"},
+    "flow of networks and -drag": {"-drag": "plain_text"},
+    'the wing, title:flow and +net* "a" b c': {
+        "title:flow": "plain_text", "+net*": "plain_text", '"a"': "plain_text",
+    },
+    'wing\n-drag\n+"flow"': {"-drag": "plain_text", '+"flow"': "plain_text"},
+    "-wing": {"-wing": "nothing_to_exclude_from"},
+    '-wing -"flow drag"': {
+        "-wing": "nothing_to_exclude_from", '-"flow drag"': "nothing_to_exclude_from",
+    },
+    '"wing the networks netting"': {'"wing the networks netting"': "no_match"},
+    '"unheard wing" flow': {'"unheard wing"': "no_match"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "relaxed"), RELAXED.items())
+def test_operators_of_text_are_words(few_words, query, relaxed):
+    by_default = few_words.search(query, 60)
+    words = few_words.search(query, 60, operators=False)
+    assert by_default.understood.relaxed == relaxed
+    assert (by_default.hits, by_default.total) == (words.hits, words.total)
+    assert words.hits
+    assert few_words.search(query, 60, operators=True).understood.relaxed == {}
+
+
+@given(st.lists(clauses, max_size=4))
+def test_phrases_never_leave_nothing(few_words, query):
+    """By default phrases are exact where a document has them all, and words where none has."""
+    text = " ".join(query)
+    found, strict = few_words.search(text), few_words.search(text, operators=True)
+    if strict.hits:
+        assert found.hits == strict.hits or found.understood.relaxed
+    elif few_words.search(text, operators=False).hits and found.understood.relaxed:
+        without = [clause for clause in query if clause[0] not in '"']
+        left = few_words.search(" ".join(without), operators=True)
+        assert found.hits or not left.hits
+
+
+def test_a_phrase_that_no_document_has_leaves_the_other_operators(tmp_path):
+    texts = ["a wing in heat flow", "wing drag", "the flow of drag over a wing"]
+    documents = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
+    index = build(documents, home=tmp_path, name="few", dimensions=2)
+    found = index.search('"flow wing" -drag')
+    assert [hit.id for hit in found] == ["0"]
+    assert found.understood.relaxed == {'"flow wing"': "no_match"}
+    # Each is in a document, and no document has both.
+    found = index.search('"heat flow" "wing drag"')
+    assert {hit.id for hit in found} == {"0", "1", "2"}
+    assert set(found.understood.relaxed.values()) == {"no_match"}
+    # A deleted document has none.
+    index.delete(["1"])
+    assert index.search('"wing drag"').understood.relaxed == {'"wing drag"': "no_match"}
+    index.close()
 
 
 def test_an_index_can_be_without_operators(tmp_path):
     index = build(documents()[:5], home=tmp_path, name="plain", operators=False, dimensions=2)
     assert index.search('wing -"drag"').understood.excluded == ()
+    assert index.search('wing -"drag"').understood.relaxed == {}
     assert index.search('wing -"drag"', operators=True).understood.excluded == ('"drag"',)
     index.close()
+
+
+def test_an_index_never_asks_for_all_operators(tmp_path):
+    with pytest.raises(SettingsError, match="operators"):
+        build(documents()[:5], home=tmp_path, name="all", operators=True)
+    as_written_before = settings_as_built({"operators": True})
+    assert as_written_before.operators is None
 
 
 def test_no_other_value(few_words):
@@ -170,13 +252,16 @@ def test_no_other_value(few_words):
 
 
 def test_phrases_longer_than_any_document(few_words):
-    assert not few_words.search(f'"{"wing " * 3000}"').hits
+    assert not few_words.search(f'"{"wing " * 3000}"', operators=True).hits
 
 
 def test_signs_beyond_some_are_words(few_words):
-    many = few_words.search(" ".join(f"-x{number}" for number in range(70)) + " -wing").understood
+    many = few_words.search(
+        " ".join(f"-x{number}" for number in range(70)) + " -wing", operators=True
+    ).understood
     assert len(many.excluded) == 64
     assert many.words == ("wing",)
     assert (
-        few_words.search('"wing drag" ' * 64 + "wing").understood.phrases == ('"wing drag"',) * 64
+        few_words.search('"wing drag" ' * 64 + "wing", operators=True).understood.phrases
+        == ('"wing drag"',) * 64
     )

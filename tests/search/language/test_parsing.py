@@ -42,7 +42,19 @@ def test_signs(text, clauses):
     [
         *("wi-fi", "http://x.org/a?b=c", "std::vector", "12:30", "title:", "title: a", "a:b", ":a"),
         *("- a", "a -", "-", "--a", "+ a", "->a", "-$5", "1+1", "a+", "a-", "C:\\temp"),
-        *('6"', "5'10\"", '"open', 'a"b"', "**bold**", "*args", "2*3", "foo*bar", "*", "**"),
+        *(
+            '6"',
+            "5'10\"",
+            '"open',
+            '"a"b',
+            'a"b"',
+            "**bold**",
+            "*args",
+            "2*3",
+            "foo*bar",
+            "*",
+            "**",
+        ),
     ],
 )
 def test_what_is_no_sign_is_a_word(text):

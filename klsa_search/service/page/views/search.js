@@ -297,6 +297,12 @@ function drawSummary({ total, time_ms: time }) {
   if (focused) sort.focus();
 }
 
+const RELAXED = {
+  plain_text: "the query is mostly plain words",
+  nothing_to_exclude_from: "there is nothing else to search for",
+  no_match: "no document matches the phrase",
+};
+
 function drawUnderstood({ understood, query }) {
   const { state } = context;
   const change = (patch, text) => el("a", { href: state.link(patch),
@@ -316,6 +322,13 @@ function drawUnderstood({ understood, query }) {
   }
   const unknown = understood.unknown.filter((word) => !(word in understood.corrections));
   if (unknown.length) lines.push(["No document holds ", list(unknown), "."]);
+  const relaxed = Object.entries(understood.relaxed);
+  if (relaxed.length) {
+    const text = relaxed.some(([, reason]) => reason === "plain_text");
+    lines.push(["Read as plain words: ", list(relaxed.map(([written]) => written)),
+      `, as ${RELAXED[relaxed[0][1]]}. `,
+      text ? change({ operators: "yes", page: null }, "Use all operators") : null]);
+  }
   const read = [
     ["phrase", understood.phrases], ["must hold", understood.required],
     ["without", understood.excluded], ["in a field", understood.fields],
