@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from dataclasses import dataclass
@@ -23,6 +24,14 @@ class Address:
     def get(self, path: str) -> bytes:
         """The bytes of a GET."""
         return f"GET {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n\r\n".encode()
+
+    def post(self, path: str, body: object) -> bytes:
+        """The bytes of a POST of JSON."""
+        content = json.dumps(body).encode()
+        return (
+            f"POST {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        ).encode() + content
 
     def searches(self, queries: list[str], index: str) -> list[bytes]:
         return [self.get(f"/search?index={index}&q={quote(query)}") for query in queries]
@@ -79,9 +88,10 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received += data
-        head, end, body = self._received.partition(b"\r\n\r\n")
+        end = self._received.find(b"\r\n\r\n")
+        head = self._received[: max(end, 0)]
         length = _LENGTH.search(head)
-        if end and length is not None and len(body) >= int(length[1]):
+        if length is not None and len(self._received) - end - 4 >= int(length[1]):
             if _CLOSE.search(head):
                 self.close()
             self._settle(int(head[9:12]))

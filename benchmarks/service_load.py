@@ -2,6 +2,7 @@
 
     python -m benchmarks.service_load HOME NAME QUERIES.tsv [--connections 1 8] [--seconds 10]
                                       [--overload 2] [--requests 2000] [--minutes 5] [--json FILE]
+    python -m benchmarks.service_load HOME NAME QUERIES.tsv --expensive [--seconds 10] [--rounds 3]
 
 HOME is a home of indexes, NAME one of them. klsa-serve runs in a process of its own, and so does
 the yardstick, an empty synchronous endpoint of FastAPI under uvicorn as it comes; both are asked
@@ -23,20 +24,29 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import quote
 
 from benchmarks.service_client import Address, Answer, closed_loop, open_loop
 
 PATIENCE = 120.0
 """Seconds after which a client gives up."""
+
+EXPENSIVE_CLIENTS: Final = 8
+
+MAX_QUERY: Final = 10_000
+"""Characters of a query that the service accepts."""
 
 SERVICE = "from klsa_search.cli.serve import main; main()"
 YARDSTICK = """
@@ -199,6 +209,90 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
+def expensive_requests(
+    address: Address, index: str, queries: Sequence[str]
+) -> dict[str, list[bytes]]:
+    """Return kinds of expensive requests, several of each, made of the words of the queries."""
+    words = [word for query in queries for word in re.findall("[a-z]{3,}", query.lower())]
+    kinds: dict[str, list[bytes]] = {}
+
+    def add(kind: str, texts: Sequence[str], parameters: str = "") -> None:
+        kinds[kind] = [
+            address.get(f"/search?index={index}&q={quote(text[:MAX_QUERY])}{parameters}")
+            for text in texts
+        ]
+
+    def joined(count: int, form: str) -> list[str]:
+        """Return ten texts of so many pieces, each of two words next to each other."""
+        pieces = [form.format(*pair) for pair in pairwise(words)]
+        return [" ".join(pieces[first : first + count]) for first in range(0, 10 * count, count)]
+
+    add("k=100, explain", queries[:100], "&k=100&explain=true")
+    add("and highlight, quality", queries[:100], "&k=100&explain=true&highlight=true&quality=true")
+    add("400 phrases", joined(400, '"{} {}"'))
+    add("500 words", joined(500, "{}"))
+    add("500 misspelt words", joined(500, "{}qx"))
+    searches = [{"q": query, "index": index, "k": 100, "explain": True} for query in queries[:20]]
+    kinds["batch of 20, explain"] = [address.post("/search/batch", {"searches": searches})]
+    return kinds
+
+
+def wait_until_compiled(address: Address) -> None:
+    """Wait for the query engine, which a service compiles in the background on its first run."""
+    ready = [address.get("/health/ready")]
+    while asyncio.run(open_loop(address, ready, 1, 1, PATIENCE))[0].status != 200:
+        time.sleep(1)
+
+
+async def alongside(
+    address: Address, light: list[bytes], heavy: list[bytes], seconds: float
+) -> tuple[list[Answer], list[Answer]]:
+    """Send light requests over one connection while eight others send heavy ones."""
+    (answers, _), (expensive, _) = await asyncio.gather(
+        closed_loop(address, light, 1, seconds, PATIENCE),
+        closed_loop(address, heavy, EXPENSIVE_CLIENTS, seconds, PATIENCE),
+    )
+    return answers, expensive
+
+
+def measure_expensive(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure the latency of light searches alongside each kind of expensive request."""
+    queries = [line.rstrip("\n").partition("\t")[2] for line in options.queries.open()]
+    short = [" ".join(re.findall("[a-z]{3,}", query.lower())[:3]) for query in queries]
+    found: dict[str, Any] = {}
+    with server(SERVICE, "--home", str(options.home), "--port", "0") as service:
+        light = service.searches([query for query in short if query], options.name)
+        wait_until_compiled(service)
+        kept(service, light, 1, 1)
+        print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors")
+        print("expensive requests      answered/s  refused/s  idle p50  p50 ms   p99 ms  ratio")
+        for kind, heavy in expensive_requests(service, options.name, queries).items():
+            rounds = []
+            for _ in range(options.rounds):
+                idle = kept(service, light, 1, options.seconds / 2)
+                answers, expensive = asyncio.run(alongside(service, light, heavy, options.seconds))
+                statuses = Counter(answer.status for answer in expensive)
+                rounds.append(
+                    {
+                        "answered": statuses[200] / options.seconds,
+                        "refused": (statuses.total() - statuses[200]) / options.seconds,
+                        "idle": idle["p50"],
+                        "p50": percentile(answers, 0.5),
+                        "p99": percentile(answers, 0.99),
+                    }
+                )
+            row = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
+            row["ratio"] = row["p50"] / row["idle"]
+            found[kind] = row
+            print(
+                f"{kind:22}  {row['answered']:10.1f}  {row['refused']:9.1f}  {row['idle']:8.2f}"
+                f"  {row['p50']:6.1f}  {row['p99']:7.1f}  {row['ratio']:5.1f}",
+                flush=True,
+            )
+        print(f"load average {os.getloadavg()[0]:.1f}")
+    return found
+
+
 def tell(rate: float, load: list[Answer], health: list[Answer]) -> dict[str, Any]:
     """Print and return what came of the requests above capacity."""
     statuses = dict(sorted(Counter(answer.status for answer in load).items()))
@@ -235,9 +329,10 @@ def main() -> None:
     parser.add_argument("--overload", type=float, default=2)
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--expensive", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    found = measure(options)
+    found = measure_expensive(options) if options.expensive else measure(options)
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -14,6 +14,7 @@ from klsa_search.keywords import SearchParameters
 from klsa_search.search import engine
 from klsa_search.search.answering import find
 from klsa_search.search.batch import in_parallel
+from klsa_search.search.costs import QueryCounts
 from klsa_search.search.explaining import Explanation
 from klsa_search.search.filters.masks import Given as Filter
 from klsa_search.search.language import Asked
@@ -303,6 +304,14 @@ class Index(LivingIndex):
             return False
         terms = state.language.plain(query)
         return terms is not None and state.ranking.is_quick(terms)
+
+    def query_counts(self, query: str) -> QueryCounts:
+        """Count what makes a query expensive, for `klsa_search.search.costs`. Cost: 3 to 50 µs.
+
+        >>> index.query_counts('"wet roads" tyres')
+        QueryCounts(words=3, operators=1, misspelt=0)
+        """
+        return self._opened().language.counts(query)
 
     def warm_up(self) -> None:
         """Compile what the first queries would wait for: half a minute, or 0.3 s from the cache."""

@@ -103,7 +103,9 @@ def create_app(
     metrics = Metrics(
         Sources(pools=pools, refits=refits, connections=connections, rates=rates, worker=worker)
     )
-    waiting = (lambda: 0) if connections is None else (lambda: connections.waiting)
+    waiting = (
+        (lambda: 0) if connections is None else (lambda: connections.waiting - heavy.under_way)
+    )
     app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics, waiting)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(Head)

@@ -33,6 +33,9 @@ class _Whole(PathConvertor):
 register_url_convertor("whole", _Whole())
 
 
+LIGHT: Final = 15.0
+"""Estimated milliseconds of the most expensive request that runs among the light ones."""
+
 CALM: Final = 8
 """Requests that wait for their answers up to which the event loop has the time to answer by itself:
 with more it has its hands full of taking connections, and of refusing in time what is too much.
@@ -85,12 +88,14 @@ class Desk:
         question: Callable[[Index], Answer | bytes],
         *,
         heavy: bool = False,
+        cost: Callable[[Index], float] | None = None,
         quick: Callable[[Index], bool] | None = None,
     ) -> Response:
         """Answer a question to the index of that name; see `Catalog.use` and `Admission.run`.
 
-        One that is `heavy` runs in threads for such alone, so that it holds up no other kind; one
-        that is `quick` to an index, where nothing else is to be done first, needs no thread.
+        heavy  whether it runs in the threads for expensive requests, which delay no others
+        cost   estimates its milliseconds; it is heavy above `LIGHT`
+        quick  whether it needs no thread, if nothing else has to be done first
 
         QueryError where the answer would be too large, KeyTooNarrow.
         """
@@ -115,6 +120,9 @@ class Desk:
         calm = quick is not None and self._waiting() <= CALM
         answer = self._admission.at_once(at_once) if calm else None
         if answer is None:
+            if cost is not None:
+                with self.catalog.at_hand(name) as index:
+                    heavy = index is not None and cost(index) > LIGHT
             pool = self._heavy if heavy else self._admission
             answer = await pool.run(work)
         return Response(answer, media_type="application/json")

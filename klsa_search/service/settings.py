@@ -159,11 +159,11 @@ class ServiceSettings(BaseSettings):
         HEAVY,
         ge=1,
         le=1024,
-        description="Of requests that take long (exact, min_score, hits beyond 100, mining), how "
-        "many run besides",
+        description="Expensive requests (an estimated cost above 15 ms, or mining) that run at the "
+        "same time",
     )
     heavy_queue: int = Field(
-        HEAVY_WAITING, ge=0, le=100_000, description="How many of these may wait"
+        HEAVY_WAITING, ge=0, le=100_000, description="Expensive requests that may wait"
     )
     patience: float = Field(PATIENCE, ge=0.1, le=3600, description="Seconds that one waits at most")
     deadline: float = Field(

@@ -1,12 +1,17 @@
 """Heavy requests have threads of their own: they hold up no light one."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from starlette.testclient import TestClient
 
-from klsa_search.search import Index
+from klsa_search.search import Index, open_index
+from klsa_search.service import create_app
+from klsa_search.service.admission import Admission
 from klsa_search.service.endpoints import mining
 from klsa_search.service.messages.searching import SearchBody
+from klsa_search.service.serving import CALM, LIGHT
 
 from .sockets import LONG, serving
 
@@ -18,9 +23,15 @@ class Held:
         self.begun = threading.Semaphore(0)
         self.let = threading.Event()
 
-    def before(self, work, applies=lambda parameters: True):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.let.set()
+
+    def before(self, work, applies=lambda *arguments, **parameters: True):
         def held(*arguments, **parameters):
-            if applies(parameters):
+            if applies(*arguments, **parameters):
                 self.begun.release()
                 assert self.let.wait(LONG)
             return work(*arguments, **parameters)
@@ -31,16 +42,36 @@ class Held:
 @pytest.fixture
 def held(monkeypatch):
     held = Held()
-    exact = held.before(Index.search, lambda parameters: parameters.get("exact"))
-    monkeypatch.setattr(Index, "search", exact)
+
+    def is_expensive(index, query, k=10, **parameters):
+        return query not in ("", "wing") or k > 100 or "exact" in parameters
+
+    monkeypatch.setattr(Index, "search", held.before(Index.search, is_expensive))
+    monkeypatch.setattr(Index, "rank", held.before(Index.rank, is_expensive))
     monkeypatch.setattr(mining, "related", held.before(mining.related))
     yield held
     held.let.set()
 
 
-@pytest.mark.parametrize("path", ["/search?q=wing&exact=true", "/indexes/tiny/terms/wing/related"])
+WORDS = "+".join(["wing"] * 500)
+PHRASES = "+".join(['"heat+layer"'] * 400)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/search?q=wing&exact=true",
+        "/search?q=heat&k=100&explain=true",
+        f"/search?q={WORDS}",
+        f"/search?q={PHRASES}",
+        "/search?q=wnig+laeyr+haet",
+        "/v1/tiny/search?query=wing&hits=1000",
+        "/indexes/tiny/terms/wing/related",
+    ],
+    ids=["exact", "explain", "words", "phrases", "misspelt", "anserini", "related"],
+)
 def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home, held, path):
-    with serving(catalog_of(tiny_home), running=1, heavy=(1, 2)) as served:
+    with serving(catalog_of(tiny_home), running=1, heavy=(1, 2)) as served, held:
         heavy = [served.client() for _ in range(3)]
         for client in heavy:
             client.ask(path)
@@ -50,8 +81,7 @@ def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home,
         for _ in range(20):
             assert served.get("/search?q=wing")[0] == 200
             assert served.get("/documents/1")[0] == 200
-        status, content = served.get(path)
-        assert (status, content["error"]["code"]) == (503, "busy")
+        assert served.get(path)[0] == 503
         assert served.heavy.load() == (1, 2)
         held.let.set()
         for client in heavy:
@@ -60,20 +90,65 @@ def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home,
         assert served.heavy.refused()["full"] == 1
 
 
+def test_expensive_requests_that_wait_leave_the_event_loop_to_light_ones(
+    catalog_of, tiny_home, held
+):
+    bounds = {"running": 1, "heavy": (1, 20), "at_once": LONG}
+    with serving(catalog_of(tiny_home), **bounds) as served, held:
+        heavy = [served.client() for _ in range(CALM + 5)]
+        for client in heavy:
+            client.ask("/search?q=wing&exact=true")
+        while sum(served.heavy.load()) < len(heavy):
+            pass
+        assert served.get("/search?q=wing")[0] == 200
+        assert not served.admission._pool._threads  # it was answered without one
+        held.let.set()
+        for client in heavy:
+            assert client.answer()[0] == 200
+            client.close()
+
+
+def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_home, held):
+    catalog = catalog_of(tiny_home)
+    light, heavy = Admission(running=1), Admission(running=1, waiting=0)
+    app = create_app(catalog, admission=light, heavy=heavy)
+    searches = [{"q": "wing"}, {"q": "wing", "exact": True}]
+    with TestClient(app) as client, ThreadPoolExecutor(1) as thread, held:
+        answer = thread.submit(client.post, "/search/batch", json={"searches": searches})
+        assert held.begun.acquire(timeout=LONG)
+        assert (light.load(), heavy.load()) == ((0, 0), (1, 0))
+        held.let.set()
+        assert answer.result(LONG).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("asked", "heavy"),
     [
         ({}, False),
         ({"k": 100}, False),
         ({"exact": False, "ranker": "bm25"}, False),
-        ({"k": 101}, True),
-        ({"offset": 91}, True),
-        ({"page": 11}, True),
+        ({"k": 150}, True),
+        ({"offset": 140}, True),
+        ({"page": 15}, True),
+        ({"explain": True, "k": 1}, False),
+        ({"explain": True}, True),
+        ({"highlight": True, "quality": True}, False),
+        ({"highlight": True, "k": 50}, True),
+        ({"liked": ["1"]}, True),
+        ({"q": "wing heat layer in the slipstream of an aircraft"}, False),
+        ({"q": '"boundary layer" -heat +wing title:odd win*'}, False),
+        ({"q": '"a wing" ' * 20}, True),
+        ({"q": "wing " * 200}, True),
+        ({"q": "wing slipstraem"}, False),
+        ({"q": "wnig slipstraem"}, True),
+        ({"q": "雪が降る" * 200}, True),
         ({"exact": True}, True),
         ({"min_score": 0.0}, True),
         ({"ranker": "lsi"}, True),
         ({"spectral": "exponential"}, True),
     ],
 )
-def test_which_searches_are_heavy(asked, heavy):
-    assert SearchBody(q="wing", **asked).is_heavy == heavy
+def test_which_searches_are_heavy(tiny_home, asked, heavy):
+    body = SearchBody(**{"q": "wing"} | asked)
+    with open_index(tiny_home / "tiny") as index:
+        assert (body.cost(index.query_counts(body.q)) > LIGHT) == heavy

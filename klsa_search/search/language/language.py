@@ -15,6 +15,7 @@ from klsa_search.analysis import Analyzer
 from klsa_search.collection import Document
 from klsa_search.config import LanguageSettings, SpellingName
 from klsa_search.errors import QueryError
+from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
 from klsa_search.search.language.lexicon import SHORTEST, Lexicon
 from klsa_search.search.language.matching import PLACES, holding, with_phrase
 from klsa_search.search.language.parsing import Clause, is_plain, parse
@@ -38,6 +39,9 @@ SIGNS: Final = 64
 
 PUT_RIGHT: Final = 10
 """Words of one query that are put right at most, the first."""
+
+LONGEST_COUNTED: Final = 1_000
+"""Characters of a query whose words are looked up to estimate its cost."""
 
 _HYPHENED: Final = re.compile(r"[^\W_]++(?:-[^\W_]++)+")
 
@@ -171,6 +175,21 @@ class Language:
             return None
         numbers = self._numbers.of(query)
         return None if UNKNOWN in numbers else numbers
+
+    def counts(self, query: str) -> QueryCounts:
+        """Count what makes a query expensive. Cost: 3 µs where it has no operators, else 50.
+
+        A long query, and one for a tokenizer of the user's, is counted by its length alone.
+        """
+        if len(query) > LONGEST_COUNTED or self._analyzer.tokenizes:
+            return QueryCounts(len(query) / CHARACTERS_PER_WORD)
+        operators = 0
+        if not is_plain(query):
+            clauses = parse(query, self._fields)
+            operators = min(SIGNS, sum(clause.has_sign for clause in clauses))
+            query = " ".join(clause.text for clause in clauses if clause.kind != "prefix")
+        numbers = self._numbers.of(query)
+        return QueryCounts(len(numbers), operators, min(PUT_RIGHT, numbers.count(UNKNOWN)))
 
     def _is_right(self, query: str, numbers: Sequence[int]) -> bool:
         """Whether spelling adds nothing to a query of plain words."""

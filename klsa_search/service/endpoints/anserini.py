@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_json
 
 from klsa_search.collection import Document
 from klsa_search.search import Index
+from klsa_search.search.costs import estimated_cost
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import MAX_HITS, Asked, QueryText
@@ -120,7 +121,11 @@ async def v1_search(name: str, request: Request) -> Response:
         query = {"text": asked.query}
         return _written(api="v1", index=name, query=query, candidates=candidates)
 
-    return await desk_of(request).ask(name, question)
+    return await desk_of(request).ask(
+        name,
+        question,
+        cost=lambda index: estimated_cost(index.query_counts(asked.query), asked.hits),
+    )
 
 
 @router.get(

@@ -16,6 +16,7 @@ from klsa_search.cluster.tally import tallied
 from klsa_search.compiled.beside import missing
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search import Index
+from klsa_search.search.costs import estimated_cost
 from klsa_search.service.messages.answers import (
     Alive,
     DocumentAnswer,
@@ -114,7 +115,10 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
         return index.is_quick(asked.q or "", asked.count)
 
     return await desk.ask(
-        name, question, heavy=asked.is_heavy, quick=quick if asked.is_plain else None
+        name,
+        question,
+        cost=lambda index: asked.cost(index.query_counts(asked.q or "")),
+        quick=quick if asked.is_plain else None,
     )
 
 
@@ -175,7 +179,11 @@ async def explain(
             explanation=found,
         )
 
-    return await desk.ask(name, question)
+    return await desk.ask(
+        name,
+        question,
+        cost=lambda index: estimated_cost(index.query_counts(asked.q), 1, explain=True),
+    )
 
 
 @router.get(

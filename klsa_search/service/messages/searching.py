@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from klsa_search.config import LanguageSettings, SearchSettings, left_open
+from klsa_search.search.costs import QueryCounts, estimated_cost
 from klsa_search.search.filters.text import MOST_CHARACTERS
 from klsa_search.search.snippet import LENGTH
 from klsa_search.service.messages.requests import (
@@ -28,7 +29,6 @@ from klsa_search.service.messages.requests import (
 )
 
 MAX_WINDOW = 10_000  # of an answer's last hit: pages beyond are a ranking of everything
-LIGHT_WINDOW = 100  # further hits take as long as several requests
 MAX_VALUES = 1_000
 MAX_SEARCHES = 100
 MAX_SNIPPET = 1_000  # characters
@@ -146,22 +146,27 @@ class Wished(Asked):
         """Whether nothing is asked for but the first hits of a query."""
         return self.model_fields_set <= _PLAIN
 
-    @property
-    def is_heavy(self) -> bool:
-        """Whether it takes long: whole rankings, many hits, or every document in full."""
+    def cost(self, query: QueryCounts) -> float:
+        """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
         ranked = self.parameters()
-        return (
-            ranked.get("exact", False)
-            or not _LONG.isdisjoint(ranked)
-            or ranked.get("ranker") in _DENSE
-            or self.first + self.count > LIGHT_WINDOW
+        return estimated_cost(
+            query,
+            self.first + self.count,
+            highlight=self.highlight,
+            quality=self.quality,
+            explain=self.explain,
+            everything=ranked.get("exact", False)
+            or not _EVERYTHING.isdisjoint(ranked)
+            or ranked.get("ranker") in _DENSE,
         )
 
 
 _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page"))
 
-_LONG: Final = frozenset(("min_score", "spectral", "title_boost", "text_boost"))
-"""What has more documents ranked, or ranked in another way, whatever its value."""
+_EVERYTHING: Final = frozenset(
+    ("min_score", "spectral", "title_boost", "text_boost", "liked", "disliked")
+)
+"""Parameters by which every document is scored, whatever their values."""
 
 _DENSE: Final = frozenset(("lsi", "lsi-cosine"))
 """Rankers that give each document of the collection a score."""
