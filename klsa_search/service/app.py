@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from importlib.metadata import version
+from typing import Final
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
@@ -49,6 +50,21 @@ NAME = "klsa-search"
 
 MAX_BODY = 2**20
 """Bytes of a request's body; a query of the longest kind, all escapes, takes a tenth of it."""
+
+ROUTERS: Final = (
+    router,
+    mining.router,
+    suggesting.router,
+    analyzing.router,
+    documents.router,
+    aliases.router,
+    synonyms.router,
+    judging.router,
+    judgements.router,
+    upkeep.router,
+    anserini.router,
+)
+"""All routes; each declares the scopes it needs: see `serving.requires`."""
 
 
 def create_app(
@@ -125,22 +141,9 @@ def create_app(
     app.add_middleware(Timed, tells=[metrics.answered, *journals])
     app.add_middleware(RequestId)
     app.add_middleware(AbsoluteTarget)
-    routers = (
-        router,
-        mining.router,
-        suggesting.router,
-        analyzing.router,
-        documents.router,
-        aliases.router,
-        synonyms.router,
-        judging.router,
-        judgements.router,
-        upkeep.router,
-        anserini.router,
-    )
-    for each in routers:
+    for each in ROUTERS:
         app.include_router(each)
-    routes = [route for each in routers for route in each.routes]
+    routes = [route for each in ROUTERS for route in each.routes]
     failures.install(app, routes, {anserini.PREFIX: anserini.in_its_shape})
     schema.install(app)
     return app

@@ -17,6 +17,7 @@ from klsa_search.service.ledger import Refit, Setting
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.size import refuse_too_large
 from klsa_search.service.middleware.access import EVERYTHING, Access
+from klsa_search.service.middleware.keys import Scope
 from klsa_search.service.monitoring.metrics import Metrics
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
@@ -76,9 +77,13 @@ class Desk:
         statuses = self.catalog.statuses()
         return [each for each in statuses if each.name == besides or self._access.sees(each.name)]
 
+    def require(self, *scopes: Scope) -> None:
+        """KeyTooNarrow unless the request has one of the scopes."""
+        if self._access.scopes.isdisjoint(scopes):
+            self._access.require(scopes[0])
+
     def measured(self, accept: str) -> Response:
-        """Tell the metrics, of the indexes that the request may know of; KeyTooNarrow."""
-        self._access.require("metrics")
+        """Tell the metrics, of the indexes that the request may know of."""
         told, kind = self.metrics.told(self.statuses(), accept)
         return Response(told, headers={"Content-Type": kind})
 
@@ -229,6 +234,27 @@ def desk_of(request: Request) -> Desk:
     desk: Desk = state.desk
     # A gate that noted nothing is a slip: rather no answer than one too many.
     return desk.seen_by(noted["access"] if state.gated else EVERYTHING, noted)
+
+
+class Requires:
+    """Dependency that each route declares: the scope a key needs for it, or one of several.
+
+    Without any, the route is open to requests without a key. KeyTooNarrow; WritingRefused where no
+    key was sent.
+    """
+
+    def __init__(self, *scopes: Scope) -> None:
+        self.scopes = scopes
+
+    async def __call__(self, request: Request) -> None:
+        """Refuse a request without one of the scopes."""
+        if self.scopes:
+            desk_of(request).require(*self.scopes)
+
+
+def requires(*scopes: Scope) -> list[Any]:
+    """Return the `dependencies` of a route, or of a router, that needs one of the scopes."""
+    return [Depends(Requires(*scopes))]
 
 
 async def _desk(request: Request) -> Desk:

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.requests import Asked, Name
-from klsa_search.service.serving import Served
+from klsa_search.service.serving import Served, requires
 
 router = APIRouter()
 
@@ -38,7 +38,12 @@ class AliasList(Answer):
     aliases: list[AliasAnswer]
 
 
-@router.get("/aliases", summary="All aliases", responses=documented(500, 503))
+@router.get(
+    "/aliases",
+    dependencies=requires("search", "write"),
+    summary="All aliases",
+    responses=documented(500, 503),
+)
 async def aliases(desk: Served) -> AliasList:
     """Other names of indexes, and the indexes they stand for."""
     found = desk.aliases().items()
@@ -46,7 +51,10 @@ async def aliases(desk: Served) -> AliasList:
 
 
 @router.put(
-    "/aliases/{name}", summary="Point an alias at an index", responses=documented(*_FAILURES)
+    "/aliases/{name}",
+    dependencies=requires("write"),
+    summary="Point an alias at an index",
+    responses=documented(*_FAILURES),
 )
 async def put_alias(name: str, asked: Annotated[AliasBody, Body()], desk: Served) -> AliasAnswer:
     """Have a name stand for an index from now on. Who asks by it meets the former one or this."""
@@ -55,7 +63,12 @@ async def put_alias(name: str, asked: Annotated[AliasBody, Body()], desk: Served
     return AliasAnswer(name=name, index=asked.index)
 
 
-@router.delete("/aliases/{name}", summary="Remove an alias", responses=documented(*_FAILURES))
+@router.delete(
+    "/aliases/{name}",
+    dependencies=requires("write"),
+    summary="Remove an alias",
+    responses=documented(*_FAILURES),
+)
 async def delete_alias(name: str, desk: Served) -> AliasList:
     """Remove an alias, and tell those that are left; the index it stands for stays."""
     with desk.writes.place():

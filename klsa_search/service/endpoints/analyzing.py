@@ -11,9 +11,9 @@ from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.requests import Asked, QueryText
-from klsa_search.service.serving import Served
+from klsa_search.service.serving import Served, requires
 
-router = APIRouter()
+router = APIRouter(dependencies=requires("search"))
 
 
 class AnalyzeBody(Asked):

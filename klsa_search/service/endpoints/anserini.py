@@ -20,12 +20,12 @@ from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import MAX_HITS, Asked, QueryText
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
-from klsa_search.service.serving import desk_of
+from klsa_search.service.serving import desk_of, requires
 
 PREFIX = "/v1/"
 """What the paths of this API begin with; their errors are its own."""
 
-router = APIRouter()
+router = APIRouter(dependencies=requires("search"))
 
 
 class V1Failure(Answer):

@@ -30,9 +30,9 @@ from klsa_search.service.messages.reading import (
     lines_of,
 )
 from klsa_search.service.middleware.body_limit import LINES, content_type
-from klsa_search.service.serving import Desk, Served
+from klsa_search.service.serving import Desk, Served, requires
 
-router = APIRouter()
+router = APIRouter(dependencies=requires("write"))
 
 MAX_LINES = 100_000
 """Lines of one stream, so that it is answered in minutes: a status of each is in memory."""

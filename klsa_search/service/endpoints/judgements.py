@@ -17,7 +17,7 @@ from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import Asked, QueryText, Text
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
 from klsa_search.service.middleware.origins import LEFT_OUT
-from klsa_search.service.serving import Desk, Served
+from klsa_search.service.serving import Desk, Served, requires
 from klsa_search.store.judgements import MOST_GRADE, plain
 
 router = APIRouter()
@@ -105,6 +105,7 @@ def _holds(index: Index, id_: str) -> bool:
 
 @router.get(
     "/indexes/{name}/judgements",
+    dependencies=requires("search"),
     summary="What was judged",
     response_model=JudgementsAnswer,
     responses=documented(404, 422, 500, 503),
@@ -118,6 +119,7 @@ async def judgements(name: str, request: Request, desk: Served) -> Response:
 
 @router.get(
     "/indexes/{name}/judgements.qrels",
+    dependencies=requires("search"),
     summary="Judgements as TREC qrels",
     response_class=Response,
     responses={**documented(404, 422, 500, 503), 200: {"content": {"text/plain": {}}}},
@@ -144,6 +146,7 @@ async def qrels(name: str, desk: Served) -> Response:
 
 @router.get(
     "/indexes/{name}/judgements.tsv",
+    dependencies=requires("search"),
     summary="Judged queries as lines of number and text",
     response_class=Response,
     responses={**documented(404, 422, 500, 503), 200: {"content": {"text/plain": {}}}},
@@ -159,6 +162,7 @@ async def judged_queries(name: str, desk: Served) -> Response:
 
 @router.put(
     "/indexes/{name}/judgements",
+    dependencies=requires("write"),
     summary="Judge a document",
     response_model=JudgementsAnswer,
     responses=documented(*_FAILURES),
@@ -182,6 +186,7 @@ async def judge(
 
 @router.delete(
     "/indexes/{name}/judgements",
+    dependencies=requires("write"),
     summary="Take a judgement back",
     response_model=JudgementsAnswer,
     responses=documented(*_FAILURES),

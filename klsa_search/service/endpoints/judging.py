@@ -17,7 +17,7 @@ from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.requests import Asked, QueryText, Text, misfit
-from klsa_search.service.serving import Served
+from klsa_search.service.serving import Served, requires
 
 MAX_JUDGED = 500
 """Queries of a request: every document is ranked for each, by each ranker."""
@@ -27,7 +27,7 @@ _Queries = dict[Text, QueryText]
 _Grades = dict[Text, dict[Text, int]]
 Interval = tuple[float, float]
 
-router = APIRouter()
+router = APIRouter(dependencies=requires("search"))
 
 
 class EvaluateBody(Asked):

@@ -37,9 +37,9 @@ from klsa_search.service.messages.mining import (
     StrongTermsRequest,
 )
 from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.serving import Served
+from klsa_search.service.serving import Served, requires
 
-router = APIRouter()
+router = APIRouter(dependencies=requires("search"))
 
 _SPAN = 65_535
 """Steps of a map's sides: two bytes."""

@@ -47,12 +47,12 @@ from klsa_search.service.messages.searching import (
     SearchRequest,
 )
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
-from klsa_search.service.serving import Desk, Served, desk_of
+from klsa_search.service.serving import Desk, Served, desk_of, requires
 
 router = APIRouter()
 
 
-@router.get("/", summary="What this is")
+@router.get("/", dependencies=requires(), summary="What this is")
 async def welcome(request: Request) -> Welcome:
     """Name, version, and where to go."""
     links = Links(search="/search?q=", indexes="/indexes", health="/health", docs="/docs")
@@ -61,6 +61,7 @@ async def welcome(request: Request) -> Welcome:
 
 @router.get(
     "/search",
+    dependencies=requires("search"),
     summary="Search",
     response_model=SearchAnswer,
     responses=documented(404, 422, 500, 503),
@@ -74,6 +75,7 @@ async def search(request: Request) -> Response:
 
 @router.post(
     "/search",
+    dependencies=requires("search"),
     summary="Search",
     response_model=SearchAnswer,
     responses=documented(400, 404, 413, 422, 500, 503),
@@ -85,6 +87,7 @@ async def search_body(asked: Annotated[SearchBody, Body()], desk: Served) -> Res
 
 @router.post(
     "/indexes/{name}/search",
+    dependencies=requires("search"),
     summary="Search one index",
     response_model=SearchAnswer,
     responses=documented(400, 404, 413, 422, 500, 503),
@@ -124,6 +127,7 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
 
 @router.post(
     "/search/batch",
+    dependencies=requires("search"),
     summary="Several searches",
     response_model=BatchAnswer,
     responses=documented(400, 404, 413, 422, 500, 503),
@@ -153,6 +157,7 @@ async def _answers(asked: BatchBody, desk: Desk) -> Response:
 
 @router.get(
     "/indexes/{name}/explain/{id:whole}",
+    dependencies=requires("search"),
     summary="Explain one document",
     response_model=ExplainAnswer,
     responses=documented(404, 422, 500, 503),
@@ -188,6 +193,7 @@ async def explain(
 
 @router.get(
     "/documents/{id:whole}",
+    dependencies=requires("search"),
     summary="One document",
     response_model=DocumentAnswer,
     responses=documented(404, 422, 500, 503),
@@ -215,13 +221,23 @@ async def document(
     return await desk.ask(asked.index, question)
 
 
-@router.get("/indexes", summary="All indexes", responses=documented(500, 503))
+@router.get(
+    "/indexes",
+    dependencies=requires("search", "write"),
+    summary="All indexes",
+    responses=documented(500, 503),
+)
 async def indexes(desk: Served) -> IndexList:
     """All indexes of the home by name, those that cannot be opened included."""
     return IndexList(indexes=[IndexSummary.of(status) for status in desk.statuses()])
 
 
-@router.get("/indexes/{name}", summary="One index", responses=documented(404, 422, 500, 503))
+@router.get(
+    "/indexes/{name}",
+    dependencies=requires("search", "write"),
+    summary="One index",
+    responses=documented(404, 422, 500, 503),
+)
 async def index_details(name: str, desk: Served) -> IndexDetails:
     """One index: its sizes, its settings, and how well its spectrum came out."""
     target = desk.aliases().get(name, name)
@@ -235,6 +251,7 @@ async def index_details(name: str, desk: Served) -> IndexDetails:
 
 @router.get(
     "/health",
+    dependencies=requires(),
     summary="Whether it can be searched",
     responses={503: {"model": Health, "description": "no index can be served"}},
 )
@@ -263,6 +280,7 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
 
 @router.get(
     "/metrics",
+    dependencies=requires("metrics"),
     summary="Metrics for Prometheus",
     response_class=PlainTextResponse,
 )
@@ -271,7 +289,7 @@ async def metrics(request: Request, desk: Served) -> Response:
     return desk.measured(request.headers.get("accept", ""))
 
 
-@router.get("/health/live", summary="Whether it runs")
+@router.get("/health/live", dependencies=requires(), summary="Whether it runs")
 async def live() -> Alive:
     """200 as long as the service runs, whatever there is to serve."""
     return Alive(ok=True)
@@ -279,6 +297,7 @@ async def live() -> Alive:
 
 @router.get(
     "/health/ready",
+    dependencies=requires(),
     summary="Whether it should be asked",
     responses={
         503: {

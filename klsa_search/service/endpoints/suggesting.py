@@ -12,9 +12,9 @@ from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import Asked, IndexName, QueryText
-from klsa_search.service.serving import Desk, Served, desk_of
+from klsa_search.service.serving import Desk, Served, desk_of, requires
 
-router = APIRouter()
+router = APIRouter(dependencies=requires("search"))
 
 MAX_SUGGESTIONS = 20  # to show how a term is written, five documents are read
 

@@ -12,7 +12,7 @@ from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.requests import Asked, Text
-from klsa_search.service.serving import Desk, Served
+from klsa_search.service.serving import Desk, Served, requires
 
 router = APIRouter()
 
@@ -49,6 +49,7 @@ class SynonymsSet(Answer):
 
 @router.get(
     "/indexes/{name}/synonyms",
+    dependencies=requires("search"),
     summary="What stands for words in queries",
     response_model=SynonymsAnswer,
     responses=documented(404, 422, 500, 503),
@@ -65,6 +66,7 @@ async def synonyms(name: str, desk: Served) -> Response:
 
 @router.put(
     "/indexes/{name}/synonyms",
+    dependencies=requires("write"),
     summary="Have words stand for others in queries",
     response_model=SynonymsSet,
     responses=documented(*_FAILURES),
@@ -79,6 +81,7 @@ async def put_synonyms(name: str, asked: Annotated[SynonymsBody, Body()], desk: 
 
 @router.delete(
     "/indexes/{name}/synonyms",
+    dependencies=requires("write"),
     summary="Remove all synonyms",
     response_model=SynonymsSet,
     responses=documented(*_FAILURES),

@@ -13,7 +13,7 @@ from klsa_search.service.endpoints.documents import refuse_other_types
 from klsa_search.service.messages.answers import Answer, RefitAnswer
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.requests import Asked, Text
-from klsa_search.service.serving import Served
+from klsa_search.service.serving import Served, requires
 
 router = APIRouter()
 
@@ -66,6 +66,7 @@ class RefitStatus(Answer):
 
 @router.get(
     "/indexes/{name}/spectrum",
+    dependencies=requires("search"),
     summary="Eigenvalues",
     response_model=SpectrumAnswer,
     responses=documented(404, 422, 500, 503),
@@ -77,6 +78,7 @@ async def spectrum(name: str, desk: Served) -> Response:
 
 @router.get(
     "/indexes/{name}/refit",
+    dependencies=requires("write"),
     summary="How far building anew has come",
     responses=documented(*_FAILURES),
 )
@@ -88,6 +90,7 @@ async def refit(name: str, desk: Served) -> RefitStatus:
 
 @router.post(
     "/indexes/{name}/refit",
+    dependencies=requires("write"),
     summary="Build an index anew",
     status_code=202,
     responses=documented(400, 413, 415, *_FAILURES),
