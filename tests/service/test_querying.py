@@ -1,11 +1,13 @@
 """Parameters read by their model alone: as FastAPI would read and describe them."""
 
+import re
 from typing import Annotated
 
 import pytest
 from fastapi import FastAPI, Query, Request
 from starlette.testclient import TestClient
 
+from klsa_search.service.app import ROUTERS
 from klsa_search.service.messages import failures
 from klsa_search.service.messages.mining import RelatedRequest, SimilarRequest
 from klsa_search.service.messages.querying import asked_of, described
@@ -59,7 +61,6 @@ def test_parameters_are_described_as_fastapi_does(model):
         "q=wing",
         "q=wing+heat&k=3&alpha=.5&exact=true&ranker=klsa",
         "q=%C3%84rger%20%E9%9B%AA&index=tiny",
-        "q=one&q=two&k=1&k=2",
         "q=",
         "q=%FF%00",
         "",
@@ -71,6 +72,7 @@ def test_parameters_are_described_as_fastapi_does(model):
         "q=wing&ranker=tfidf",
         "q=wing&depth=3",
         "q=wing&depth=3&depth=4",
+        "q=wing&depth=3&k=0",
         "q=wing&%FF=1",
         "=&&&q=wing",
         "q=wing&exact=perhaps",
@@ -80,3 +82,44 @@ def test_what_is_asked_is_read_and_refused_as_fastapi_does(query):
     one, other = (TestClient(app).get(f"/?{query}") for app in apps_of(SearchRequest))
     assert one.status_code == other.status_code
     assert one.json() == other.json()
+
+
+PARAMETERS = [
+    (route, parameter)
+    for router in ROUTERS
+    for route in router.routes
+    for parameter in (route.openapi_extra or {}).get("parameters", ())
+]
+
+
+@pytest.mark.parametrize(
+    ("route", "parameter"),
+    PARAMETERS,
+    ids=[f"{route.path} {parameter['name']}" for route, parameter in PARAMETERS],
+)
+def test_only_lists_may_be_repeated_on_any_route(client, route, parameter):
+    (method,) = route.methods
+    name, is_list = parameter["name"], parameter["schema"].get("type") == "array"
+    path = re.sub(r"\{name\}", "tiny", route.path)
+    path = re.sub(r"\{[^}]*\}", "1", path)
+    answer = client.request(method, f"{path}?{name}=1&{name}=2")
+    repeated = f"{name} is given 2 times: give it once" in answer.text
+    assert repeated != is_list, answer.text
+    if repeated:
+        is_anserini = route.path.startswith("/v1/")
+        assert answer.status_code == (400 if is_anserini else 422)
+        assert is_anserini or answer.json()["error"]["field"] == name
+
+
+def test_every_route_that_reads_a_query_string_describes_it():
+    reading = {route.path for route, _ in PARAMETERS}
+    assert {"/search", "/suggest", "/v1/{name}/search", "/documents/{id:whole}"} <= reading
+
+
+def test_repeated_lists_are_joined(client):
+    joined = client.get("/search?q=wing&facets=year&fields=title,text").json()
+    repeated = client.get("/search?q=wing&facets=year&fields=title&fields=text").json()
+    assert set(repeated["hits"][0]) == {"rank", "id", "score", "title", "text"}
+    for answer in (joined, repeated):
+        del answer["time_ms"]
+    assert repeated == joined

@@ -7,6 +7,8 @@ called as a dependency would take 15 more.
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -18,16 +20,49 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def asked_of(request: Request, model: type[M]) -> M:
-    """Read the model from the query string of a request; of repeated names the last.
+    """Read the model from the query string of a request.
 
-    RequestValidationError, as FastAPI raises it. What is read is told by `described`.
+    A parameter that is a list may be repeated: its values are joined by commas, as one that is
+    given once has them. RequestValidationError, as FastAPI raises it, for any other one that is
+    given twice, and for what the model refuses. What is read is told by `described`.
     """
     query = request.scope["query_string"].decode("latin-1")
+    pairs = parse_qsl(query, keep_blank_values=True)
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        _join_repeated(given, pairs, model)
     try:
-        return model.model_validate(dict(parse_qsl(query, keep_blank_values=True)))
+        return model.model_validate(given)
     except ValidationError as error:
         places = [{**each, "loc": ("query", *each["loc"])} for each in error.errors()]
         raise RequestValidationError(places) from None
+
+
+def _join_repeated(
+    given: dict[str, str], pairs: list[tuple[str, str]], model: type[BaseModel]
+) -> None:
+    """Join the values of repeated lists; RequestValidationError for any other repeated name."""
+    counts = Counter(name for name, _ in pairs)
+    lists = _lists(model)
+    for name, count in counts.items():
+        if count == 1 or name not in model.model_fields:  # which the model refuses by itself
+            continue
+        if name not in lists:
+            message = f"{name} is given {count} times: give it once"
+            error = {"type": "repeated_parameter", "loc": ("query", name), "msg": message}
+            raise RequestValidationError([error | {"input": given[name], "ctx": {"field": name}}])
+        given[name] = ",".join(value for other, value in pairs if other == name)
+
+
+@cache
+def _lists(model: type[BaseModel]) -> frozenset[str]:
+    """Names of the parameters that are lists."""
+    properties = model.model_json_schema()["properties"]
+    return frozenset(name for name, about in properties.items() if _is_list(about))
+
+
+def _is_list(about: dict[str, Any]) -> bool:
+    return bool(_in_url(about).get("type") == "array")
 
 
 def described(model: type[BaseModel]) -> dict[str, Any]:
@@ -38,7 +73,7 @@ def described(model: type[BaseModel]) -> dict[str, Any]:
     for name, about in schema["properties"].items():
         about = _in_url(about)
         one = {"name": name, "in": "query", "required": name in required, "schema": about}
-        if about.get("type") == "array":
+        if _is_list(about):
             one |= {"style": "form", "explode": False}
         if "description" in about:
             one["description"] = about["description"]
