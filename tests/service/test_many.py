@@ -3,6 +3,8 @@
 import pytest
 
 from klsa_search import build
+from klsa_search.search import Index
+from klsa_search.service.endpoints import anserini
 from tests.service.conftest import failure_of
 
 TEXTS = {
@@ -155,3 +157,22 @@ def test_feedback_over_http(client):
     answer = client.get("/search?index=one&liked=c&k=1").json()
     assert answer["hits"][0]["id"] == "c"
     failure_of(client.get("/search?index=one&q=leaks&liked=nobody"), 404)
+
+
+def test_an_answer_in_the_shape_of_anserini_ends_at_the_first_hit_too_many(client, monkeypatch):
+    read = []
+
+    def documents(index, positions):
+        read.extend(positions)
+        return all_documents(index, positions)
+
+    all_documents = Index.documents
+    monkeypatch.setattr(Index, "documents", documents)
+    whole = client.get("/v1/one/search?query=leaks+coolant&hits=1000")
+    assert len(whole.json()["candidates"]) == len(read) > 1
+    read.clear()
+    monkeypatch.setattr(anserini, "MAX_ANSWER", 60)
+    answer = client.get("/v1/one/search?query=leaks+coolant&hits=1000")
+    assert answer.status_code == 400
+    assert "ask for less" in answer.json()["error"]
+    assert len(read) == 1

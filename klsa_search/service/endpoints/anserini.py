@@ -14,6 +14,7 @@ from pydantic import Field
 from pydantic_core import from_json, to_json
 
 from klsa_search.collection import Document
+from klsa_search.deadlines import in_time
 from klsa_search.search import Index
 from klsa_search.search.costs import estimated_cost
 from klsa_search.service.messages.answers import Answer
@@ -106,20 +107,21 @@ async def v1_search(name: str, request: Request) -> Response:
     def question(index: Index) -> bytes:
         index = index.pinned()
         positions, scores = index.rank(asked.query, asked.hits, operators=False)
-        documents = index.documents(positions)
-        candidates = [
-            {
-                "docid": document.id,
-                "score": score,
-                "rank": rank,
-                "doc": _told(document, asked.parse),
-            }
-            for rank, (document, score) in enumerate(
-                zip(documents, scores.tolist(), strict=True), start=1
-            )
-        ]
-        query = {"text": asked.query}
-        return _written(api="v1", index=name, query=query, candidates=candidates)
+        answer = {"api": "v1", "index": name, "query": {"text": asked.query}}
+        head, candidates = to_json(answer), []
+        left = MAX_ANSWER - len(head)
+        for rank, (position, score) in enumerate(
+            zip(positions.tolist(), scores.tolist(), strict=True), start=1
+        ):
+            in_time()
+            (document,) = index.documents([position])
+            doc = _told(document, asked.parse)
+            candidate = {"docid": document.id, "score": score, "rank": rank, "doc": doc}
+            candidates.append(to_json(candidate, inf_nan_mode="null"))
+            left -= len(candidates[-1]) + 1
+            if left < 0:
+                raise too_large()
+        return head[:-1] + b',"candidates":[' + b",".join(candidates) + b"]}"
 
     return await desk_of(request).ask(
         name,
