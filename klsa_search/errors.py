@@ -20,6 +20,7 @@ KlsaError
 │   ├── TooManyWrites     one of more writes than the disk takes
 │   └── RateExceeded      one of more requests than its key may make
 ├── RequestTimedOut       a request that took longer than the service may
+│   └── BodyTooSlow       a request whose body comes too slowly
 ├── ClusterFailed         a cluster that is not there, or whose processes die
 │   └── ShardMissing      a search without an answer of some shards
 ├── ServiceFailed         a service that was asked and did not answer
@@ -179,6 +180,12 @@ class RequestTimedOut(KlsaError):
     """A request that took longer than the service may."""
 
     code = "timed_out"
+
+
+class BodyTooSlow(RequestTimedOut):
+    """A request whose client sends its body more slowly than it may."""
+
+    code = "body_too_slow"
 
 
 class ClusterFailed(KlsaError):

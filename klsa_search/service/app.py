@@ -28,6 +28,7 @@ from klsa_search.service.endpoints.routes import router, search
 from klsa_search.service.messages import failures, reading
 from klsa_search.service.middleware.access import Gate, Keys
 from klsa_search.service.middleware.body_limit import BodyLimit
+from klsa_search.service.middleware.body_rate import BodyRate
 from klsa_search.service.middleware.door import Door
 from klsa_search.service.middleware.head import Head
 from klsa_search.service.middleware.hosts import ANY, AllowedHosts
@@ -124,6 +125,7 @@ def create_app(
     )
     app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics, waiting)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
+    app.add_middleware(BodyRate)
     app.add_middleware(Head)
     app.add_middleware(Straight, paths={"/search": search})
     app.add_middleware(Door, admission=admission)

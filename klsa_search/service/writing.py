@@ -15,6 +15,9 @@ from klsa_search.service.admission import Admission
 WAITING = 16
 """Writes under way at the same time, those among them whose body is being read."""
 
+SHORT = 2**16
+"""Bytes of the largest body of a short write: even the slowest client has sent it in 16 s."""
+
 PATIENCE = 20.0
 """Seconds that one waits for those before it: who writes waits ten for another process."""
 
@@ -31,19 +34,29 @@ class Writes(Admission):
     ) -> None:
         super().__init__(running=1, waiting=waiting, patience=patience, deadline=deadline)
         self._most = waiting
-        self._under_way_now = 0
+        self._most_long = max(1, waiting // 2)
+        self._short_now = self._long_now = 0
 
     @contextmanager
-    def place(self) -> Iterator[None]:
-        """Take one of the places for a request, from before its body is read; TooManyWrites."""
+    def place(self, size: int | None = 0) -> Iterator[None]:
+        """Take one of the places for a request, from before its body is read; TooManyWrites.
+
+        size  bytes of the body; None where they are not known, as of a stream
+        Long bodies take half of the places at most, so that there are always some for short ones.
+        """
         self.check()
-        if self._under_way_now >= self._most:
+        is_long = size is None or size > SHORT
+        if is_long and self._long_now >= self._most_long:
+            raise self._refusal("full", "as many long writes as it takes are under way")
+        if self._short_now + self._long_now >= self._most:
             raise self._refusal("full", "as many writes as it takes are under way")
-        self._under_way_now += 1
+        self._long_now += is_long
+        self._short_now += not is_long
         try:
             yield
         finally:
-            self._under_way_now -= 1
+            self._long_now -= is_long
+            self._short_now -= not is_long
 
     def check_deadline(self, begun: float) -> None:
         """Never: what is written is written whole."""

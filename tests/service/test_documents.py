@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from klsa_search import Index, build, open_index
-from klsa_search.errors import IndexBusy
+from klsa_search.errors import BodyTooSlow, IndexBusy
 from klsa_search.expansion import packing
 from klsa_search.service import create_app
 from klsa_search.service.endpoints import documents
@@ -229,6 +229,26 @@ def test_what_fails_halfway_names_the_first_line_that_was_not_kept(writer, monke
     assert [(one["line"], one["ok"]) for one in told] == [(1, True), (2, True), (3, False)]
     assert told[2]["error"]["code"] == "index_busy"
     assert len(calls) == 2
+
+
+def test_a_stream_that_becomes_too_slow_tells_what_was_written(writer, monkeypatch):
+    async def slow(chunks):
+        async for _ in chunks:
+            pass
+        yield reading.Line(1, b'{"id": "one", "text": "lamp"}')
+        raise BodyTooSlow("the body came too slowly")
+
+    monkeypatch.setattr(documents, "lines_of", slow)
+    monkeypatch.setattr(documents, "DOCUMENTS", 1)
+    answer = writer.post("/indexes/tiny/documents", content=b"{}", headers=LINES)
+    first, last = statuses(answer)
+    assert (first["line"], first["ok"], first["id"]) == (1, True, "one")
+    assert (last["line"], last["error"]["code"]) == (2, "body_too_slow")
+    assert found(writer, "lamp") == ["one"]
+    monkeypatch.setattr(documents, "DOCUMENTS", 2)
+    answer = writer.post("/indexes/tiny/documents", content=b"{}", headers=LINES)
+    assert failure_of(answer, 408)["code"] == "body_too_slow"
+    assert answer.headers["connection"] == "close"
 
 
 def test_an_empty_stream_or_array_writes_nothing(writer, home):

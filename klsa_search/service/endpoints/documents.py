@@ -78,7 +78,7 @@ async def add_documents(name: str, request: Request, desk: Served) -> Response:
     the thousand, and answered with a status a line: a bad one keeps no other from being written.
     Where all the rest could not be, as on a full disk, the last status is of the first of these.
     """
-    with desk.writes.place():
+    with desk.writes.place(size_of(request)):
         if content_type(request.headers) == LINES:
             return await _add_lines(name, request, desk)
         refuse_other_types(request, _JSON, LINES)
@@ -95,7 +95,7 @@ async def add_documents(name: str, request: Request, desk: Served) -> Response:
 )
 async def delete_documents(name: str, request: Request, desk: Served) -> Response:
     """Delete the documents of an array of ids at once; one that is not there is passed over."""
-    with desk.writes.place():
+    with desk.writes.place(size_of(request)):
         refuse_other_types(request, _JSON)
         body = await request.body()
         return await _change(desk, name, lambda index: index.write((), ids_of_array(body)))
@@ -115,7 +115,7 @@ async def put_document(
     desk: Served,
 ) -> Response:
     """Put one document in; one that has the id is replaced. The body need not name the id."""
-    with desk.writes.place():
+    with desk.writes.place(size_of(request)):
         refuse_other_types(request, _JSON)
         body = await request.body()
         return await _change(desk, name, lambda index: index.write([document_of_object(body, id)]))
@@ -135,6 +135,16 @@ async def delete_document(
     """Delete one document; where it is not there, nothing is deleted, which is no failure."""
     with desk.writes.place():
         return await _change(desk, name, lambda index: index.write((), [id]))
+
+
+def size_of(request: Request) -> int | None:
+    """Return the declared bytes of the body; None of lines, which may come for as long as they do,
+    and of a body in chunks.
+    """
+    length = request.headers.get("content-length")
+    if length is None or content_type(request.headers) == LINES:
+        return None
+    return int(length)
 
 
 def refuse_other_types(request: Request, *kinds: str) -> None:
@@ -168,7 +178,7 @@ async def _add_lines(name: str, request: Request, desk: Desk) -> Response:
     """
     told: list[bytes] = []
     held: list[Line] = []
-    size, count = 0, 0
+    size, count, last = 0, 0, 0
 
     async def write() -> None:
         told.append(await desk.write(name, lambda index: b"".join(_statuses(index, held))))
@@ -176,7 +186,7 @@ async def _add_lines(name: str, request: Request, desk: Desk) -> Response:
 
     try:
         async for line in lines_of(request.stream()):
-            count += 1
+            count, last = count + 1, line.number
             if count > MAX_LINES:
                 if held:
                     await write()
@@ -194,7 +204,7 @@ async def _add_lines(name: str, request: Request, desk: Desk) -> Response:
     except KlsaError as error:
         if not told:
             raise
-        told.append(_status(held[0].number, None, error))
+        told.append(_status(held[0].number if held else last + 1, None, error))
     return Response(b"".join(told), media_type=LINES)
 
 

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
 from klsa_search.errors import (
+    BodyTooSlow,
     ClusterFailed,
     CollectionError,
     DocumentNotFound,
@@ -56,6 +57,7 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
     (TooManyWrites, 429),
     (RateExceeded, 429),
     (ServiceBusy, 503),
+    (BodyTooSlow, 408),
     (RequestTimedOut, 503),
     (ClusterFailed, 503),
     (MissingExtra, 501),
@@ -171,7 +173,7 @@ def explained(error: KlsaError) -> JSONResponse:
     if isinstance(error, KeyTooNarrow):
         wanted = f', error="insufficient_scope", scope="{error.scope}"'
         headers["WWW-Authenticate"] = _CHALLENGE + wanted
-    if isinstance(error, ServiceBusy) and error.leaving:
+    if isinstance(error, BodyTooSlow) or (isinstance(error, ServiceBusy) and error.leaving):
         headers["Connection"] = "close"
     return _answer(status, error.code, error.message, error.field, headers)
 

@@ -1,0 +1,127 @@
+"""Bodies that come slowly: measured by a clock of the test's own, so that no test waits."""
+
+import asyncio
+
+import pytest
+from starlette.requests import Request
+
+from klsa_search.errors import BodyTooSlow, TooManyWrites
+from klsa_search.service.endpoints.documents import size_of
+from klsa_search.service.middleware.body_rate import BodyRate
+from klsa_search.service.writing import SHORT, WAITING, Writes
+
+RATE, WINDOW = 100, 10.0
+
+
+def read(pieces, *, working=0.0, window=WINDOW):
+    """Read a body of (seconds, bytes); the service works for some seconds after each piece."""
+    now, left = 0.0, list(pieces)
+
+    async def receive():
+        nonlocal now
+        if not left:
+            await asyncio.Event().wait()  # nothing more ever comes
+        seconds, size = left.pop(0)
+        now += seconds
+        return {"type": "http.request", "body": bytes(size), "more_body": size > 0}
+
+    async def app(scope, receive, send):
+        nonlocal now
+        while (await receive())["more_body"]:
+            now += working
+
+    async def ask():
+        limited = BodyRate(app, rate=RATE, window=window, clock=lambda: now)
+        await limited({"type": "http"}, receive, None)
+        return now
+
+    return asyncio.run(ask())
+
+
+END = (0.0, 0)
+
+
+def test_a_body_that_comes_fast_enough_is_read_for_as_long_as_it_comes():
+    assert read([*[(1.0, RATE)] * 1000, END]) == 1000
+
+
+def test_a_small_body_has_a_window_of_time():
+    assert read([(4.0, 1), (4.0, 1), END]) == 8
+
+
+def test_a_body_that_comes_a_byte_a_second_is_given_up():
+    with pytest.raises(BodyTooSlow, match=r"100 bytes a second over 10 s"):
+        read([(1.0, 1)] * 11)
+
+
+def test_a_fast_beginning_pays_for_no_slow_end():
+    with pytest.raises(BodyTooSlow):
+        read([(1.0, 10_000), *[(1.0, 1)] * 30])
+
+
+def test_a_client_that_falls_silent_is_given_up():
+    for beginning in ([], [(0.0, 1)], [(0.0, 10_000)]):
+        with pytest.raises(BodyTooSlow):
+            read(beginning, window=0.001)
+
+
+def test_the_time_that_the_service_works_is_not_the_clients():
+    assert read([*[(0.5, RATE)] * 100, END], working=1000.0) == 100_050
+
+
+def test_the_end_of_the_connection_may_be_waited_for():
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def app(scope, receive, send):
+        await receive()
+        with pytest.raises(TimeoutError):  # and not BodyTooSlow
+            await asyncio.wait_for(waiting(receive), 0.01)
+
+    async def waiting(receive):
+        nonlocal silent
+        silent = True
+        await receive()
+
+    silent = False
+
+    async def inner():
+        if silent:
+            await asyncio.Event().wait()
+        return await receive()
+
+    asyncio.run(BodyRate(app, window=0.001)({"type": "http"}, inner, None))
+
+
+@pytest.mark.parametrize("size", [None, SHORT + 1])
+def test_long_writes_leave_places_for_short_ones(size):
+    writes, held = Writes(), []
+    try:
+        for _ in range(WAITING // 2):
+            held.append(writes.place(size))
+            held[-1].__enter__()
+        with pytest.raises(TooManyWrites, match="long writes"), writes.place(size):
+            pass
+        for _ in range(WAITING // 2):
+            held.append(writes.place(SHORT))
+            held[-1].__enter__()
+        with pytest.raises(TooManyWrites), writes.place(1):
+            pass
+    finally:
+        for place in held:
+            place.__exit__(None, None, None)
+        writes.refuse()
+    assert (writes._short_now, writes._long_now) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("headers", "size"),
+    [
+        ({"content-length": "12", "content-type": "application/json"}, 12),
+        ({"content-length": "12", "content-type": "application/x-ndjson"}, None),
+        ({"transfer-encoding": "chunked"}, None),
+    ],
+)
+def test_a_body_of_lines_or_of_unknown_length_is_long(headers, size):
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    assert size_of(Request({"type": "http", "headers": raw})) == size
