@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from klsa_search import forks
 from klsa_search.forks import lock_free_in_children
 from tests.forked import BOUND, another_thread, in_child
 
@@ -73,3 +77,63 @@ def test_one_may_be_held_within_another_and_locks_made_meanwhile():
         assert [
             in_child(lambda: [lock.acquire(timeout=BOUND) for lock in locks]) for _ in range(20)
         ] == [0] * 20
+
+
+def test_a_fork_takes_compilers_between_locks_that_compile_and_those_of_moments(
+    monkeypatch,
+):
+    order = []
+
+    class Noting:
+        def __init__(self, name):
+            self.name = name
+
+        def acquire(self, *, blocking=True):
+            order.append(self.name)
+            return True
+
+        def release(self):
+            order.append(f"{self.name} freed")
+
+    def hold():
+        order.append("compilers")
+        return lambda: order.append("compilers freed")
+
+    around, moment = Noting("around"), Noting("moment")
+    monkeypatch.setattr(forks, "_compiling", {around})
+    monkeypatch.setattr(forks, "_of_moments", {moment})
+    monkeypatch.setattr(forks, "_holds", [hold])
+    assert in_child(lambda: None) == 0
+    assert order == [
+        *("around", "compilers", "moment"),
+        *("moment freed", "compilers freed", "around freed"),
+    ]
+
+
+def test_a_lock_of_the_standard_library_may_be_taken_within_ours():
+    """The one that starting threads needs is taken by forks as well, and by hooks of its own."""
+    script = """
+import os, threading
+from klsa_search import forks
+from klsa_search.forks import lock_free_in_children
+lock, held, forking = lock_free_in_children(), threading.Event(), threading.Event()
+os.register_at_fork(before=forking.set)
+from concurrent.futures import ThreadPoolExecutor
+def work():
+    with lock:
+        held.set()
+        forking.wait()
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(int).result()
+thread = threading.Thread(target=work)
+thread.start()
+held.wait()
+child = os.fork()
+if not child:
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+thread.join()
+"""
+    root = Path(__file__).parent.parent
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    assert subprocess.check_output(command, text=True, cwd=root, timeout=BOUND) == "0\n"

@@ -5,15 +5,13 @@ Importing it takes a third of a second, more than many a command.
 
 from __future__ import annotations
 
-import logging  # noqa: F401 - which numba loads: what it has done at forks must not begin in one
-import os
-import random  # noqa: F401 - likewise
+import random  # noqa: F401 - which numba loads: what it has done at forks must not begin in one
 import threading
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-import klsa_search.forks  # noqa: F401 - its hooks are to be registered before those below
+from klsa_search.forks import held_at_forks
 from klsa_search.lazily import lazily
 
 if TYPE_CHECKING:
@@ -23,7 +21,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _loading: Final = threading.Lock()
 _loaded: list[ModuleType] = []
-_held: list[Callable[[], None]] = []
 
 
 def _making() -> Any:
@@ -37,25 +34,17 @@ def _making() -> Any:
     return _loaded[0]
 
 
-def _before_fork() -> None:
+def _hold_compilers() -> Callable[[], None]:
     """Let no thread load numba, compile, or use LLVM at all, while the process forks."""
     _loading.acquire()
-    if _loaded:  # and so nobody loads it any more; who compiles may look whether it is
-        _loading.release()
-        _held.append(_loaded[0].hold_compilers())
-    else:
-        _held.append(_loading.release)
+    if not _loaded:
+        return _loading.release
+    _loading.release()  # it is loaded, and a thread that compiles may look whether it is
+    let_go: Callable[[], None] = _loaded[0].hold_compilers()
+    return let_go
 
 
-def _after_fork() -> None:
-    _held.pop()()
-
-
-if hasattr(os, "register_at_fork"):
-    # Registered after `forks` and so called before it: no lock of moments waits for a compiler.
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
-    )
+held_at_forks(_hold_compilers)
 
 
 class Compiled:

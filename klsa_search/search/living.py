@@ -49,7 +49,7 @@ class LivingIndex:
         built = open_state(generation)
         following = Following(built)
         self._owns = True  # the open documents; a pinned index borrows them
-        self._taking_up = lock_free_in_children()  # held by the one thread that refreshes
+        self._taking_up = lock_free_in_children(compiles=True)  # held by the one that refreshes
         self._swapping = lock_free_in_children()  # held for moments; guards writes of _current
         try:
             # Nobody has answers from here yet: what is not compiled is compiled at once.

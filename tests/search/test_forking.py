@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from klsa_search import build
+from klsa_search.compiled import compiled, making
 from klsa_search.errors import StoreError
-from tests.forked import in_child
+from klsa_search.search.state import Following
+from tests.forked import another_thread, in_child
 from tests.search.conftest import DOCUMENTS
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 
@@ -64,6 +69,57 @@ def test_children_of_a_process_whose_threads_search_answer_and_end(tmp_path, exp
     command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path / "t"), str(children)]
     root = Path(__file__).parent.parent.parent
     assert subprocess.check_output(command, text=True, cwd=root) == f"{[0] * children}\n"
+
+
+def test_a_fork_waits_for_a_refresh_that_compiles(tmp_path, monkeypatch):
+    """It waits for the refresh first: who refreshes gets the compilers, and then both are free."""
+    index = build(DOCUMENTS, name="t", home=tmp_path, dimensions=2)
+    refreshing, forking = threading.Event(), threading.Event()
+    take_up, hold_compilers = Following.state, making.hold_compilers
+
+    def compiling(*given, **options):
+        refreshing.set()
+        forking.wait(0.2)  # which comes if a fork takes the compilers first
+        assert compiled(eval("lambda number: number + 1"))(1) == 2
+        return take_up(*given, **options)
+
+    def held():
+        let_go = hold_compilers()
+        forking.set()
+        return let_go
+
+    monkeypatch.setattr(Following, "state", compiling)
+    monkeypatch.setattr(making, "hold_compilers", held)
+    with ThreadPoolExecutor(1) as threads:
+        refresh = threads.submit(index.refresh)
+        assert refreshing.wait(PATIENCE)
+
+        def work():
+            monkeypatch.undo()
+            assert index.search("wing").hits
+            index.add([{"id": "new", "text": "A wing."}])
+            assert index.document("new").text == "A wing."
+
+        assert in_child(work) == 0
+        assert not refresh.result(PATIENCE)
+    index.close()
+
+
+def test_a_child_may_filter_while_another_thread_of_its_parent_does(tmp_path):
+    index = build(DOCUMENTS, name="t", home=tmp_path, dimensions=2)
+    years = iter(range(1000, 10**9))
+
+    def work():
+        index.search("wing", filter=f"year > {next(years)}")
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with another_thread(work):
+            assert [in_child(work) for _ in range(5)] == [0] * 5
+    finally:
+        sys.setswitchinterval(interval)
+    index.close()
 
 
 def test_a_child_says_that_its_generation_was_removed(tmp_path):

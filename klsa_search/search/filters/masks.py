@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.errors import QueryError
+from klsa_search.forks import lock_free_in_children
 from klsa_search.search.engine import Mask
 from klsa_search.search.filters.mapping import filter_of_mapping
 from klsa_search.search.filters.text import filter_of_text
@@ -77,7 +77,7 @@ class Masks:
         self._fields, self._size = fields, size
         self._most = max(1, _REMEMBERED // (size // 8 + _BESIDE))
         self._made: OrderedDict[tuple[str, str], Mask] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = lock_free_in_children()
 
     def of(self, given: Given) -> Mask:
         """Mask of a filter, as text, as JSON or read. See `mask_of`.
