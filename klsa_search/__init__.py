@@ -43,7 +43,7 @@ Documents come and go; each is there for good, and found, on return:
 >>> index.delete(["horn", "never there"]), len(index), len(before)
 (1, 6, 7)
 >>> index.write([klsa.Document(id="lamp", text="A lamp.")], deletes=["copy"])
-Written(generation='000002', last=5, put=1, deleted=1)
+Written(generation='000002', last=5, put=1, deleted=1, warnings=())
 >>> index.since.added, index.since.gone, index.since.unseen_share
 (1, 1, 1.0)
 >>> index.refresh(), index.last.seq  # another process may have written meanwhile

@@ -52,7 +52,8 @@ def _fields_for_people(fields: FieldsEntry, documents: int) -> list[tuple[str, s
     """Say which metadata fields are columns, which are not and why."""
     columns = [
         f"{name} ({column.type}{', lists' * column.lists}, {documents - column.missing:,} documents"
-        + (f", {column.texts:,} texts)" if column.type == "keyword" else ")")
+        + (f", {column.texts:,} texts" if column.type == "keyword" else "")
+        + (f", {column.misfits:,} with another value)" if column.misfits else ")")
         for name, column in fields.columns.items()
     ]
     others = [f"{name} ({reason})" for name, reason in fields.others.items()]
@@ -139,6 +140,7 @@ def drift_for_programs(generation: Path) -> dict[str, Any] | None:
         return {"error": failure.message}
     try:
         since, documents = index.since, len(index)
+        misfits = {name: field.misfits for name, field in index.fields.items() if field.misfits}
     finally:
         index.close()
     return {
@@ -148,6 +150,7 @@ def drift_for_programs(generation: Path) -> dict[str, Any] | None:
         "added_share": since.added_share(documents),
         "changed_share": since.changed_share(documents),
         "unseen_share": since.unseen_share,
+        "misfits": misfits,
     }
 
 
@@ -163,7 +166,8 @@ def drift_for_people(generation: Path) -> list[tuple[str, str]]:
         f"({drift['unseen_share']:.1%} of their words unknown to the build), {drift['gone']:,} of "
         "the build are gone"
     )
-    return [("drift", told)]
+    counted = [f"{name} {count:,}" for name, count in drift["misfits"].items()]
+    return [("drift", told), *([("other values", ", ".join(counted))] if counted else [])]
 
 
 def unread_for_people(unread: Unread) -> str:
@@ -186,6 +190,15 @@ def numbered_for_people(files: list[str]) -> str:
     """Say which files have no ids."""
     which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more files"
     return f"note: the documents of {which} have no id and are numbered; --id names a column of ids"
+
+
+def write_field_warnings(warnings: Problems) -> None:
+    """Write to stderr how many values do not fit their fields, and the first of them."""
+    if warnings.count:
+        counted = (f"{name} {count:,}" for name, count in sorted(warnings.kinds.items()))
+        click.echo(f"values that count as missing: {', '.join(counted)}; the first:", err=True)
+    for reason in warnings.reasons:
+        click.echo(f"  {reason}", err=True)
 
 
 def write_problems(problems: Problems) -> None:

@@ -9,7 +9,7 @@ import click
 
 from klsa_search.bars import progress_bar
 from klsa_search.cli.compiling import watch_compiling
-from klsa_search.cli.facts import unread_for_people, write_problems
+from klsa_search.cli.facts import unread_for_people, write_field_warnings, write_problems
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import (
     given,
@@ -52,13 +52,14 @@ def add(
     collection = open_collection(source, **reading)
     with watch_compiling(_tell_compiling), progress_bar() as bar:
         index = open_index(index_path(home, name))
-        count = index.add(collection, progress=bar)
+        added = index.add(collection, progress=bar)
     problems, unread = collection.problems, collection.unread
     if as_json:
-        facts = _facts(index) | {"added": count}
+        facts = _facts(index) | {"added": added, "warnings": added.warnings.as_json()}
         write_json(facts | {"skipped": problems.as_json(), "unread": unread.as_json()})
     else:
-        click.echo(f"{name}: {count:,} documents added, {len(index):,} now")
+        click.echo(f"{name}: {added:,} documents added, {len(index):,} now")
+        write_field_warnings(added.warnings)
         if unread.count:
             click.echo(f"not read: {unread_for_people(unread)}", err=True)
         write_problems(problems)
@@ -90,7 +91,7 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
 @click.argument("name")
 @home_option
 @memory_option
-@settings_options(*SearchSettings.model_fields, default="as it is")
+@settings_options(*SearchSettings.model_fields, "fields", default="as it is")
 @debug_option
 def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
     """Build an index anew from the documents it holds, those that were added later among them.

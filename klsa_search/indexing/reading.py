@@ -22,6 +22,7 @@ from klsa_search.features import CountsBuilder, TermCounts
 from klsa_search.features.spool import Spools
 from klsa_search.indexing.estimate import spool_room
 from klsa_search.indexing.extent import Extent
+from klsa_search.indexing.stored import Stored
 from klsa_search.processors import in_order, processors
 from klsa_search.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.store import DocumentWriter
@@ -69,7 +70,8 @@ def read(
         title_weight=settings.title_weight,
         common=analyzer.common() if settings.common_weight < 1 else frozenset(),
     )
-    fields = FieldsWriter(declared.types, spools.spool(np.uint8))
+    known = collection.types if isinstance(collection, Stored) else {}
+    fields = FieldsWriter(declared.types, spools.spool(np.uint8), known)
     digest = hashlib.sha256()
     extent = Extent(collection)
     done = 0

@@ -82,4 +82,5 @@ def build_like(
 def _stored(index: Index) -> Stored:
     """The documents that it has now."""
     held = index.pinned()
-    return Stored(held.manifest, len(held), lambda: map(held.document, held.ids()))
+    types = {name: field.type for name, field in held.fields.items()}
+    return Stored(held.manifest, len(held), lambda: map(held.document, held.ids()), types)

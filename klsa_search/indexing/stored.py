@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from klsa_search.collection import Document, Judgement, Problems, Query
+from klsa_search.config import FieldType
 from klsa_search.store import Manifest
 
 
@@ -14,17 +15,24 @@ class Stored:
     manifest  tells what they came from
     size      how many there are
     read      yields all, in their order
+    types     of its metadata fields, which they keep; by default those that the build found
     """
 
     format = "index"
     root = None
 
     def __init__(
-        self, manifest: Manifest, size: int, read: Callable[[], Iterator[Document]]
+        self,
+        manifest: Manifest,
+        size: int,
+        read: Callable[[], Iterator[Document]],
+        types: Mapping[str, FieldType] | None = None,
     ) -> None:
         self.name = manifest.source
         self.address = manifest.source_path
         self.problems = Problems(manifest.counts.skipped)
+        built = {name: column.type for name, column in manifest.fields.columns.items()}
+        self.types = built if types is None else types
         self._size, self._read = size, read
 
     def __len__(self) -> int:

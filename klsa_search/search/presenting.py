@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
@@ -14,6 +15,7 @@ from klsa_search.search.language import Asked, Understood
 from klsa_search.search.results import Hit
 from klsa_search.search.snippet import LENGTH
 from klsa_search.search.state import State
+from klsa_search.store.fields.values import as_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,7 @@ def hits_of(
     """Hits of ranked documents, in their order. See `Index.hits`."""
     records = state.documents.records(positions.tolist())
     passages = state.passages.of(positions, terms, weights=weights, length=length)
+    numbers = [name for name, field in state.fields.items() if field.type == "number"]
     return tuple(
         Hit(
             rank=rank,
@@ -113,9 +116,15 @@ def hits_of(
             score=score,
             title=record.title,
             snippet=passage,
-            metadata=record.metadata,
+            metadata=_with_numbers(record.metadata, numbers),
         )
         for rank, (record, passage, score) in enumerate(
             zip(records, passages, scores.tolist(), strict=True), start=offset + 1
         )
     )
+
+
+def _with_numbers(metadata: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
+    """Return metadata with numbers where a number field has texts that stand for them."""
+    found = {name: as_number(metadata[name]) for name in fields if name in metadata}
+    return {**metadata, **found} if found else metadata

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Unpack
+from typing import Any, BinaryIO, Final, Self, Unpack
 
 from klsa_search.collection import (
     Collection,
     Document,
     OpenedCollection,
+    Problems,
     Reading,
     open_collection,
 )
 from klsa_search.collection.left_out import warn_of_left_out
+from klsa_search.config import Settings
 from klsa_search.errors import CollectionError, WritingRefused
 from klsa_search.expansion import packing
 from klsa_search.kernel.segments import aligned
 from klsa_search.search.snapshot import Snapshot
+from klsa_search.store.fields.columns import Fields
 from klsa_search.store.fields.declared import Declared, fitting
+from klsa_search.store.fields.warnings import FieldWarning
 
 Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
 
@@ -38,12 +42,29 @@ class Written:
     last        the number of its last row there
     put         documents that were put in
     deleted     documents that were deleted: of the ids given those that were there
+    warnings    values that do not fit their fields, and count as missing
     """
 
     generation: str
     last: int
     put: int
     deleted: int
+    warnings: tuple[FieldWarning, ...] = ()
+
+
+class Added(int):
+    """How many documents were added; a number, which also has what was noticed.
+
+    warnings  values that do not fit their fields: how many, of which fields (`kinds`), the first
+    """
+
+    warnings: Problems
+
+    def __new__(cls, documents: int, warnings: Problems) -> Self:
+        """Return the number, with the warnings."""
+        added = super().__new__(cls, documents)
+        added.warnings = warnings
+        return added
 
 
 def documents_of(
@@ -65,6 +86,13 @@ def documents_of(
         yield document
     if opened is not None:
         warn_of_left_out(opened)
+
+
+def declared_of(settings: Settings, fields: Fields) -> Declared:
+    """Return the fields that were declared, with the types they have by now."""
+    declared = settings.declared()
+    known = {name: fields[name].type for name in declared if name in fields}
+    return Declared(declared | known)
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:

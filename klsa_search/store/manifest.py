@@ -77,12 +77,14 @@ class ColumnEntry(Frozen):
 
     missing  documents without a value
     values   that it holds: one a document, or as many as there are in lists
+    misfits  documents with a value that is not of the type, which counts as missing
     lists    whether some document has several
     texts    different ones, of a keyword field
     """
 
     type: FieldType
     missing: int
+    misfits: int = 0
     values: int
     lists: bool = False
     texts: int = 0

@@ -50,11 +50,29 @@ def test_what_they_tell_programs(shell, built, new):
     assert told == {
         "name": "cars", "generation": "000001", "documents": 5, "log_position": 2, "added": 2,
         "skipped": {"count": 1, "kinds": {}},
+        "warnings": {"count": 0, "first": [], "kinds": {}},
     }  # fmt: skip
     told = shell("klsa-index", "remove", "cars", "horn", "horn", "never", "--json").json
     assert (told["removed"], told["documents"], told["log_position"]) == (1, 4, 5)
     done = shell("klsa-index", "add", "cars", new, "--on-error", "skip")
     assert "skipped 1 bad records" in done.err
+
+
+def test_values_that_count_as_missing_are_told(shell, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("id,text,price\na,hot,5\nb,cold,10\n")
+    assert shell("klsa-index", "build", table, "--name", "cars").code == 0
+    table.write_text("id,text,price\nc,hot,N/A\nd,cold,free\n")
+    done = shell("klsa-index", "add", "cars", table)
+    assert done.code == 0
+    assert done.err.splitlines()[0] == "values that count as missing: price 2; the first:"
+    assert "document 'c': the number field 'price' has \"N/A\"" in done.err
+    assert shell("klsa-index", "info", "cars", "--json").json["drift"]["misfits"] == {"price": 2}
+    assert "price 2" in shell("klsa-index", "info", "cars").out
+    done = shell("klsa-index", "refit", "cars")
+    assert "price (number, 2 documents, 2 with another value)" in " ".join(
+        shell("klsa-index", "info", "cars").out.split()
+    )
 
 
 def test_writes_are_undone_by_the_batch(shell, built, new):
@@ -89,7 +107,9 @@ def test_info_tells_of_drift(shell, built, new, tmp_path):
     drift = shell("klsa-index", "info", "cars", "--json").json["drift"]
     unseen, changed = drift.pop("unseen_share"), drift.pop("changed_share")
     assert (0 < unseen < 1, changed) == (True, 0.5)
-    assert drift == {"documents": 5, "added": 2, "gone": 1, "added_share": 0.4}
+    assert drift == {
+        "documents": 5, "added": 2, "gone": 1, "added_share": 0.4, "misfits": {}
+    }  # fmt: skip
     assert "5 documents now, 40.0% of them came later" in shell("klsa-index", "info", "cars").out
     (tmp_path / "index" / "cars" / "000001" / "lengths.npy").write_bytes(b"")
     assert "lengths.npy" in shell("klsa-index", "info", "cars", "--json").json["drift"]["error"]

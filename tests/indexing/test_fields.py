@@ -54,6 +54,40 @@ def test_fields_are_found_and_masks_of_them_searched_within(tmp_path):
     assert verify(tmp_path / "a") == open_index(tmp_path / "a").manifest
 
 
+TABLE = "id,text,price,code,sold,note\na,x y,5.5,00123,2024-03-01,\nb,x,10,7,,new\nc,x z,7,8,N/A,\n"
+
+
+def test_numbers_of_a_table_are_found_by_all_values(tmp_path):
+    source = tmp_path / "table.csv"
+    source.write_text(TABLE)
+    with closing(build(source, name="a", home=tmp_path / "in")) as index:
+        assert types(index) == {
+            "price": "number",
+            "code": "keyword",
+            "sold": "date",
+            "note": "keyword",
+        }
+        found = index.search("x", sort=["price:desc"], facets=["note"])
+        assert [(hit.id, hit.metadata["price"]) for hit in found.hits] == [
+            ("b", 10),
+            ("c", 7),
+            ("a", 5.5),
+        ]
+        assert type(found.hits[0].metadata["price"]) is int
+        assert found.hits[2].metadata["code"] == "00123"
+        assert index.document("b").metadata["price"] == "10"
+        assert (found.facets["note"].values, found.facets["note"].missing) == ((("new", 1),), 2)
+        assert index.manifest.fields.columns["sold"].misfits == 1
+        source.write_text(TABLE.replace("7,8", "call us,8").replace("c,", "d,"))
+        assert index.add(source).warnings.kinds == {"price": 1, "sold": 1}
+        index.add([{"id": "e", "text": "x", "price": 6}, {"id": "f", "text": "x", "price": "6.5"}])
+        prices = [hit.id for hit in index.search("x", filter="price < 7", sort=["price"]).hits]
+        assert prices == ["a", "e", "f"]
+    with closing(rebuild(open_index(tmp_path / "in" / "a"), fields=["price:keyword"])) as index:
+        assert types(index)["price"] == "keyword"
+        assert types(index)["sold"] == "date"
+
+
 @pytest.mark.parametrize("records", [RECORDS[:1], []])
 def test_one_document_or_none(tmp_path, records):
     source = write(tmp_path / "a.jsonl", records)

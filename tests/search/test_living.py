@@ -327,12 +327,29 @@ def test_fields_go_on_with_what_is_written(tmp_path):
     assert {id_ for id_, _ in ranked(index, "t00 t01", mask=year.equal(1998))} >= {"new"}
     with pytest.raises(CollectionError, match="number field 'rank'"):
         index.add([{"id": "other", "text": "t00", "metadata": {"rank": "first"}}])
-    index.add([{"id": "odd", "text": "t00", "metadata": {"year": "unknown"}}])
-    assert "year" not in index.fields
-    assert "'odd'" in index.fields.others["year"]
-    index.delete(["odd", "new"])
+    with pytest.raises(CollectionError, match="document 'other': the number field 'rank' holds"):
+        index.write([Document(id="other", text="t00", metadata={"rank": "first"})])
+    odd = [{"id": f"odd{n}", "text": "t00", "metadata": {"year": "N/A"}} for n in range(7)]
+    added = index.add(odd)
+    assert (added, added.warnings.kinds, len(added.warnings.reasons)) == (7, {"year": 7}, 5)
+    assert added.warnings.reasons[0] == (
+        "document 'odd0': the number field 'year' has \"N/A\", which is no number: "
+        "it counts as missing"
+    )
+    assert found(index.fields["year"].between(1997)) == ["7", "8", "new"]
+    assert index.fields["year"].misfits == 7
+    assert index.document("odd0").metadata == {"year": "N/A"}
+    with closing(open_index(tmp_path / "f")) as again:
+        assert again.fields["year"].misfits == 7
+        assert again.fields["year"].missing == index.fields["year"].missing
+    with closing(refit(tmp_path / "f")) as fitted:
+        assert fitted.fields["year"].type == "number"
+        assert fitted.fields["year"].misfits == 7
+        assert fitted.manifest.fields.columns["year"].misfits == 7
+    index.refresh()
+    index.delete([*(each["id"] for each in odd), "new"])
     assert found(index.fields["year"].between(1997)) == ["7", "8"]
-    assert "team" not in index.fields
+    assert not index.fields["team"].present().any()
     index.close()
 
 

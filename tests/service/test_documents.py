@@ -27,6 +27,7 @@ from .conftest import build_tiny, failure_of
 
 LINES = {"Content-Type": "application/x-ndjson"}
 JSON = {"Content-Type": "application/json"}
+URL = "/indexes/tiny/documents"
 
 
 @pytest.fixture
@@ -64,7 +65,8 @@ def test_what_is_added_is_found_by_the_next_request(writer, home):
     answer = writer.post("/indexes/tiny/documents", json=some).json()
     assert answer.pop("time_ms") > 0
     assert answer == {
-        "index": "tiny", "generation": "000001", "added": 2, "deleted": 0, "log_position": 2
+        "index": "tiny", "generation": "000001", "added": 2, "deleted": 0, "log_position": 2,
+        "warnings": [],
     }  # fmt: skip
     assert sorted(found(writer, "zeppelin")) == ["7", "new"]
     assert writer.get("/documents/7").json()["metadata"] == {"year": 1900}
@@ -153,6 +155,25 @@ def test_lines_are_told_one_by_one(writer, home):
     assert writer.get("/documents/a").json()["text"] == "zeppelin again"
     rows = list(WriteLog(home / "tiny" / "000001").rows())
     assert [row.id for row in rows] == ["a", "b", "a"]
+
+
+def test_values_that_do_not_fit_their_fields_are_told(writer_of, tmp_path):
+    documents = [{"id": "a", "text": "hot", "year": 1990}, {"id": "b", "text": "cold"}]
+    build(documents, name="tiny", home=tmp_path, z=2, fields=["rank:number"]).close()
+    client = writer_of(tmp_path)
+    told = client.post(URL, json=[{"id": "c", "year": "N/A"}, {"id": "d", "year": 5}]).json()
+    assert [(each["id"], each["field"]) for each in told["warnings"]] == [("c", "year")]
+    assert "which is no number" in told["warnings"][0]["message"]
+    assert client.put(f"{URL}/e", json={"year": 7}).json()["warnings"] == []
+    lines = '{"id": "f", "year": "x"}\n{"id": "g", "rank": "first"}\n{"id": "h", "year": 8}\n'
+    first, second, third = statuses(client.post(URL, content=lines, headers=LINES))
+    assert (first["ok"], first["warnings"][0]["field"]) == (True, "year")
+    assert "document 'g': the number field 'rank' holds \"first\"" in second["error"]["message"]
+    assert "warnings" not in third
+    refused = client.put(f"{URL}/g", json={"rank": "first"})
+    assert failure_of(refused, 422)["code"] == "bad_document"
+    assert client.get("/indexes/tiny").json()["fields"]["year"]["misfits"] == 2
+    assert found(client, "", sort="year:desc", filter="year > 5") == ["a", "h", "e"]
 
 
 def test_a_stream_is_written_in_batches(writer, home, monkeypatch):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -18,8 +19,8 @@ from starlette.requests import ClientDisconnect
 from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, KlsaError, QueryError
 from klsa_search.search import Index
-from klsa_search.search.writing import DOCUMENTS, Written
-from klsa_search.service.messages.answers import LineAnswer, WriteAnswer, elapsed
+from klsa_search.search.writing import DOCUMENTS, Written, declared_of
+from klsa_search.service.messages.answers import LineAnswer, WarningAnswer, WriteAnswer, elapsed
 from klsa_search.service.messages.failures import Failure, documented
 from klsa_search.service.messages.reading import (
     Line,
@@ -31,6 +32,7 @@ from klsa_search.service.messages.reading import (
 )
 from klsa_search.service.middleware.body_limit import LINES, content_type
 from klsa_search.service.serving import Desk, Served, requires
+from klsa_search.store.fields.warnings import FieldWarning
 
 router = APIRouter(dependencies=requires("write"))
 
@@ -165,6 +167,7 @@ async def _change(desk: Desk, name: str, change: Callable[[Index], Written]) -> 
             added=written.put,
             deleted=written.deleted,
             log_position=written.last,
+            warnings=[WarningAnswer.model_validate(each) for each in written.warnings],
             time_ms=elapsed(begin),
         ).model_dump_json()
 
@@ -210,25 +213,39 @@ async def _add_lines(name: str, request: Request, desk: Desk) -> Response:
 
 def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
     """Write what can be kept of some lines, and tell of each what became of it."""
+    declared = declared_of(index.settings, index.fields)
     kept: list[tuple[Line, Document]] = []
     refused: dict[int, BadDocument] = {}
     for line in lines:
         try:
             document = document_of_line(line)
+            if document is None:
+                continue
+            if fault := declared.fault(document.metadata):
+                raise BadDocument(f"line {line.number}: document {document.id!r}: {fault}")
         except BadDocument as error:
             refused[line.number] = error
         else:
-            if document is not None:
-                kept.append((line, document))
+            kept.append((line, document))
     written = index.write([document for _, document in kept])
     position = written.last - len(kept)
     found = {line.number: document for line, document in kept}
+    warnings: dict[str, list[FieldWarning]] = {}
+    for warning in written.warnings:
+        warnings.setdefault(warning.id, []).append(warning)
     for line in lines:
         if line.number in refused:
             yield _status(line.number, None, refused[line.number])
         elif line.number in found:
             position += 1
-            yield _status(line.number, found[line.number].id, None, written.generation, position)
+            yield _status(
+                line.number,
+                found[line.number].id,
+                None,
+                written.generation,
+                position,
+                warnings.get(found[line.number].id),
+            )
 
 
 def _status(
@@ -237,6 +254,7 @@ def _status(
     error: KlsaError | None,
     generation: str | None = None,
     position: int | None = None,
+    warnings: Sequence[FieldWarning] | None = None,
 ) -> bytes:
     failure = error and Failure(code=error.code, message=error.message, field=error.field)
     status = LineAnswer(
@@ -245,6 +263,7 @@ def _status(
         id=id_,
         generation=generation,
         log_position=position,
+        warnings=[asdict(each) for each in warnings] if warnings else None,
         error=failure.model_dump() if failure else None,
     )
     return to_json(status, exclude_none=True) + b"\n"

@@ -37,6 +37,14 @@ class DocumentAnswer(Answer):
     metadata: dict[str, Any]
 
 
+class WarningAnswer(Answer):
+    """A value that does not fit its field. The document is kept; the value counts as missing."""
+
+    id: str = Field(description="of the document")
+    field: str
+    message: str
+
+
 class WriteAnswer(Answer):
     """What became of a write. It is on the disk, and the next request finds it so."""
 
@@ -45,6 +53,9 @@ class WriteAnswer(Answer):
     added: int = Field(description="documents, in the place of others or not")
     deleted: int = Field(description="documents that were there and are no more")
     log_position: int = Field(description="of its last row in that log")
+    warnings: list[WarningAnswer] = Field(
+        [], description="values that do not fit their fields: filters, sort and facets miss them"
+    )
     time_ms: float
 
 
@@ -56,6 +67,9 @@ class LineAnswer(Answer):
     id: str | None = None
     generation: str | None = Field(None, description="whose log of writes has the document")
     log_position: int | None = Field(None, description="of its row in that log")
+    warnings: list[dict[str, str]] | None = Field(
+        None, description="values of the document that do not fit their fields"
+    )
     error: dict[str, str | None] | None = Field(None, description="as of any failure")
 
 
@@ -140,10 +154,19 @@ class IndexDetails(IndexSummary):
             fingerprint=manifest.fingerprint if manifest else None,
             settings=manifest.settings if manifest else None,
             counts=manifest.counts if manifest else None,
-            fields=manifest.fields.columns if manifest else None,
+            fields=_columns(status.index) if status.index else None,
             bytes=manifest.bytes() if manifest else None,
             spectra=manifest.spectra if manifest else None,
         )
+
+
+def _columns(index: Index) -> dict[str, ColumnEntry]:
+    """Return the columns as built, with the misfits that there are now."""
+    fields = index.fields
+    return {
+        name: column.model_copy(update={"misfits": fields[name].misfits})
+        for name, column in index.manifest.fields.columns.items()
+    }
 
 
 class RefitAnswer(Answer):

@@ -17,9 +17,11 @@ _DATE_ONLY = len("2024-03-01")
 
 def text(name: str, value: object) -> str:
     """Take a text, true or false, or a whole number."""
+    if isinstance(value, str):
+        return value
     whole = _whole(value)
     try:
-        return keyword_of(value if whole is None else whole)
+        return str(keyword_of(value if whole is None else whole))
     except Misfit:
         raise _refused(name, value, "keyword", "a text") from None
 

@@ -30,6 +30,7 @@ class Field:
     name     of the field
     type     "keyword": texts; "number": float64; "date": moments
     missing  documents without a value
+    misfits  documents with a value that is not of the type, and counts as missing
     starts   (N + 1,) where the values of each document begin; None where none has several
     values   (N,), or those of all documents end to end, ascending and different in each: codes of
              `texts`, numbers, or microseconds since 1970 in UTC. Without `starts` a document that
@@ -54,6 +55,7 @@ class Field:
         values: npt.NDArray[Any],
         starts: Positions | None,
         texts: Texts,
+        misfits: int = 0,
     ) -> None:
         self.name = name
         self.type: FieldType = type
@@ -61,6 +63,7 @@ class Field:
         self._values = values
         self._starts = starts
         self._texts = texts
+        self.misfits = misfits
 
     @property
     def missing(self) -> int:
@@ -211,5 +214,7 @@ def open_fields(generation: Path, fields: FieldsEntry, documents: int) -> Fields
             texts = Texts(content, text_starts[text : text + entry.texts + 1])
             text += entry.texts + 1
         values = arrays[entry.type][begin : begin + entry.values]
-        opened[name] = Field(name, entry.type, entry.missing, values, own, texts)
+        opened[name] = Field(
+            name, entry.type, entry.missing, values, own, texts, misfits=entry.misfits
+        )
     return Fields(opened, fields.others)

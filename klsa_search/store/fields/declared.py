@@ -10,7 +10,14 @@ from klsa_search.collection import Collection, Document
 from klsa_search.collection.model import Refusing
 from klsa_search.config import FieldType
 from klsa_search.errors import CollectionError
-from klsa_search.store.fields.values import DECLARED, TAKE, Misfit, elements, plain, type_of
+from klsa_search.store.fields.values import (
+    DECLARED,
+    Misfit,
+    elements,
+    plain,
+    taker,
+    type_of,
+)
 
 
 class Declared:
@@ -31,7 +38,7 @@ class Declared:
             for value in elements(known.get(name)):
                 try:
                     kind = kind or type_of(value)
-                    _take(value, kind)
+                    taker(kind, DECLARED, declared=True)(value)
                 except Misfit as reason:
                     told = f"{kind} field" if kind else "field"
                     return f"the {told} {name!r} holds {shown(value)}, which is {reason}"
@@ -54,12 +61,6 @@ def fitting(collection: Collection, declared: Declared) -> Iterator[Document]:
         if not isinstance(collection, Refusing):
             raise CollectionError(f"{message}; declare it otherwise, or not at all")
         collection.refuse(message)
-
-
-def _take(value: object, kind: FieldType) -> None:
-    taken = TAKE[kind](value)
-    if kind == "keyword" and len(taken) > DECLARED.characters:
-        raise Misfit(f"a text of more than {DECLARED.characters:,} characters")
 
 
 def shown(value: object) -> str:

@@ -25,6 +25,7 @@ class JoinedField(Field):
 
     parts   position of the first document and column of each, made when first asked for
     living  (N,) which positions hold a document
+    misfits documents with a value that is not of the type
     Masks are made part by part. `values`, `starts` and `texts` are put together when first asked
     for: O(N), and the texts.
     """
@@ -35,9 +36,11 @@ class JoinedField(Field):
         type: FieldType,  # noqa: A002 - as users name it
         parts: Callable[[], _Parts],
         living: Mask,
+        misfits: int = 0,
     ) -> None:
         self.name = name
         self.type = type
+        self.misfits = misfits
         self._make_parts, self._living = parts, living
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from klsa_search.config import FieldType
 from klsa_search.features.spool import Spool
-from klsa_search.store.fields.values import TAKE, Limits, Misfit
+from klsa_search.store.fields.values import Code, Limits, Misfit, is_placeholder, taker
 
 KEPT: Final[dict[FieldType, np.dtype[Any]]] = {
     "keyword": np.dtype(np.int32),
@@ -50,14 +50,24 @@ class Making:
     lists    whether some document has several values
     values   so far
     present  documents that have a value
+    fitting  values that are of its type, those that a document repeats included
+    others   values that are not, without those that conventionally stand for a missing one
+    codes    of the others: texts of digits that are codes
+    misfits  documents with a value that does not fit, which counts as missing
+    reason   what the first of the others is
     texts    numbers of the different texts, in no order
     Memory: the texts, and 100 bytes a batch.
     """
 
-    def __init__(self, kind: FieldType, limits: Limits, spool: Spool) -> None:
+    def __init__(
+        self, kind: FieldType, limits: Limits, spool: Spool, *, declared: bool = False
+    ) -> None:
         self.kind: FieldType = kind
         self.lists = False
         self.values = self.present = 0
+        self.fitting = self.others = self.codes = self.misfits = 0
+        self.reason: str | None = None
+        self._take = taker(kind, limits, declared=declared)
         self.texts: dict[str, int] = {}
         self._limits, self._spool = limits, spool
         self._pieces: list[_Piece] = []
@@ -70,11 +80,16 @@ class Making:
             self._pieces.append(_Piece(documents, 0, 0, False))
 
     def extend(self, flat: list[object], counts: list[int] | None) -> None:
-        """Go on by the values of a batch, as `flattened` gives them; Misfit, and nothing is kept.
+        """Go on by the values of a batch, as `flattened` gives them.
 
-        Of several values of a document each is kept once, in their order.
+        Of several values of a document each is kept once, in their order. Misfit where there are
+        too many different texts: then nothing is kept.
         """
-        values = list(map(TAKE[self.kind], flat))
+        try:
+            values = list(map(self._take, flat))
+        except Misfit:
+            values = self._fit(flat, counts)
+        self.fitting += len(values) - values.count(None)
         documents = len(flat) if counts is None else len(counts)
         if counts is not None or None in values:
             values, counts = in_order(values, counts)
@@ -109,13 +124,31 @@ class Making:
                 counts = self._spool.read(middle, end).view(_COUNTS)
             yield (table[values] if self.kind == "keyword" else values), counts
 
+    def _fit(self, flat: list[object], counts: list[int] | None) -> list[Any]:
+        """Take values one by one, with None for each that does not fit."""
+        values: list[Any] = []
+        at = 0
+        for size in repeat(1, len(flat)) if counts is None else counts:
+            fits = True
+            for value in flat[at : at + size]:
+                try:
+                    values.append(self._take(value))
+                except Misfit as misfit:
+                    values.append(None)
+                    fits = False
+                    if not is_placeholder(value):
+                        self.others += 1
+                        self.codes += isinstance(misfit, Code)
+                        self.reason = self.reason or str(misfit)
+            self.misfits += not fits
+            at += size
+        return values
+
     def _coded(self, values: list[Any]) -> list[Any]:
         if self.kind != "keyword":
             return values
         numbers, limits = self.texts, self._limits
         new = set(values) - numbers.keys()
-        if any(len(text) > limits.characters for text in new):
-            raise Misfit(f"a text of more than {limits.characters:,} characters")
         if len(numbers) + len(new) > limits.texts:
             raise Misfit(f"more than {limits.texts:,} different texts")
         for text in new:

@@ -1,10 +1,13 @@
 """What one value of a metadata field is: its type, and what a column keeps of it.
 
 keyword  a text, compared by code points; true, false and whole numbers as JSON writes them
-number   float64; a whole number that float64 cannot hold exactly does not fit
+number   float64, also of a text that is a number; a whole number that float64 cannot hold exactly
+         does not fit
 date     microseconds since 1970 in UTC, of ISO 8601 dates and times as in 2024-03-01 or
          2024-03-01T09:30:00+01:00; without a zone it is UTC, and digits beyond the microsecond
          are dropped
+
+A blank text is no value of any type.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import compress
 from typing import Any, Final, NamedTuple
@@ -48,14 +52,40 @@ _EPOCH: Final = datetime(1970, 1, 1)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
+_CODE: Final = re.compile(r"\s*(-?0\d|\+\s*\d)", re.ASCII)
+"""How a text begins whose digits are a code: 00123, a telephone number."""
+
+PLACEHOLDERS: Final = frozenset(
+    {
+        "n/a",
+        "#n/a",
+        "na",
+        "nan",
+        "null",
+        "nil",
+        "none",
+        "-",
+        "--",
+        "\N{EN DASH}",
+        "\N{EM DASH}",
+        "?",
+    }
+)
+"""Texts, in lower case, that people write where a number or a date is missing."""
+
+
 class Misfit(ValueError):
     """A value that is none of its field's type; the message is what it is instead."""
 
 
-def keyword(value: object) -> str:
-    """Take a text, true or false, or a whole number; Misfit for any other."""
+class Code(Misfit):
+    """A text of digits that is not a number: a code, or an id that float64 cannot hold."""
+
+
+def keyword(value: object) -> str | None:
+    """Take a text, true or false, or a whole number; None for a blank text, else Misfit."""
     if isinstance(value, str):
-        return value
+        return value if value and not value.isspace() else None
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -80,6 +110,27 @@ def number(value: object) -> float | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return _whole(value)
     raise Misfit("no number")
+
+
+def found_number(value: object) -> float | None:
+    """Take a number as `number` does; Code for a text of digits that stands for itself.
+
+    A leading zero or plus sign means something in a code, such as a postcode, and nothing in a
+    number; so does each digit of an id that is too long for float64.
+    """
+    if not isinstance(value, str):
+        return number(value)
+    if _CODE.match(value):
+        raise Code("a code with a leading zero or plus sign")
+    try:
+        return number(value)
+    except Misfit as misfit:
+        raise (Code(str(misfit)) if value.strip().isdecimal() else misfit) from None
+
+
+def is_placeholder(value: object) -> bool:
+    """Return whether a value is a text that conventionally stands for a missing one."""
+    return isinstance(value, str) and value.strip().casefold() in PLACEHOLDERS
 
 
 def _whole(value: int) -> float:
@@ -117,7 +168,55 @@ TAKE: Final[Mapping[FieldType, Callable[[object], Any]]] = {
     "number": number,
     "date": date,
 }
-"""How a value of each type is taken."""
+"""How a value of each type is taken where the field was declared."""
+
+_FOUND: Final[Mapping[FieldType, Callable[[object], Any]]] = {**TAKE, "number": found_number}
+
+
+def taker(kind: FieldType, limits: Limits, *, declared: bool) -> Callable[[object], Any]:
+    """Return what takes a value of a column: None for a blank text, Misfit for one of no fit."""
+    take = (TAKE if declared else _FOUND)[kind]
+    if kind != "keyword":
+        return take
+
+    def within(value: object) -> str | None:
+        text: str | None = take(value)
+        if text is not None and len(text) > limits.characters:
+            raise Misfit(f"a text of more than {limits.characters:,} characters")
+        return text
+
+    return within
+
+
+def first_type(values: list[Any]) -> FieldType | None:
+    """Return the type of a field by the values of its first document; None if they say nothing.
+
+    A text is a date or a keyword: that all texts of a field are numbers only a build can see.
+    """
+    for value in values:
+        if is_placeholder(value) or (isinstance(value, str) and not value.strip()):
+            continue
+        with suppress(Misfit):
+            return type_of(value)
+    return None
+
+
+def as_number(value: Any) -> Any:
+    """Return the number that a text, or each text of a list, of a number field stands for.
+
+    What is no such text is returned as it is.
+    """
+    if isinstance(value, list):
+        return [as_number(each) for each in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        found = number(value)
+    except Misfit:
+        return value
+    if found is None:
+        return value
+    return int(found) if found.is_integer() and not re.search(r"[.eE]", value) else found
 
 
 def type_of(value: object) -> FieldType:

@@ -43,18 +43,19 @@ NESTED: Final = "nested values"
 NO_VALUE: Final = "no value"
 """Why fields are none."""
 
+NUMBERS: Final = "numbers"
 NAMED: Final[dict[type, str]] = {
     str: "texts",
     bool: "true or false",
-    int: "numbers",
-    float: "numbers",
+    int: NUMBERS,
+    float: NUMBERS,
 }
-TYPES: Final[dict[str, tuple[FieldType, ...]]] = {
-    "texts": ("date", "keyword"),
-    "true or false": ("keyword",),
-    "numbers": ("number",),
-}
-"""What may become of values of each kind, the first that fits."""
+CANDIDATES: Final[tuple[FieldType, ...]] = ("number", "date", "keyword")
+"""What a field may become, the first that fits."""
+SHARE: Final = 99
+"""Fitting values for each other one that a field found among texts may have."""
+MOST_OTHERS: Final = 10_000
+"""Values that are not of its type that a field may have."""
 NAME: Final = 256
 """Characters of a name."""
 
@@ -64,13 +65,22 @@ class FieldsWriter:
 
     types  of the fields that were declared, which `Declared` has found all documents to fit
     spool  of bytes, for what is held meanwhile
-    CollectionError where a declared field cannot be a column.
+    known  types of the fields that were found before, by an index whose documents these are: they
+           stay, and what does not fit counts as missing
+    Any other field is found by its values (`_Field.chosen`). CollectionError where a declared field
+    cannot be a column.
     Cost: 1 µs a value, 4 µs where it is a date.
     """
 
-    def __init__(self, types: Mapping[str, FieldType | None], spool: Spool) -> None:
-        self._types, self._spool = types, spool
-        self._fields = {name: _Field(name, spool) for name in types}
+    def __init__(
+        self,
+        types: Mapping[str, FieldType | None],
+        spool: Spool,
+        known: Mapping[str, FieldType] | None = None,
+    ) -> None:
+        self._types, self._known, self._spool = types, dict(known or {}), spool
+        self._fields = {name: _Field(name, spool, declared=True) for name in types}
+        self._room = MOST_FIELDS - len({*types, *self._known})
         self._documents = 0
         self._more = False
 
@@ -79,12 +89,13 @@ class FieldsWriter:
         found = [plain(document.metadata) for document in documents]
         for metadata in found:
             for name in sorted(metadata.keys() - self._fields.keys()):
-                if len(self._fields) < MOST_FIELDS and len(name) <= NAME:
+                if name in self._known or (self._room > 0 and len(name) <= NAME):
+                    self._room -= name not in self._known
                     self._fields[name] = _Field(name, self._spool, self._documents)
                 else:
                     self._more = True
         for name, field in self._fields.items():
-            field.extend([metadata.get(name) for metadata in found], self._types.get(name))
+            field.extend([metadata.get(name) for metadata in found], self._type(name))
         self._documents += len(documents)
 
     def finish(self, generation: Path) -> FieldsEntry:
@@ -93,72 +104,96 @@ class FieldsWriter:
         with ExitStack() as stack:
             files = _Files(generation, stack)
             for name, field in sorted(self._fields.items()):
-                making = field.chosen(self._types.get(name), self._documents)
+                making = field.chosen(self._type(name))
                 if making is None:
-                    others[name] = field.reason or NO_VALUE
+                    others[name] = field.reason()
                 else:
                     columns[name] = files.write(making, self._documents)
         return FieldsEntry(columns=columns, others=others, more=self._more)
 
+    def _type(self, name: str) -> FieldType | None:
+        """Return the type that a field has whatever its values; None if they decide."""
+        return self._types.get(name) or self._known.get(name)
+
 
 class _Field:
-    """One field: the columns that it may become, and why it cannot be one."""
+    """One field: the columns that it may become."""
 
-    def __init__(self, name: str, spool: Spool, documents: int = 0) -> None:
-        self.reason: str | None = None
-        self._name, self._spool = name, spool
+    def __init__(
+        self, name: str, spool: Spool, documents: int = 0, *, declared: bool = False
+    ) -> None:
+        self._name, self._spool, self._declared = name, spool, declared
         self._passed = documents
-        self._kind: str | None = None
+        self._kinds: dict[str, None] = {}  # of its values, in the order they were met
+        self._begun = False
         self._may_be: list[Making] = []
+        self._gone: dict[FieldType, str] = {}  # those it can no longer become, and why
 
-    def extend(self, batch: list[object], declared: FieldType | None) -> None:
+    def extend(self, batch: list[object], type_: FieldType | None) -> None:
         """Go on by the values of a batch, None where a document has none."""
-        if self.reason is not None:
+        if self._begun and not self._may_be:
             return
         flat, counts = flattened(batch)
-        if not flat and not self._may_be:
+        if not flat and not self._begun:
             self._passed += len(batch)
             return
-        if declared is None:
-            self._look_at(flat)
-        elif not self._may_be:
-            self._begin((declared,))
+        self._kinds |= dict.fromkeys(
+            NAMED.get(each, NESTED) for each in dict.fromkeys(map(type, flat))
+        )
+        if not self._begun:
+            self._begin(CANDIDATES if type_ is None else (type_,))
+        if type_ is None and NUMBERS in self._kinds:
+            self._may_be = [making for making in self._may_be if making.kind == "number"]
         for making in list(self._may_be):
             try:
                 making.extend(flat, counts)
             except Misfit as misfit:
                 self._may_be.remove(making)
-                if not self._may_be:
-                    self.reason = str(misfit)
-        if self.reason and declared:
+                self._gone[making.kind] = str(misfit)
+            else:
+                if type_ is None and making.others > MOST_OTHERS:
+                    self._may_be.remove(making)
+                    self._gone[making.kind] = making.reason or NO_VALUE
+        if not self._may_be and self._declared and type_ is not None:
             raise CollectionError(
-                f"the {declared} field {self._name!r} has {self.reason}: leave it out of the "
+                f"the {type_} field {self._name!r} has {self._gone[type_]}: leave it out of the "
                 "declared fields, or shorten its values"
             )
 
-    def chosen(self, declared: FieldType | None, documents: int) -> Making | None:
-        """The column that the field becomes; None if it becomes none."""
-        if declared and not self._may_be:
-            self._begin((declared,))
-        # A date field of blank texts alone is none.
-        return next((one for one in self._may_be if one.values or declared), None)
+    def chosen(self, type_: FieldType | None) -> Making | None:
+        """Return the column that the field becomes; None if it becomes none.
 
-    def _look_at(self, flat: list[object]) -> None:
-        """Tell from the kinds of values whether the field can still be a column."""
-        for kind in dict.fromkeys(
-            NAMED.get(each, NESTED) for each in dict.fromkeys(map(type, flat))
-        ):
-            if self._kind is None and kind != NESTED:
-                self._kind = kind
-                self._begin(TYPES[kind])
-            elif kind != self._kind:
-                self.reason = f"{self._kind} and {kind}" if self._kind else kind
-                self._may_be.clear()
-                return
+        A field with JSON numbers is a number field if most of its values are numbers; one without
+        is what all its texts are but one in a hundred. What does not fit then counts as missing.
+        Texts such as "N/A" count neither way, but for a keyword field, of which they are values;
+        a single text of digits that is a code, such as 00123, makes all of them texts.
+        """
+        if self._declared and not self._begun and type_ is not None:
+            self._begin((type_,))
+        return next((one for one in self._may_be if self._fits(one, type_)), None)
+
+    def reason(self) -> str:
+        """Say why the field is no column."""
+        kinds = list(self._kinds)
+        if NESTED in kinds or (NUMBERS in kinds and len(kinds) > 1):
+            return " and ".join(kinds)
+        last: FieldType = "number" if NUMBERS in kinds else "keyword"
+        reasons = {each.kind: each.reason for each in self._may_be} | self._gone
+        return reasons.get(last) or NO_VALUE
+
+    def _fits(self, making: Making, type_: FieldType | None) -> bool:
+        if type_ is not None:
+            return self._declared or making.fitting > 0 or making.misfits > 0
+        if NUMBERS in self._kinds:
+            return making.fitting > making.others
+        return making.fitting > 0 and not making.codes and making.fitting >= SHARE * making.others
 
     def _begin(self, types: Sequence[FieldType]) -> None:
-        limits = FOUND if self._kind else DECLARED
-        self._may_be = [Making(kind, limits, self._spool) for kind in types]
+        self._begun = True
+        limits = DECLARED if self._declared else FOUND
+        self._may_be = [
+            Making(kind, limits, self._spool, declared=self._declared) for kind in types
+        ]
         for making in self._may_be:
             making.pass_over(self._passed)
 
@@ -193,6 +228,7 @@ class _Files:
         return ColumnEntry(
             type=making.kind,
             missing=documents - making.present,
+            misfits=making.misfits,
             values=making.values if making.lists else documents,
             lists=making.lists,
             texts=len(texts),

@@ -26,13 +26,13 @@ from klsa_search.store.fields.writing import FieldsWriter
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def written(metadata, types=None, *, batch=3, room=2**20):
+def written(metadata, types=None, *, known=None, batch=3, room=2**20):
     """Write the fields of documents; returns what is said of them, and the columns."""
     documents = [Document(id=str(at), metadata=each) for at, each in enumerate(metadata)]
     declared = Declared(types or {})
     with tempfile.TemporaryDirectory() as folder:
         spool = Spools(Path(folder), room).spool(np.uint8)
-        writer = FieldsWriter(declared.types, spool)
+        writer = FieldsWriter(declared.types, spool, known)
         for begin in range(0, len(documents), batch):
             some = documents[begin : begin + batch]
             assert [declared.fault(document.metadata) for document in some] == [None] * len(some)
@@ -102,7 +102,7 @@ def agrees(field, expected):
 @given(fields_of(TEXTS), st.lists(TEXTS, max_size=3), st.integers(1, 5), st.sampled_from([0, 999]))
 def test_keywords(metadata, asked, batch, room):
     said, fields = written(metadata, {"x": "keyword"}, batch=batch, room=room)
-    expected = model(metadata, str)
+    expected = [{text for text in own if text.strip()} for own in model(metadata, str)]
     agrees(fields["x"], expected)
     every = set().union(*expected)
     assert fields["x"].texts[:] == sorted(every)
@@ -193,13 +193,21 @@ def test_what_is_found_has_one_type_and_the_way_it_is_read_changes_nothing(metad
     assert sorted([*said.columns, *said.others]) == sorted({name for m in metadata for name in m})
     assert list(fields) == list(said.columns) == sorted(fields)
     for name, field in fields.items():
-        types = {type(v) for m in metadata for v in [m.get(name)] if _is_one(v)}
-        assert types <= {"keyword": {str, bool}, "number": {int, float}, "date": {str}}[field.type]
-        assert not {str, bool} <= types
+        values = [v for m in metadata for v in limits.elements(m.get(name))]
+        take = limits.taker(field.type, limits.FOUND, declared=False)
+        fits = [value for value in values if _fits(take, value)]
+        numbers = any(type(value) in (int, float) for value in values)
+        assert field.type == "number" or not numbers
+        others = [v for v in values if not _fits(take, v) and not limits.is_placeholder(v)]
+        assert len(fits) > len(others) if numbers else not others
 
 
-def _is_one(value):
-    return value is not None and value == value and not isinstance(value, list)
+def _fits(take, value):
+    try:
+        take(value)
+    except limits.Misfit:
+        return False
+    return True
 
 
 def _said_and_content(result):
@@ -224,7 +232,19 @@ def _content(fields):
     [
         (["a", "b", None], "keyword"),
         ([True, False], "keyword"),
-        (["", ""], "keyword"),
+        (["a", True], "keyword"),
+        (["00123", "5"], "keyword"),
+        (["+49 170 1234", "5"], "keyword"),
+        (["9007199254740993", "5"], "keyword"),
+        (["3.10", "3.10.1"], "keyword"),
+        (["N/A", ""], "keyword"),
+        (["5.5", "10", " 7 ", ""], "number"),
+        (["0.5", "-0", "-1e3", "0"], "number"),
+        (["5", "n/a", "-", "NULL"], "number"),
+        ([1, "1"], "number"),
+        ([5, 6, "free"], "number"),
+        ([5, {"a": 1}, 6], "number"),
+        (["2024-03-01", "N/A"], "date"),
         ([["a", "b"], "c"], "keyword"),
         (["01234", "2024"], "keyword"),
         (["2024-03-01", "unknown"], "keyword"),
@@ -243,7 +263,8 @@ def test_types_that_are_found(values, kind):
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ([1, "1"], "numbers and texts"),
+        ([1, "one"], "numbers and texts"),
+        (["", " "], "no value"),
         ([True, 1], "true or false and numbers"),
         ([{"a": 1}], "nested values"),
         ([[["a"]]], "nested values"),
@@ -258,6 +279,35 @@ def test_what_is_no_column_says_why(values, reason):
     said, fields = written([{"x": value} for value in values])
     assert said.others == {"x": reason}
     assert fields == {}
+
+
+@given(st.integers(0, 3), st.integers(0, 400), st.integers(1, 50), st.randoms())
+def test_texts_are_what_all_but_one_in_a_hundred_are(others, fitting, batch, chance):
+    for text, kind in (("5.5", "number"), ("2024-03-01", "date")):
+        values = [text] * fitting + ["free"] * others + ["N/A"] * 3
+        chance.shuffle(values)
+        said, fields = written([{"x": value} for value in values], batch=batch)
+        found = fitting > 0 and fitting >= 99 * others
+        assert fields["x"].type == (kind if found else "keyword")
+        assert fields["x"].missing == said.columns["x"].misfits == found * (others + 3)
+
+
+def test_the_type_that_an_index_found_stays():
+    metadata = [{"x": "a", "y": "1"}, {"x": 5, "y": "007"}, {"z": [1, "a"]}]
+    documents = [Document(id=str(at), metadata=each) for at, each in enumerate(metadata)]
+    with tempfile.TemporaryDirectory() as folder:
+        spool = Spools(Path(folder), 2**20).spool(np.uint8)
+        known = {"x": "number", "y": "keyword", "z": "date", "gone": "number"}
+        writer = FieldsWriter({}, spool, known)
+        writer.extend(documents)
+        said = writer.finish(Path(folder))
+        spool.close()
+    assert {name: (c.type, c.missing, c.misfits) for name, c in said.columns.items()} == {
+        "x": ("number", 2, 1),
+        "y": ("keyword", 1, 0),
+        "z": ("date", 3, 1),
+    }
+    assert not said.others
 
 
 @pytest.mark.parametrize(
@@ -287,10 +337,10 @@ def test_declared_keywords_are_read_from_what_json_writes():
     assert positions(field.equal(np.int64(7))) == []
 
 
-def test_a_blank_text_is_no_number_and_no_date():
+def test_a_blank_text_is_no_value_of_any_type():
     for kind in ("number", "date"):
         assert column(["", " ", None], kind).missing == 3
-    assert column(["", None], "keyword").missing == 1
+    assert column(["", " ", None, "a"], "keyword").missing == 3
 
 
 @pytest.mark.parametrize(
@@ -407,7 +457,7 @@ def test_fields_beyond_the_limit_are_not_looked_at_but_declared_ones_are():
 
 
 def test_too_many_texts_are_no_column_where_found_and_an_error_where_declared():
-    metadata = [{"x": str(number)} for number in range(8)]
+    metadata = [{"x": f"a{number}"} for number in range(8)]
     with patch("klsa_search.store.fields.writing.FOUND", Limits(256, 7)):
         assert written(metadata)[0].others == {"x": "more than 7 different texts"}
         assert written(metadata[:7])[0].columns["x"].texts == 7

@@ -12,7 +12,6 @@ from klsa_search.errors import QueryError
 from klsa_search.store.fields import later as module
 from klsa_search.store.fields.columns import finding
 from klsa_search.store.fields.later import LaterFields
-from klsa_search.store.fields.values import elements
 from tests.store.fields.test_columns import in_parts, written
 
 GAP = 3
@@ -89,24 +88,22 @@ def same(joined, living, fresh):
 
 
 @given(COLLECTIONS, st.sets(st.integers(0, 10)), st.integers(1, 4))
-def test_fields_are_those_of_a_fresh_build_of_what_lives(collections, dead, batch):
+def test_a_refit_of_what_lives_has_the_same_fields(collections, dead, batch):
     built, later = collections
     dead = {at for at in dead if at < len(built) + len(later)}
     fields, living, before = grown(built, later, dead, batch=batch)
     left = [each for at, each in enumerate([*built, *later]) if at not in dead]
-    found = written(left)[1]
+    known = {name: field.type for name, field in fields.items()}
+    _, refitted = written(left, known=known)
     for name, field in fields.items():
         if name in before:
             assert field.type == before[name].type
-        same(field, living, written(left, {name: field.type})[1][name])
-    kept = [each for at, each in enumerate(built) if at not in dead]
-    for name, field in found.items():
-        if name in before and not (
-            before[name].type == field.type and any(elements(each.get(name)) for each in kept)
-        ):
-            continue  # it keeps the type that the build found
-        if name in before or not any(name in each for each in built):
-            assert fields[name].type == field.type
+        if name in refitted:
+            same(field, living, refitted[name])
+            if not dead:
+                assert field.misfits == refitted[name].misfits
+        else:
+            assert field.missing == len(left)
     assert not fields.keys() & fields.others.keys()
     for name in {name for each in left for name in each} - fields.keys():
         assert fields.others[name]
@@ -126,21 +123,33 @@ def test_how_documents_are_divided_changes_nothing(collections, batch):
             assert np.array_equal(mask, expected)
 
 
-def test_a_value_that_does_not_fit_takes_the_column_away_while_it_is_there():
+def test_a_value_that_does_not_fit_counts_as_missing():
     built = [{"x": 1, "on": "2024-03-01"}]
-    later = [{"x": 2}, {"x": "many", "on": "soon"}]
+    later = [{"x": 2}, {"x": "many", "on": "soon"}, {"x": [3, "N/A"]}]
     fields, _, _ = grown(built, later)
-    assert dict(fields) == {}
-    assert fields.others["x"] == "texts and numbers (document 'later1')"
-    assert fields.others["on"] == (
-        "\"soon\", which is no date as in 2024-03-01 or 2024-03-01T09:30:00Z (document 'later1')"
-    )
-    with pytest.raises(KeyError, match="texts and numbers"):
-        fields["x"]
+    assert fields["x"].between(1, 3).tolist() == [True, False, False, False, True, False, True]
+    assert (fields["x"].missing, fields["x"].misfits) == (1, 2)
+    assert (fields["on"].missing, fields["on"].misfits) == (3, 1)
+    assert not fields.others
     with pytest.raises(KeyError):
         fields["never met"]
     fields, _, _ = grown(built, later, dead=[2])
-    assert fields["x"].between(1, 2).tolist() == [True, False, False, False, True, False]
+    assert (fields["x"].missing, fields["x"].misfits) == (0, 1)
+
+
+def test_the_first_value_of_a_later_field_decides_its_type():
+    first = {"a": "N/A", "b": {"c": 1}, "c": "5", "d": "2024-03-01", "e": ""}
+    second = {"a": 5, "b": "x", "c": "six", "d": "later", "e": None}
+    fields, _, _ = grown([], [first, second])
+    assert {name: (field.type, field.misfits) for name, field in fields.items()} == {
+        "a": ("number", 1),
+        "b": ("keyword", 1),
+        "c": ("keyword", 0),
+        "d": ("date", 1),
+    }
+    assert fields.others == {"e": "no value"}
+    fields, _, _ = grown([], [first, second], dead=[0])
+    assert fields["d"].type == "date"
 
 
 def test_what_the_build_made_no_column_stays_none():
@@ -154,7 +163,7 @@ def test_true_and_false_go_on_as_such():
     assert fields["x"].equal(False).tolist() == [False, False, False, False, True, False]
     assert fields["x"].missing == 1
     fields, _, _ = grown([{"x": "yes"}], [{"x": False}])
-    assert "true or false" in fields.others["x"]
+    assert fields["x"].texts[:] == ["false", "yes"]
     assert living.sum() == 3
 
 
@@ -184,6 +193,6 @@ def test_names_beyond_the_most_are_not_looked_at(monkeypatch):
     assert sorted(fields) == ["x", "y"]
 
 
-def test_a_fresh_build_and_a_later_one_refuse_texts_alike():
+def test_a_text_that_is_too_long_counts_as_missing():
     fields, _, _ = grown([{"x": "a"}], [{"x": "b" * 257}])
-    assert "more than 256 characters" in fields.others["x"]
+    assert (fields["x"].missing, fields["x"].misfits) == (1, 1)
