@@ -8,7 +8,7 @@ import click
 
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option, json_option
-from klsa_search.cli.output import Column, write_json, write_table
+from klsa_search.cli.output import Column, echo, write_json, write_table
 
 
 @click.command()
@@ -35,8 +35,8 @@ def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json
     if as_json:
         write_json([{"name": each, "index": target} for each, target in found.items()])
     elif name is not None:
-        click.echo(f"{name} stands for {index}" if index else f"{name} stands for nothing")
+        echo(f"{name} stands for {index}" if index else f"{name} stands for nothing")
     elif found:
         write_table([Column("alias"), Column("index")], list(found.items()))
     else:
-        click.echo(f"{home} holds no alias")
+        echo(f"{home} holds no alias")

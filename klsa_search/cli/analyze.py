@@ -9,7 +9,7 @@ import click
 
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import chosen_settings, home_option, json_option, settings_options
-from klsa_search.cli.output import Column, write_json, write_table
+from klsa_search.cli.output import Column, echo, write_json, write_table
 from klsa_search.config import AnalysisSettings
 
 
@@ -37,7 +37,7 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
         names = ("term", "position", "start", "end")
         write_json([{name: getattr(token, name) for name in names} for token in tokens])
     elif not tokens:
-        click.echo("no term is left of it")
+        echo("no term is left of it")
     else:
         columns = [Column("position", right=True), Column("term"), Column("text")]
         rows = [(str(t.position), t.term, text[t.start : t.end]) for t in tokens]

@@ -12,7 +12,7 @@ import click
 from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import FigurePath, data_option, json_file_option
-from klsa_search.cli.output import Column, make_folders, write_json_file, write_table
+from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
 from klsa_search.cli.workshop import open_targets, open_workshop
 from klsa_search.extras import require
 
@@ -160,7 +160,7 @@ def _note_gaps(collection: Collection, judged: Mapping[str, Measured]) -> None:
     for name, measured in judged.items():
         asked = len(measured.queries)
         if measured.answered < asked:
-            click.echo(
+            echo(
                 f"note: {name} answers {measured.answered} of the {asked} judged queries of "
                 f"{collection.name}; the others count 0",
                 err=True,
@@ -172,13 +172,13 @@ def _write_comparisons(comparisons: Sequence[Comparison]) -> None:
 
     for comparison in comparisons:
         asked = len(comparison.systems[comparison.baseline].values)
-        click.echo(f"{comparison.target}: {comparison.measure} over {asked} judged queries")
-        click.echo()
+        echo(f"{comparison.target}: {comparison.measure} over {asked} judged queries")
+        echo()
         _write_contrasts(comparison)
-        click.echo()
+        echo()
         _write_extremes(comparison)
-        click.echo()
-    click.echo(
+        echo()
+    echo(
         f"gain, p, d and the rest are against {comparisons[0].baseline}. p: randomisation test and "
         "t-test, two-sided, Holm-corrected.\n"
         f"d: effect size. Ties differ by at most {TIE:g}; hurt is the share of losses; robust is "

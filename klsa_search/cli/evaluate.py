@@ -18,7 +18,7 @@ from klsa_search.cli.options import (
     data_option,
     json_file_option,
 )
-from klsa_search.cli.output import Column, make_folders, write_json_file, write_table
+from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
 from klsa_search.cli.own import own
 from klsa_search.cli.replay import replay
 from klsa_search.cli.workshop import open_targets, open_workshop
@@ -98,7 +98,7 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
     if json_file is not None:
         write_json_file(json_file, grid.as_json())
     z, alpha, value = grid.best()
-    click.echo(
+    echo(
         f"{out}: best at z = {z}, α = {alpha:g}: {value:.4f}; "
         f"BM25 {grid.bm25:.4f}, LSI {grid.lsi:.4f}"
     )
@@ -126,7 +126,7 @@ def fetch(names: Sequence[str], data: Path | None) -> None:
     with progress_bar() as bar:
         folders = fetch_collections(names, data or cache_home(), progress=bar)
     for folder in folders:
-        click.echo(str(folder))
+        echo(str(folder))
 
 
 def _write_means(means: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:

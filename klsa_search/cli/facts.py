@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from klsa_search.cli.output import in_bytes
+from klsa_search.cli.output import echo, in_bytes
 from klsa_search.config import MOST_FIELDS, Settings
 
 if TYPE_CHECKING:
@@ -207,6 +205,6 @@ def write_problems(problems: Problems) -> None:
     told = [f"{records:,} bad records"] if records else []
     told += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
     if told:
-        click.echo(f"skipped {', '.join(told)}; the first reasons:", err=True)
+        echo(f"skipped {', '.join(told)}; the first reasons:", err=True)
     for reason in problems.reasons:
-        click.echo(f"  {reason}", err=True)
+        echo(f"  {reason}", err=True)

@@ -9,15 +9,18 @@
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from traceback import format_exception
 from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
+from klsa_search.cli.output import echo, printable
 from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -72,7 +75,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     A slip of our own does too, through `sys.excepthook`, so that nothing is caught that nobody
     foresaw. With --debug all of them show their traceback.
     """
-    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    log_for_people()
     frame = _Frame()
     sys.excepthook = _hook(frame)
     trust_tokenizers()
@@ -86,17 +89,35 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     except click.exceptions.Abort as abort:
         # click turns Ctrl-C into Abort; without that cause, a question was answered with no.
         interrupted = isinstance(abort.__cause__, KeyboardInterrupt)
-        click.echo("interrupted" if interrupted else "nothing was done", err=True)
+        echo("interrupted" if interrupted else "nothing was done", err=True)
         sys.exit(130 if interrupted else 1)
     except click.ClickException as wrong:
-        wrong.show()
+        shown = io.StringIO()
+        wrong.show(shown)
+        for line in shown.getvalue().splitlines():
+            echo(line, err=True)
         sys.exit(wrong.exit_code)
     except (KlsaError, OSError, MemoryError) as failure:
         if frame.debug:
             raise
-        click.echo(f"error: {explain(failure)}", err=True)
+        echo(f"error: {explain(failure)}", err=True)
         sys.exit(2 if _is_wrong_usage(failure) else 1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def log_for_people() -> None:
+    """Write what is logged as sentences to stderr, unless that was decided already."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Sentences())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+
+
+class _Sentences(logging.Formatter):
+    """Messages alone, and where there is one the traceback below."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the lines of a record."""
+        return "\n".join(map(printable, super().format(record).splitlines()))
 
 
 def trust_tokenizers() -> None:
@@ -134,9 +155,10 @@ def _hook(frame: _Frame) -> Callable[..., None]:
 
     def hook(kind: type[BaseException], failure: BaseException, traceback: Any) -> None:
         if frame.debug:
-            sys.__excepthook__(kind, failure, traceback)
+            for line in "".join(format_exception(kind, failure, traceback)).splitlines():
+                echo(line, err=True)
         else:
             sentence = f"error: a slip of the program itself: {kind.__name__}: {failure}: "
-            click.echo(sentence + "run it again with --debug and report what it shows", err=True)
+            echo(sentence + "run it again with --debug and report what it shows", err=True)
 
     return hook

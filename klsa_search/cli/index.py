@@ -33,7 +33,7 @@ from klsa_search.cli.options import (
     settings_options,
     source_options,
 )
-from klsa_search.cli.output import write_facts, write_json
+from klsa_search.cli.output import echo, printable, write_facts, write_json
 from klsa_search.cli.plan import plan
 from klsa_search.cli.plot import plot
 from klsa_search.cli.repair import repair
@@ -164,9 +164,9 @@ def build(
         index = build_it(name=name, home=home, progress=bar, replace=replace, **settings)
     if not len(index):
         shown = source if isinstance(source, str) else collection.name
-        click.echo(f"warning: {shown} holds no document, so {name} finds nothing", err=True)
+        echo(f"warning: {shown} holds no document, so {name} finds nothing", err=True)
     elif not index.manifest.counts.terms:
-        click.echo(
+        echo(
             f"warning: no document has a title or a text with a word to search for, so {name} "
             "finds nothing: say which field holds the text (--text NAME)",
             err=True,
@@ -183,7 +183,7 @@ def build(
     passed_over = [("not read", unread_for_people(unread))] if unread.count else []
     write_facts([*facts_for_people(index.name, index.manifest), *passed_over])
     if collection.numbered:
-        click.echo(numbered_for_people(collection.numbered), err=True)
+        echo(numbered_for_people(collection.numbered), err=True)
     write_problems(problems)
 
 
@@ -202,7 +202,7 @@ def _may_replace(path: Path, collection: Collection) -> bool:
         holds = "an index that this version cannot read"
     else:
         return False
-    click.echo(f"{path} holds {holds}", err=True)
+    echo(f"{path} holds {holds}", err=True)
     coming = address(collection) or collection.name
     what = "it" if before is None else "them"
-    return click.confirm(f"Replace {what} by those of {coming}?", abort=True, err=True)
+    return click.confirm(printable(f"Replace {what} by those of {coming}?"), abort=True, err=True)

@@ -8,7 +8,7 @@ import click
 
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option, json_option
-from klsa_search.cli.output import Column, make_folders, write_json, write_table
+from klsa_search.cli.output import Column, echo, make_folders, write_json, write_table
 
 
 @click.command()
@@ -39,12 +39,12 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
         out.write_text(text, encoding="utf-8")
         beside = out.with_suffix(".queries.tsv")
         beside.write_text("".join(each.as_line() for each in queries), encoding="utf-8")
-        click.echo(
+        echo(
             f"{name}: {text.count(chr(10)):,} judgements in {out}, {len(queries):,} queries in "
             f"{beside}"
         )
         for one in left_out:
-            click.echo(
+            echo(
                 f"warning: {one.document_id!r}, judged {one.grade} for query {one.query_id}, is "
                 f"not in {out}: its columns are parted by white space, which this id holds",
                 err=True,
@@ -57,7 +57,7 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
             ]
         )
     elif not queries:
-        click.echo(f"{name} has no judgements")
+        echo(f"{name} has no judgements")
     else:
         columns = [Column("number", right=True), Column("relevant", right=True)]
         columns += [Column("not", right=True), Column("query", wraps=True)]

@@ -10,7 +10,7 @@ import click
 
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import given, json_option
-from klsa_search.cli.output import Column, write_json, write_table
+from klsa_search.cli.output import Column, echo, write_json, write_table
 from klsa_search.cli.service_options import service_options
 from klsa_search.errors import SettingsError
 from klsa_search.service.middleware.keys import Key, Scope, add_key, read_keys, revoke_key
@@ -73,9 +73,9 @@ def add(
         indexes or None,
         lasts=timedelta(days=days) if days else None,
     )
-    click.echo(token)
+    echo(token)
     if is_first:
-        click.echo(f"Services that read {path} ask for a key from now on.", err=True)
+        echo(f"Services that read {path} ask for a key from now on.", err=True)
 
 
 @klsa_keys.command("list")
@@ -92,7 +92,7 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
         told = {"name", "scopes", "indexes", "created", "expires"}
         write_json([key.model_dump(mode="json", include=told) for key in keys])
     elif not keys:
-        click.echo(f"{path} holds no key, so that nobody is let in")
+        echo(f"{path} holds no key, so that nobody is let in")
     else:
         columns = [Column(each) for each in ("name", "scopes", "indexes", "made", "counts until")]
         write_table(columns, [_row(key) for key in keys])
@@ -105,7 +105,7 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
 def revoke(name: str, config: Path | None, **options: Any) -> None:
     """Have the key called NAME count no more, from the next request on."""
     revoke_key(_file(config, options), name)
-    click.echo(f"{name} counts no more")
+    echo(f"{name} counts no more")
 
 
 def _file(config: Path | None, options: dict[str, Any]) -> Path:

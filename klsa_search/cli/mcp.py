@@ -9,6 +9,7 @@ import click
 from klsa_search.cli.beside import MODULE
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.options import home_option
+from klsa_search.cli.output import echo
 from klsa_search.extras import require
 
 
@@ -39,7 +40,7 @@ def klsa_mcp(name: str | None, home: Path, port: int | None) -> None:
     if port is None:
         made.run()
     else:
-        click.echo(f"http://127.0.0.1:{port}/mcp", err=True)
+        echo(f"http://127.0.0.1:{port}/mcp", err=True)
         # Each request stands for itself: nothing is kept between two of them.
         made.run("streamable-http", port=port, stateless_http=True, json_response=True)
 

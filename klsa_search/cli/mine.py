@@ -12,7 +12,7 @@ import click
 from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option, json_option
-from klsa_search.cli.output import Column, write_json, write_table
+from klsa_search.cli.output import Column, echo, write_json, write_table
 
 if TYPE_CHECKING:
     from klsa_search.search import Index
@@ -42,10 +42,10 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
     if as_json:
         write_json([asdict(one) for one in found])
     elif not found:
-        click.echo("no other term is near it", err=rule)
+        echo("no other term is near it", err=rule)
     elif rule:
         asked = " ".join(re.sub("=>|,", " ", term).split())  # the signs of a rule are no words
-        click.echo(f"{asked} => {', '.join(one.word for one in found)}")
+        echo(f"{asked} => {', '.join(one.word for one in found)}")
     else:
         columns = [
             Column("word"),
@@ -77,7 +77,7 @@ def duplicates(name: str, home: Path, threshold: float, as_json: bool) -> None:
     if as_json:
         write_json([asdict(group)["documents"] for group in groups])
     elif not groups:
-        click.echo("no document repeats another")
+        echo("no document repeats another")
     else:
         columns = [
             Column("group", right=True),
@@ -119,7 +119,7 @@ def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
     ]
     write_table(columns, rows)
     if clustering.unplaced:
-        click.echo(f"{len(clustering.unplaced):,} documents without a known term are in none")
+        echo(f"{len(clustering.unplaced):,} documents without a known term are in none")
 
 
 def _opened(home: Path, name: str) -> Index:

@@ -1,4 +1,8 @@
-"""What a command shows: tables for people, plain columns for pipes, JSON for programs."""
+"""What a command shows: tables for people, plain columns for pipes, JSON for programs.
+
+All that a command writes for people goes through this module, which leaves no character that could
+steer a terminal: documents, file names and queries may hold any.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -16,8 +20,17 @@ if TYPE_CHECKING:
 
 _UNBOUNDED = 1_000_000
 """Width of a line that goes to a file or a pipe, where nothing may be wrapped."""
-_NO_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
-"""Line ends, and what a document could steer the reader's terminal with."""
+_STEERING: Final = (
+    *range(0x20),  # C0
+    *range(0x7F, 0xA0),  # DEL, C1
+    0x061C, 0x200E, 0x200F,  # marks of direction
+    0x2028, 0x2029,  # separators of lines and paragraphs
+    *range(0x202A, 0x202F),  # embeddings and overrides of direction
+    *range(0x2066, 0x206A),  # isolates of direction
+)  # fmt: skip
+"""Characters that move the cursor, begin a sequence of escape or change the order of others."""
+_BLANKED: Final = dict.fromkeys(_STEERING, " ")
+_ESCAPED: Final = {code: f"\\u{code:04x}" for code in _STEERING if code != ord("\n")}
 
 
 @dataclass(frozen=True)
@@ -39,16 +52,31 @@ class Marked(NamedTuple):
 Cell = str | Marked
 
 
+def echo(text: str = "", *, err: bool = False) -> None:
+    """Write a line for people, to stderr if `err`."""
+    click.echo(printable(text), err=err)
+
+
+def printable(text: str) -> str:
+    """Return a text with blanks in the place of line ends and of all that steers a terminal."""
+    return text.translate(_BLANKED)
+
+
+def escaped(written: str) -> str:
+    """Return the same JSON, which steers no terminal; line ends between its parts stay."""
+    return written.translate(_ESCAPED)
+
+
 def write_json(value: Any) -> None:
     """Write a value for programs: UTF-8, indented, names in the order they were given."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+    text = escaped(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
     # Half a character, as in a path that is not UTF-8, can only be written as JSON's escape.
     click.echo(text.encode(errors="backslashreplace").decode())
 
 
 def write_json_file(path: Path, value: Any) -> None:
     """Write a value to a file, for programs."""
-    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def make_folders(*files: Path | None) -> None:
@@ -71,7 +99,7 @@ def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> No
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         table.add_column(
-            column.title,
+            _shown(column.title, Text),  # which may be the name of a field
             justify="right" if column.right else "left",
             no_wrap=not (terminal and column.wraps),
             overflow="fold",
@@ -89,8 +117,8 @@ def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> No
 
 def _shown(cell: Cell, text: type[Text]) -> Text:
     if isinstance(cell, str):
-        return text(cell.translate(_NO_CONTROLS))
-    shown = text(cell.text.translate(_NO_CONTROLS))
+        return text(printable(cell))
+    shown = text(printable(cell.text))
     for start, end in cell.marks:
         shown.stylize("bold", start, end)
     return shown
@@ -100,7 +128,7 @@ def write_facts(facts: Sequence[tuple[str, str]]) -> None:
     """Write names and values below each other."""
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
-        click.echo(f"{name.ljust(width)}  {value.translate(_NO_CONTROLS)}")
+        echo(f"{name.ljust(width)}  {value}")
 
 
 def in_bytes(size: float) -> str:

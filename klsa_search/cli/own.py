@@ -10,7 +10,7 @@ import click
 
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option, json_file_option
-from klsa_search.cli.output import Column, make_folders, write_json_file, write_table
+from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
 from klsa_search.config import RankerName
 from klsa_search.extras import require
 
@@ -53,9 +53,7 @@ def own(name: str, rankers: Sequence[str], home: Path, json_file: Path | None) -
     if json_file is not None:
         write_json_file(json_file, comparison.as_json())
     if gone:
-        click.echo(
-            f"note: {gone:,} judgements are of documents that are gone, and left out", err=True
-        )
+        echo(f"note: {gone:,} judgements are of documents that are gone, and left out", err=True)
     _write(comparison, {query.id: query.text for query in queries})
 
 
@@ -89,7 +87,7 @@ def _write(comparison: Comparison, texts: dict[str, str]) -> None:
         for at in queries
     ]
     if moved:
-        click.echo()
+        echo()
         columns = [Column("ranker"), Column("end"), Column(base, right=True)]
         columns += [Column("its own", right=True), Column("query", wraps=True)]
         write_table(columns, moved)

@@ -20,7 +20,7 @@ from klsa_search.cli.options import (
     settings_options,
     source_options,
 )
-from klsa_search.cli.output import Column, in_bytes, write_facts, write_json, write_table
+from klsa_search.cli.output import Column, echo, in_bytes, write_facts, write_json, write_table
 
 if TYPE_CHECKING:
     from klsa_search.indexing import Plan
@@ -85,7 +85,7 @@ def _write(found: Plan, worker: Mapping[str, int]) -> None:
             *([("not read", unread_for_people(found.unread))] if found.unread.count else []),
         ]
     )
-    click.echo()
+    echo()
     told = ["time", "memory", *(["a worker"] if worker else [])]
     columns = [Column("phase"), *(Column(name, right=True) for name in told)]
     times = {phase.phase: phase.seconds for phase in found.phases}
@@ -110,13 +110,13 @@ def _write(found: Plan, worker: Mapping[str, int]) -> None:
             )
         ],
     )
-    click.echo()
+    echo()
     write_table(
         [Column("kept"), Column("disk", right=True)],
         [(name, in_bytes(size)) for name, size in found.disk.items() if size]
         + [("in all", in_bytes(found.size))],
     )
     if not found.fits:
-        click.echo(
+        echo(
             f"\nthe budget of {in_bytes(found.budget)} is too small: klsa-index build would refuse",
         )

@@ -8,7 +8,7 @@ import click
 
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import FigurePath, home_option
-from klsa_search.cli.output import make_folders
+from klsa_search.cli.output import echo, make_folders
 
 
 @click.command()
@@ -41,4 +41,4 @@ def plot(name: str, home: Path, what: str, path: Path) -> None:
         PICTURES[what](index, path)
     finally:
         index.close()
-    click.echo(f"{path} shows the {what} of {name}")
+    echo(f"{path} shows the {what} of {name}")

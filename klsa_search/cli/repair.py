@@ -9,6 +9,7 @@ import click
 from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option, memory_option
+from klsa_search.cli.output import echo
 
 
 @click.command()
@@ -30,10 +31,8 @@ def repair(name: str, home: Path, memory: str | None) -> None:
         done = repair_index(index_path(home, name), progress=bar, memory=memory)
     index = done.index
     if done.fault is None:
-        click.echo(f"{name} is whole: nothing was done")
+        echo(f"{name} is whole: nothing was done")
     else:
-        click.echo(f"found: {done.fault}")
-        click.echo(
-            f"{name}: made again from its {len(index):,} documents, generation {index.generation}"
-        )
+        echo(f"found: {done.fault}")
+        echo(f"{name}: made again from its {len(index):,} documents, generation {index.generation}")
     index.close()

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from klsa_search.bars import progress_bar
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option, source_options
-from klsa_search.cli.output import make_folders
+from klsa_search.cli.output import echo, make_folders
 
 if TYPE_CHECKING:
     from klsa_search.evaluation import RunRecord
@@ -67,16 +67,16 @@ def replay(
     with _index(known, home, source, reading) as index:
         done = replay_run(known, queries, index, run=run_file, out=out)
         whole = len(index.manifest.files)
-    click.echo(
+    echo(
         f"{known.run.name}: the same to the byte, {done.run.queries:,} queries, "
         f"{done.run.hits:,} hits, sha256 {done.run.sha256}"
     )
     told = f"all {whole} files are those of then"
     if done.files:
         told = f"{len(done.files)} of {whole} files are of other bytes, first {done.files[0]}"
-    click.echo(f"index {'opened' if source is None else 'built anew'}: {told}")
+    echo(f"index {'opened' if source is None else 'built anew'}: {told}")
     for each in done.versions:
-        click.echo(f"note: {each}", err=True)
+        echo(f"note: {each}", err=True)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import click
 
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option
+from klsa_search.cli.output import echo, escaped
 
 _FOLDER = click.Path(path_type=Path)
 
@@ -29,9 +30,10 @@ def export(name: str, file: Path | None, home: Path) -> None:
 
     generation = current_generation(index_path(home, name))
     if file is None:
-        sys.stdout.writelines(map(as_line, living(generation)))
+        lines = map(as_line, living(generation))
+        sys.stdout.writelines(map(escaped, lines) if sys.stdout.isatty() else lines)
     else:
-        click.echo(f"{name}: {export_to(generation, file):,} documents in {file}")
+        echo(f"{name}: {export_to(generation, file):,} documents in {file}")
 
 
 @click.command()
@@ -49,7 +51,7 @@ def backup(name: str, target: Path, home: Path) -> None:
     from klsa_search.store.backup import copy_index
 
     manifest = copy_index(index_path(home, name), target)
-    click.echo(f"{name}: {len(manifest.files)} files copied to {target}, all as built")
+    echo(f"{name}: {len(manifest.files)} files copied to {target}, all as built")
 
 
 @click.command()
@@ -63,4 +65,4 @@ def restore(source: Path, name: str, home: Path) -> None:
     from klsa_search.store.backup import copy_index
 
     manifest = copy_index(source, index_path(home, name))
-    click.echo(f"{name}: {len(manifest.files)} files copied from {source}, all as built")
+    echo(f"{name}: {len(manifest.files)} files copied from {source}, all as built")

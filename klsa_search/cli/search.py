@@ -13,7 +13,7 @@ from klsa_search.cli.explaining import write_explanation
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.cli.local import LocalIndex
 from klsa_search.cli.options import given, home_option, json_option, settings_options
-from klsa_search.cli.output import make_folders, write_json
+from klsa_search.cli.output import echo, make_folders, write_json
 from klsa_search.cli.showing import write_results, write_results_json
 from klsa_search.config import LanguageSettings, SearchSettings
 
@@ -184,7 +184,7 @@ def _run_batch(
     make_folders(run_file)
     run_ = recorded(index.rankings(queries, k, options), run_file, tag=index.ranker(options))
     hits = sum(len(answer.document_ids) for answer in run_)
-    click.echo(f"{len(queries):,} queries, {hits:,} hits: {run_file}")
+    echo(f"{len(queries):,} queries, {hits:,} hits: {run_file}")
 
 
 def _check_record(record: Path, batch: Path | None, run_file: Path | None, url: str | None) -> None:
@@ -208,7 +208,7 @@ def _record_batch(
     make_folders(run_file, record)
     made = index.record(batch, run_file, k, options)
     write_record(made, record)
-    click.echo(f"{made.run.queries:,} queries, {made.run.hits:,} hits: {run_file}, {record}")
+    echo(f"{made.run.queries:,} queries, {made.run.hits:,} hits: {run_file}, {record}")
 
 
 def main() -> None:

@@ -13,12 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-import click
-
 from klsa_search.child_processes import command_of
 from klsa_search.cli.beside import MODULE
 from klsa_search.cli.compiling import watch_compiling
+from klsa_search.cli.frame import log_for_people
 from klsa_search.cli.listening import is_of_this_machine, listen
+from klsa_search.cli.output import echo
 from klsa_search.cli.refitting import MODULE as REFITTING
 from klsa_search.cli.shards import opening
 from klsa_search.cli.workers import Workers
@@ -158,7 +158,7 @@ def _pools(settings: ServiceSettings) -> list[Admission]:
 def _journal(settings: ServiceSettings) -> Journal | None:
     """Where lines of JSON go, and from now on all that is logged; None for sentences."""
     if settings.log != "json":
-        logging.basicConfig(format="%(message)s", level=logging.WARNING)  # a worker has yet to
+        log_for_people()  # a worker has yet to
         return None
     journal = Journal()
     logging.basicConfig(handlers=[journal], level=logging.WARNING, force=True)
@@ -168,7 +168,7 @@ def _journal(settings: ServiceSettings) -> Journal | None:
 def _teller(journal: Journal | None) -> Tell:
     """What says a sentence to whoever starts the service."""
     if journal is None:
-        return partial(click.echo, err=True)
+        return partial(echo, err=True)
     return lambda sentence: journal.write("info", {"message": sentence})
 
 
@@ -263,12 +263,12 @@ def _announce(names: Sequence[str], address: str, writes: str, keys: Keys) -> No
     shown = "python-docs" if "python-docs" in names else names[0]
     words = "give+up+on+a+coroutine+after+some+time" if shown == "python-docs" else "your+words"
     choice = f"&index={shown}" if len(names) > 1 else ""
-    click.echo(f"Serving {', '.join(names)} at {address} (Ctrl-C stops it)")
-    click.echo(f"Read    {address}/docs")
+    echo(f"Serving {', '.join(names)} at {address} (Ctrl-C stops it)")
+    echo(f"Read    {address}/docs")
     key = "-H 'Authorization: Bearer KEY' " if keys.needed else ""
-    click.echo(f"Try     curl {key}'{address}/search?q={words}&k=4{choice}'")
-    click.echo(f"Writes  {writes}")
-    click.echo(f"Keys    {'needed' if keys.needed else 'none: nobody is asked who he is'}")
+    echo(f"Try     curl {key}'{address}/search?q={words}&k=4{choice}'")
+    echo(f"Writes  {writes}")
+    echo(f"Keys    {'needed' if keys.needed else 'none: nobody is asked who he is'}")
 
 
 def _run(

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
 from klsa_search.cli.explaining import write_explanation
-from klsa_search.cli.output import Cell, Column, Marked, write_json, write_table
+from klsa_search.cli.output import Cell, Column, Marked, echo, write_json, write_table
 
 if TYPE_CHECKING:
     from klsa_search.search import Hit, Results
@@ -27,11 +25,11 @@ def write_results(results: Results) -> None:
     understood = results.understood
     for word, right in understood.corrections.items():
         said = "did you mean" if word in understood.unknown else "no document has it; asked for"
-        click.echo(f"{word}: {said} {right}", err=True)
+        echo(f"{word}: {said} {right}", err=True)
     for written, reason in understood.relaxed.items():
-        click.echo(f"{written}: read as plain words: {_RELAXED[reason]}", err=True)
+        echo(f"{written}: read as plain words: {_RELAXED[reason]}", err=True)
     if not results.hits:
-        click.echo("no document matches")
+        echo("no document matches")
     else:
         columns = [
             Column("rank", right=True),
@@ -47,13 +45,13 @@ def write_results(results: Results) -> None:
         ]
         write_table(columns, rows)
         if results.fits is False:
-            click.echo("nothing here fits well")
+            echo("nothing here fits well")
         for hit in results:
             if hit.explanation is not None:
-                click.echo()
+                echo()
                 write_explanation(hit.explanation)
     for name, facet in results.facets.items():
-        click.echo()
+        echo()
         counts = [(str(value), str(count)) for value, count in facet.values]
         write_table([Column(name, wraps=True), Column("documents", right=True)], counts)
 

@@ -8,7 +8,7 @@ import click
 
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option, json_option
-from klsa_search.cli.output import Column, write_json, write_table
+from klsa_search.cli.output import Column, echo, write_json, write_table
 
 
 @click.command()
@@ -52,9 +52,9 @@ def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: boo
     if as_json:
         write_json(found)
     elif clear or file is not None:
-        click.echo(f"{name}: {len(found):,} words have synonyms")
+        echo(f"{name}: {len(found):,} words have synonyms")
     elif found:
         rows = [(word, ", ".join(others)) for word, others in found.items()]
         write_table([Column("word", wraps=True), Column("synonyms", wraps=True)], rows)
     else:
-        click.echo(f"{name} has no synonyms")
+        echo(f"{name} has no synonyms")

@@ -20,7 +20,15 @@ from klsa_search.cli.facts import (
 )
 from klsa_search.cli.frame import debug_option, explain
 from klsa_search.cli.options import home_option, json_option, memory_option
-from klsa_search.cli.output import Column, in_bytes, write_facts, write_json, write_table
+from klsa_search.cli.output import (
+    Column,
+    echo,
+    in_bytes,
+    printable,
+    write_facts,
+    write_json,
+    write_table,
+)
 from klsa_search.errors import StoreError
 
 if TYPE_CHECKING:
@@ -44,7 +52,7 @@ def list_(home: Path, as_json: bool) -> None:
             ]
         )
     elif not manifests:
-        click.echo(f"{home} holds no index")
+        echo(f"{home} holds no index")
     else:
         columns = [
             Column("name"),
@@ -126,7 +134,7 @@ def verify(name: str, home: Path, deep: bool) -> None:
         manifest = verify_index(path)
     compared = ", and as its documents say" if deep else ""
     files = f"{len(manifest.files)} files, {in_bytes(manifest.bytes())}"
-    click.echo(f"{name}: {files}, all as built{compared}")
+    echo(f"{name}: {files}, all as built{compared}")
 
 
 @click.command()
@@ -162,13 +170,13 @@ def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
             raise click.UsageError("--to and --writes are two ways back: choose one")
         last = undo_writes(path, writes)
         batches = "1 batch" if writes == 1 else f"{writes:,} batches"
-        click.echo(f"{name}: {batches} of writes undone, {last.seq:,} rows of its log stand")
+        echo(f"{name}: {batches} of writes undone, {last.seq:,} rows of its log stand")
         return
     back = roll_back(path, to)
-    click.echo(f"{name}: generation {back.now} is served now, {_of(back.manifest)}")
+    echo(f"{name}: generation {back.now} is served now, {_of(back.manifest)}")
     if back.before and back.before != back.now:
         command = ["klsa-index", "rollback", name, "--home", str(home), "--to", back.before]
-        click.echo(f"{shlex.join(command)} undoes this, until the next build")
+        echo(f"{shlex.join(command)} undoes this, until the next build")
 
 
 @click.command()
@@ -191,9 +199,9 @@ def upgrade(name: str, home: Path, memory: str | None) -> None:
         index = upgrade_index(path, progress=bar, memory=memory)
     version = index.manifest.format_version
     if index.path == before:
-        click.echo(f"{name} is of format {version} already")
+        echo(f"{name} is of format {version} already")
     else:
-        click.echo(f"{name}: {len(index):,} documents, in format {version} now")
+        echo(f"{name}: {len(index):,} documents, in format {version} now")
 
 
 @click.command()
@@ -212,11 +220,11 @@ def delete(name: str, home: Path, yes: bool) -> None:
     path = index_path(home, name)
     # Whether it is there, not whether it is whole: a damaged index can be deleted too.
     if not yes and is_index(path):
-        click.confirm(f"Delete {path} for good?", abort=True)
+        click.confirm(printable(f"Delete {path} for good?"), abort=True)
     stay = delete_index(path)
-    click.echo(f"{path} is deleted")
+    echo(f"{path} is deleted")
     if stay:
-        click.echo(f"what is not of the index stays: {', '.join(map(str, stay))}", err=True)
+        echo(f"what is not of the index stays: {', '.join(map(str, stay))}", err=True)
 
 
 def _manifest_or_reason(path: Path) -> Manifest | str:

@@ -14,6 +14,7 @@ import click
 
 from klsa_search.cli.compiling import watch_compiling
 from klsa_search.cli.frame import debug_option
+from klsa_search.cli.output import echo
 
 if TYPE_CHECKING:
     from klsa_search.config import ExpansionName
@@ -41,12 +42,12 @@ def warm() -> None:
     begun = time.monotonic()
 
     def told(folder: str | None) -> None:
-        click.echo(f"compiling, once on this machine, into {folder or 'memory alone'} ...")
+        echo(f"compiling, once on this machine, into {folder or 'memory alone'} ...")
 
     with watch_compiling(told) as compiled:
         _use_everything()
     seconds = time.monotonic() - begun
-    click.echo(f"{compiled.functions} functions compiled; all ready after {seconds:.1f} s")
+    echo(f"{compiled.functions} functions compiled; all ready after {seconds:.1f} s")
 
 
 def compile_writing() -> None:

@@ -19,7 +19,7 @@ from klsa_search.cli.options import (
     settings_options,
     source_options,
 )
-from klsa_search.cli.output import write_json
+from klsa_search.cli.output import echo, write_json
 from klsa_search.config import SearchSettings
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ def add(
         facts = _facts(index) | {"added": added, "warnings": added.warnings.as_json()}
         write_json(facts | {"skipped": problems.as_json(), "unread": unread.as_json()})
     else:
-        click.echo(f"{name}: {added:,} documents added, {len(index):,} now")
+        echo(f"{name}: {added:,} documents added, {len(index):,} now")
         write_field_warnings(added.warnings)
         if unread.count:
-            click.echo(f"not read: {unread_for_people(unread)}", err=True)
+            echo(f"not read: {unread_for_people(unread)}", err=True)
         write_problems(problems)
     index.close()
 
@@ -83,7 +83,7 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
     if as_json:
         write_json(_facts(index) | {"removed": count})
     else:
-        click.echo(f"{name}: {count:,} documents removed, {len(index):,} now")
+        echo(f"{name}: {count:,} documents removed, {len(index):,} now")
     index.close()
 
 
@@ -106,7 +106,7 @@ def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
     with progress_bar() as bar:
         path = index_path(home, name)
         index = refit_index(path, progress=bar, memory=memory, **given(options))
-    click.echo(f"{name}: {len(index):,} documents, generation {index.generation}")
+    echo(f"{name}: {len(index):,} documents, generation {index.generation}")
     index.close()
 
 
@@ -121,4 +121,4 @@ def _facts(index: Index) -> dict[str, Any]:
 
 def _tell_compiling(folder: str | None) -> None:
     where = f"into {folder}" if folder else "again each time, for no folder can keep it"
-    click.echo(f"compiling what that needs, once on this machine, {where} ...", err=True)
+    echo(f"compiling what that needs, once on this machine, {where} ...", err=True)
