@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from klsa_search.collection.intake import Cut, Intake, text_fault
-from klsa_search.collection.jsonl import WITH_CONSTANTS
 from klsa_search.collection.lines import opened, packed_faults
 from klsa_search.collection.model import Document
 
 _CHUNK: Final = 2**16
 _LONGEST: Final = 2**26  # characters of one element: what is broken is not read to its end
 _BLANKS: Final = " \t\r\n"
+_DECODER: Final = json.JSONDecoder()
 
 
 def documents(path: Path, intake: Intake) -> Iterator[Document]:
@@ -77,7 +77,7 @@ def _element(held: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int, s
     while True:
         fault = None
         try:
-            element, end = WITH_CONSTANTS.raw_decode(held)
+            element, end = _DECODER.raw_decode(held)
         except json.JSONDecodeError as error:
             fault = f"{error.msg} at character {error.pos + 1}"
         except (ValueError, RecursionError) as error:

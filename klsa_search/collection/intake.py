@@ -159,13 +159,34 @@ def _metadata_fault(metadata: object) -> str | None:
     if not metadata:
         return None
     try:
-        written = json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True)
+        written = _json(dict(metadata))
     except (TypeError, ValueError, RecursionError) as error:
-        return f"the metadata is not JSON ({error})"
+        return _field_fault(metadata) or f"the metadata is not JSON ({error})"
     if _is_deeper(metadata, MAX_DEPTH):
         return f"the metadata is nested more than {MAX_DEPTH} levels deep: make it flatter"
     reason = text_fault(written)
     return f"the metadata {reason}" if reason else None
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+
+
+def _field_fault(metadata: Mapping[Any, Any]) -> str | None:
+    """Name the first field that is not JSON; None if each is, as where only their order fails."""
+    for name, value in metadata.items():
+        try:
+            _json({name: value})
+        except (TypeError, RecursionError) as error:
+            return f"the field {name!r} is not JSON ({error})"
+        except ValueError as error:
+            if "circular" in str(error).lower():
+                return f"the field {name!r} is not JSON ({error})"
+            return (
+                f"the field {name!r} holds NaN or an infinite number, which JSON does not have: "
+                "use null, None in Python"
+            )
+    return None
 
 
 def _is_deeper(metadata: Mapping[Any, Any], levels: int) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from klsa_search.collection.intake import Intake, text_fault
+from klsa_search.collection.intake import Intake, document_fault, text_fault
 from klsa_search.collection.lines import Stretch, lines
 from klsa_search.collection.model import Document, Query
 from klsa_search.collection.record import as_document
@@ -20,15 +19,14 @@ def documents(
 ) -> Iterator[Document]:
     """Stream the documents of one file; blank lines are passed over, bad ones refused.
 
-    NaN and infinite numbers are read too: no JSON, but what Python and `export` write. Where the
-    first object has no id, all are numbered, if they may. A stretch is read like a file.
+    Where the first object has no id, all are numbered, if they may. A stretch is read like a file.
     """
     numbered = None if may_number else False
     for number, line in lines(path, stretch=stretch):
         if not line.isspace():
             origin = f"{path}:{number}"
             try:
-                record = _record(line, origin, WITH_CONSTANTS)
+                record = _record(line, origin)
             except CollectionError as error:
                 intake.refuse(error.message)
                 continue
@@ -49,6 +47,9 @@ def queries(path: Path) -> list[Query]:
         if line.isspace():
             continue
         document = document_of(line, f"{path}:{number}")
+        fault = document_fault(document)
+        if fault and document.id.strip():
+            raise CollectionError(f"{path}:{number}: {fault}; correct the line")
         if not document.id.strip() or document.id in found:
             fact = f"{document.id!r} is used before" if document.id.strip() else "is blank"
             raise CollectionError(f"{path}:{number}: the query id {fact}; mend the line")
@@ -56,17 +57,17 @@ def queries(path: Path) -> list[Query]:
     return list(found.values())
 
 
-def document_of(line: str, origin: str, *, decoder: json.JSONDecoder | None = None) -> Document:
+def document_of(line: str, origin: str) -> Document:
     """Make a document of a line, as `lines` gives it; CollectionError begins with `origin`."""
-    return as_document(_record(line, origin, decoder or DECODER), origin)
+    return as_document(_record(line, origin), origin)
 
 
-def _record(line: str, origin: str, decoder: json.JSONDecoder) -> dict[str, Any]:
+def _record(line: str, origin: str) -> dict[str, Any]:
     fault = text_fault(line)
     if fault:
         raise CollectionError(f"{origin}: the line {fault}")
     try:
-        record = decoder.decode(line)
+        record = json.loads(line)
     except json.JSONDecodeError as error:
         raise CollectionError(
             f"{origin}: broken JSON ({error.msg} at column {error.pos + 1})"
@@ -76,21 +77,3 @@ def _record(line: str, origin: str, decoder: json.JSONDecoder) -> dict[str, Any]
     if not isinstance(record, dict):
         raise CollectionError(f"{origin}: a {type(record).__name__}, not a JSON object")
     return record
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(digits: str) -> Any:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"{digits} is too large for a number")
-    return number
-
-
-DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
-"""Reads what is JSON and nothing else: neither NaN nor numbers too large for one."""
-
-WITH_CONSTANTS = json.JSONDecoder(parse_float=_finite)
-"""Reads what Python and `export` write, too."""

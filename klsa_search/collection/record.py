@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Final
 
 from klsa_search.collection.model import Document
@@ -100,5 +101,10 @@ def _string(record: Mapping[str, Any], name: str, origin: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
+        if not isfinite(value):
+            raise CollectionError(
+                f"{origin}: {name!r} is {value}, which JSON does not have: give text, or null "
+                "(None in Python)"
+            )
         return str(value)
     raise CollectionError(f"{origin}: {name!r} is a {type(value).__name__}, not a string")

@@ -40,7 +40,7 @@ def as_line(document: Document) -> str:
     """Write a document as a line of JSON that a build reads as the same document."""
     line = {"id": document.id, "title": document.title, "text": document.text}
     metadata = {"metadata": dict(document.metadata)} if document.metadata else {}
-    return json.dumps({**line, **metadata}, ensure_ascii=False) + "\n"
+    return json.dumps({**line, **metadata}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def export(generation: Path, file: Path) -> int:

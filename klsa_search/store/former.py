@@ -6,7 +6,6 @@ format 4   documents.npy and documents_starts.npy, as they are now
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,6 +17,7 @@ from klsa_search.errors import IndexDamaged
 from klsa_search.store.documents import DocumentReader
 from klsa_search.store.manifest import Manifest, sha256_of
 from klsa_search.store.names import MANIFEST
+from klsa_search.store.records import DECODER
 from klsa_search.store.sums import compare_sum
 
 _TABLE = "documents.db"
@@ -73,7 +73,7 @@ def _of_table(path: Path) -> Iterator[Document]:
                 "select id, title, text, metadata from documents order by position"
             )
             for id_, title, text, metadata in rows:
-                yield Document(id=id_, title=title, text=text, metadata=json.loads(metadata))
+                yield Document(id=id_, title=title, text=text, metadata=DECODER.decode(metadata))
     except sqlite3.DatabaseError as error:
         raise IndexDamaged(
             f"{path} cannot be read ({error}): build the index again from its source"

@@ -13,6 +13,7 @@ from klsa_search.collection.intake import document_fault, text_fault
 from klsa_search.errors import BadDocument, IndexDamaged
 from klsa_search.store.files import is_exhausted, read_regular
 from klsa_search.store.names import BEGUN
+from klsa_search.store.records import DECODER
 
 APPLICATION: Final = 0x4B4C5357  # "KLSW", in the head of the file
 SCHEMA: Final = """
@@ -138,7 +139,9 @@ def document_as_json(document: Document) -> str:
         "text": document.text,
         "metadata": dict(document.metadata),
     }
-    written = json.dumps({name: part for name, part in parts.items() if part}, ensure_ascii=False)
+    written = json.dumps(
+        {name: part for name, part in parts.items() if part}, ensure_ascii=False, allow_nan=False
+    )
     size = len(written.encode())
     if size > MOST_DOCUMENT:
         raise BadDocument(
@@ -151,7 +154,7 @@ def document_as_json(document: Document) -> str:
 
 def document_of(id_: str, written: str) -> Document:
     """Make a document of its id and what `document_as_json` wrote."""
-    return Document(id=id_, **json.loads(written))
+    return Document(id=id_, **DECODER.decode(written))
 
 
 def damaged(path: Path, fact: object) -> IndexDamaged:

@@ -21,6 +21,9 @@ from klsa_search.errors import IndexDamaged
 
 _SIZES: Final = struct.Struct("<3I")
 _HEAD: Final = _SIZES.size
+DECODER: Final = json.JSONDecoder(parse_constant=lambda _: None)
+"""Reads metadata as it is kept. Version 0.2 also kept NaN and infinite numbers, which JSON does not
+have: they are null."""
 
 
 class Record(NamedTuple):
@@ -62,7 +65,7 @@ class Records:
             return Record(
                 str(content[title - id_size : title], "utf-8"),
                 str(content[title:metadata], "utf-8"),
-                json.loads(content[metadata:text].tobytes()) if metadata_size else {},
+                DECODER.decode(str(content[metadata:text], "utf-8")) if metadata_size else {},
                 text,
                 end,
             )
@@ -124,7 +127,7 @@ def record_of(document: Document) -> tuple[bytes, ...]:
     identifier, title, text = document.id.encode(), document.title.encode(), document.text.encode()
     # Most documents have none.
     metadata = (
-        json.dumps(dict(document.metadata), ensure_ascii=False).encode()
+        json.dumps(dict(document.metadata), ensure_ascii=False, allow_nan=False).encode()
         if document.metadata
         else b""
     )

@@ -25,11 +25,11 @@ BAD = [
     (Document(id="1", text=None), "the text is of type NoneType, not str"),
     (Document(id="1", title=b"bytes"), "the title is of type bytes, not str"),
     (Document(id="1", metadata=None), "the metadata is of type NoneType, not a mapping"),
-    ({"id": "1", "day": datetime.date(2000, 1, 1)}, "the metadata is not JSON"),
-    ({"id": "1", "weight": np.float32(0.5)}, "the metadata is not JSON"),
-    ({"id": "1", "tags": {"a", "b"}}, "the metadata is not JSON"),
-    ({"id": "1", "n": {"a": 1, 2: 3}}, "the metadata is not JSON"),
-    ({"id": "1", "n": CYCLE}, "the metadata is not JSON"),
+    ({"id": "1", "day": datetime.date(2000, 1, 1)}, "is not JSON"),
+    ({"id": "1", "weight": np.float32(0.5)}, "is not JSON"),
+    ({"id": "1", "tags": {"a", "b"}}, "is not JSON"),
+    ({"id": "1", "n": {"a": 1, 2: 3}}, "is not JSON"),
+    ({"id": "1", "n": CYCLE}, "is not JSON"),
     ({"id": "1", "n": nested(100)}, "the metadata is nested more than 100 levels deep"),
     ({"id": "1", "note": "bad \ud83d half"}, "the metadata holds U+D83D, half of a character"),
     ({"id": "1", "bad \ud83d half": 1}, "the metadata holds U+D83D, half of a character"),
@@ -56,8 +56,22 @@ def test_half_a_character_in_a_file(tmp_path):
     assert [document.id for document in source.documents()] == ["a"]
 
 
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, np.float64("nan")])
+def test_numbers_that_json_lacks_are_refused_by_field(number):
+    for record, name in [
+        ({"id": "2", "m": 1, "n": number}, "the field 'n'"),
+        ({"id": "2", "n": {"x": [number]}}, "the field 'n'"),
+        ({"id": "2", "title": number}, "document 2: 'title' is"),
+    ]:
+        with pytest.raises(CollectionError, match=r"document 2: .*JSON does not have") as caught:
+            list(open_collection([{"id": "1"}, record]).documents())
+        assert name in caught.value.message
+        source = open_collection([{"id": "1"}, record], on_error="skip")
+        assert [document.id for document in source.documents()] == ["1"]
+
+
 def test_what_json_can_hold_passes_unchanged():
-    metadata = {"n": [1, None, {"x": "é\0"}], "odd": math.nan, "f": np.float64(0.5)}
+    metadata = {"n": [1, None, {"x": "é\0"}], "f": np.float64(0.5)}
     metadata["deep"] = nested(99)
     (document,) = open_collection([{"id": "1", **metadata}]).documents()
     assert document.metadata == metadata

@@ -47,7 +47,11 @@ BAD_LINES = [
     (b'{"id": "b", "text": "\0"}', "NUL"),
     (b'{"id": "b", "text": "\\u0000"}', "the text holds a NUL"),
     (b'{"id": "b", "text": "\\ud800"}', "half of a character"),
-    (b'{"id": "b", "n": 1e999}', "too large"),
+    (b'{"id": "b", "n": 1e999}', "the field 'n' holds NaN or an infinite number"),
+    (b'{"id": "b", "m": 1, "n": {"x": [NaN]}}', "the field 'n' holds NaN or an infinite number"),
+    (b'{"id": "b", "metadata": {"n": Infinity}}', "the field 'n' holds NaN or an infinite number"),
+    (b'{"id": "b", "text": -Infinity}', "'text' is -inf, which JSON does not have"),
+    (b'{"id": NaN}', "'id' is nan, which JSON does not have"),
     (b'{"id": "b", "n": ' + b"9" * 5000 + b"}", "broken JSON"),
     (b"[" * 100_000, "broken JSON"),
 ]
@@ -68,11 +72,15 @@ def test_jsonl_bad_lines_are_named_or_skipped(tmp_path, line, reason):
     assert reason in source.problems.reasons[0]
 
 
-def test_jsonl_has_the_numbers_that_python_writes(tmp_path):
-    path = tmp_path / "docs.jsonl"
-    path.write_text('{"id": "a", "n": [NaN, Infinity, -Infinity]}\n')
-    [document] = read(path)
-    assert repr(document.metadata["n"]) == "[nan, inf, -inf]"
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_an_array_skips_only_the_element_with_a_number_that_json_lacks(tmp_path, number):
+    path = tmp_path / "docs.json"
+    path.write_text(f'[{{"id": "a"}},\n{{"id": "b", "n": {number}}},\n{{"id": "c"}}]')
+    with pytest.raises(CollectionError, match=r"docs\.json:2: the field 'n' holds NaN"):
+        read(path)
+    source = open_collection(path, on_error="skip")
+    assert [document.id for document in source.documents()] == ["a", "c"]
+    assert source.problems.count == 1
 
 
 def test_only_the_first_reasons_are_kept(tmp_path):

@@ -1,7 +1,6 @@
 """Indexes as tools of an assistant."""
 
 import json
-import math
 import socket
 import subprocess
 import sys
@@ -62,15 +61,6 @@ def test_search_and_fetch_keep_the_convention_of_deep_research(home):
         "text": "An engine that overheats has lost coolant, or its pump has failed.",
         "metadata": {"year": 2021, "url": "https://example.org/heat"},
     }
-
-
-def test_numbers_that_json_lacks_are_null(tmp_path):
-    numbers = {"half": 0.5, "none": math.nan, "all": math.inf}
-    klsa.build([{"id": "a", "text": "wet roads", **numbers}], name="odd", home=tmp_path).close()
-    refused, text = called(server(tmp_path), "fetch", id="odd/a")
-    assert not refused
-    told = json.loads(text, parse_constant=pytest.fail)["metadata"]
-    assert told == {"half": 0.5, "none": None, "all": None}
 
 
 def test_search_takes_a_number_and_a_filter(home):

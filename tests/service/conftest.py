@@ -14,7 +14,7 @@ DOCUMENTS = [
         "text": "Heat in the boundary layer of a wing.",
         "year": 1950,
     },
-    {"id": "3", "title": "Odd", "text": "A layer of <b>ice</b> & snow.", "odd": float("nan")},
+    {"id": "3", "title": "Odd", "text": "A layer of <b>ice</b> & snow.", "odd": None},
     {"id": "/4/", "title": "Zürich", "text": "Die Größe der Wolke über dem See; 雪が降る."},
     {"id": "5", "title": "", "text": ""},
 ]

@@ -1,6 +1,6 @@
 """What is written comes as JSON, an array or one object, or as lines of it; here it is read.
 
-All of it is JSON and nothing else (no NaN), and a document is what `collection.record` makes of it.
+A document is what `collection.record` makes of it; NaN and infinite numbers are refused.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Any
+from math import isfinite
+from typing import Any, Final
 
 from klsa_search.collection import Document
 from klsa_search.collection.intake import text_fault
-from klsa_search.collection.jsonl import DECODER, document_of
+from klsa_search.collection.jsonl import document_of
 from klsa_search.collection.record import ID_NAMES, as_document
 from klsa_search.errors import BadDocument, CollectionError, QueryError
 from klsa_search.search.writing import DOCUMENTS
@@ -25,6 +26,7 @@ MAX_IDS = 10_000
 
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\r\n"
+_DECODER: Final = json.JSONDecoder()
 
 
 class BadJson(QueryError):
@@ -114,12 +116,16 @@ def ids_of_array(body: bytes) -> list[str]:
     """Read an array of ids, at most `MAX_IDS`; numbers among them as those of documents."""
     ids = _whole(_text_of(body))
     if not isinstance(ids, list) or not all(
-        isinstance(id_, str | int | float) and not isinstance(id_, bool) for id_ in ids
+        isinstance(id_, str) or (_is_number(id_) and isfinite(id_)) for id_ in ids
     ):
         raise QueryError('the body is no array of ids: send one, as ["a", "b"]')
     if len(ids) > MAX_IDS:
         raise QueryError(f"the body has {len(ids):,} ids: send at most {MAX_IDS:,} at a time")
     return [str(id_) for id_ in ids]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _document(record: Any, origin: str) -> Document:
@@ -178,7 +184,7 @@ def _elements(text: str) -> Iterator[Any]:
 
 def _decoded(text: str, at: int) -> tuple[Any, int]:
     try:
-        return DECODER.raw_decode(text, at)
+        return _DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise _bad(error.msg, error.pos) from None
     except ValueError as error:
