@@ -194,9 +194,9 @@ def write_field_warnings(warnings: Problems) -> None:
     """Write to stderr how many values do not fit their fields, and the first of them."""
     if warnings.count:
         counted = (f"{name} {count:,}" for name, count in sorted(warnings.kinds.items()))
-        click.echo(f"values that count as missing: {', '.join(counted)}; the first:", err=True)
+        echo(f"values that count as missing: {', '.join(counted)}; the first:", err=True)
     for reason in warnings.reasons:
-        click.echo(f"  {reason}", err=True)
+        echo(f"  {reason}", err=True)
 
 
 def write_problems(problems: Problems) -> None:
