@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 SEARCH: Final = 1.0
 WORD: Final = 0.1
-OPERATOR: Final = 1.0
+OPERATOR: Final = 2.0
 """A phrase, a prefix, `+`, `-` or the name of a field."""
 MISSPELT: Final = 7.0
 """A word that no document contains, for which similar ones are compared."""
