@@ -43,7 +43,7 @@ from klsa_search.progress import DOCUMENTS, FILES, Progress
 from klsa_search.search import Index
 from klsa_search.store import index_path, note_checked
 from klsa_search.store.fields.declared import Declared, fitting
-from klsa_search.store.generations import new_generation, seal
+from klsa_search.store.generations import new_generation, seal, sync_files
 from klsa_search.store.manifest import Counts
 from klsa_search.store.marking import work_folder
 
@@ -136,6 +136,7 @@ def build_generation(
             fields=made.fields,
             started=started,
         )
+        sync_files(generation)
         seal(generation, manifest)
         note_checked(generation, manifest)
     return Index(generation)

@@ -15,6 +15,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
+from uuid import uuid4
 
 from klsa_search.collection import Document
 from klsa_search.delta.segment import DeltaSegment, merge, read_segment, write_segment
@@ -174,7 +175,8 @@ class KeptSegments:
         del self._held[: len(batch)]
 
     def _put(self, file: _File, segment: DeltaSegment) -> None:
-        fresh = self._generation / f".{file.name.removesuffix('.npz')}.{NEW}"
+        # Unique, as another process may write the same file.
+        fresh = self._generation / f".{file.name.removesuffix('.npz')}-{uuid4().hex}.{NEW}"
         try:
             write_segment(fresh, segment, file.digest)
             fresh.rename(self._generation / file.name)

@@ -39,7 +39,7 @@ from klsa_search.keywords import IndexSettings
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
 from klsa_search.store import Manifest, index_path, note_checked
-from klsa_search.store.generations import describe_files, new_generation, seal
+from klsa_search.store.generations import describe_files, new_generation, seal, sync_files
 from klsa_search.store.manifest import (
     FORMAT_VERSION,
     BuildEntry,
@@ -176,6 +176,7 @@ def build_generation(
             fields=fields,
             started=started,
         )
+        sync_files(generation)  # before writers are kept out
         with carrying(generation) if carrying else nullcontext():
             seal(generation, manifest)
         note_checked(generation, manifest)

@@ -11,15 +11,19 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
 from klsa_search.errors import IndexBusy, IndexNotFound, SettingsError
 from klsa_search.store.files import is_real, read_regular, sync, write_fresh
+from klsa_search.store.holding import held
 from klsa_search.store.names import CURRENT, NAME, NEW, index_path
 
 _ALIAS: Final = re.compile(rf"klsa-search alias\n({NAME.pattern})\n")
+_LOCK: Final = ".aliases.lock"
+_PATIENCE: Final = 10.0
+"""Seconds to wait for another process that changes an alias."""
 
 
 def alias_at(path: Path) -> str | None:
@@ -51,7 +55,8 @@ def set_alias(home: Path, name: str, target: str) -> None:
     """Have a name stand for an index from now on, in one step, durably.
 
     Whoever asks by it gets what it stood for before, or the new one. IndexNotFound where the home
-    has no such index, SettingsError for a name that is taken, or none.
+    has no such index, SettingsError for a name that is taken, or none; IndexBusy; StoreError where
+    the home cannot be written to.
     """
     path, index = index_path(home, name), index_path(home, target)
     if alias_at(index) is not None:
@@ -63,25 +68,35 @@ def set_alias(home: Path, name: str, target: str) -> None:
             f"there is no index {target!r} in {home}: build it first, then point {name} at it",
             field="index",
         )
-    if os.path.lexists(path) and alias_at(path) is None:
-        raise SettingsError(
-            f"name = {name!r}: {path} is there and is no alias; choose another name", field="name"
-        )
-    fresh = home / f".{name}.{NEW}"
-    with suppress(FileNotFoundError):
-        fresh.unlink()
-    try:
+    with _changing(home):
+        if os.path.lexists(path) and alias_at(path) is None:
+            raise SettingsError(
+                f"name = {name!r}: {path} is there and is no alias; choose another name",
+                field="name",
+            )
+        fresh = home / f".{name}.{NEW}"
+        fresh.unlink(missing_ok=True)  # of a process that died
         write_fresh(fresh, f"klsa-search alias\n{target}\n")
-        os.replace(fresh, path)
-    except (FileExistsError, FileNotFoundError, IsADirectoryError):
-        raise IndexBusy(f"{path} is being changed by another: try again in a moment") from None
-    sync(home)
+        try:
+            os.replace(fresh, path)
+        except IsADirectoryError:
+            fresh.unlink()
+            raise IndexBusy(f"{path} is being built by another: choose another name") from None
+        sync(home)
 
 
 def remove_alias(home: Path, name: str) -> None:
-    """Remove an alias; the index it stands for stays. IndexNotFound where there is none."""
+    """Remove an alias; the index it stands for stays. IndexNotFound where there is none;
+    IndexBusy, StoreError.
+    """
     path = index_path(home, name)
     if alias_at(path) is None:
         raise IndexNotFound(f"there is no alias {name!r} in {home}", field="name")
-    path.unlink(missing_ok=True)
-    sync(home)
+    with _changing(home):
+        path.unlink(missing_ok=True)
+        sync(home)
+
+
+def _changing(home: Path) -> AbstractContextManager[None]:
+    """Hold the lock of the aliases of a home; IndexBusy, naming who, while another does."""
+    return held(home / _LOCK, "changing aliases", patience=_PATIENCE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.store.current import current_generation, step_for
-from klsa_search.store.generations import check_sizes, new_generation, seal
+from klsa_search.store.generations import check_sizes, new_generation, seal, sync_files
 from klsa_search.store.judgements import Judgements
 from klsa_search.store.log import WriteLog
 from klsa_search.store.manifest import Manifest, read_manifest, sha256_of
@@ -22,8 +22,8 @@ def copy_index(source: Path, target: Path) -> Manifest:
     All of it or nothing is there then. The index may be searched and written meanwhile: the copy
     has what was acknowledged when its log is copied, last. Every file is compared with its sum.
     IndexNotFound; IndexDamaged names a file of the source that has changed; StoreError if something
-    is at the target, or the generation was removed meanwhile; OSError where there is no room. Cost:
-    reading and writing all files.
+    is at the target, the generation was removed meanwhile, or there is no room. Cost: reading and
+    writing all files.
     """
     if os.path.lexists(target):
         raise StoreError(f"{target} is there already: choose another name, or delete it first")
@@ -47,5 +47,6 @@ def copy_index(source: Path, target: Path) -> Manifest:
         WriteLog(generation).copy_to(fresh)
         replace_synonyms(target, read_synonyms(source))
         Judgements(source).copy_to(target)
+        sync_files(fresh)
         seal(fresh, manifest)
     return manifest

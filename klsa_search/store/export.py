@@ -11,9 +11,11 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from uuid import uuid4
 
 from klsa_search.collection import Document
 from klsa_search.store.documents import DocumentReader
+from klsa_search.store.files import sync, writable
 from klsa_search.store.log import WriteLog
 from klsa_search.store.names import NEW
 
@@ -46,19 +48,21 @@ def as_line(document: Document) -> str:
 def export(generation: Path, file: Path) -> int:
     """Write the living documents to a file, which is replaced in one step; return their number.
 
-    OSError where it cannot be written: then nothing is left of it.
+    It is durable on return. StoreError where it cannot be written: then nothing is left of it.
     """
-    fresh = file.with_name(f".{file.name}.{NEW}")
+    fresh = file.with_name(f".{file.name}.{uuid4().hex}.{NEW}")  # others may write the same file
     count = 0
-    try:
-        with fresh.open("w", encoding="utf-8", newline="\n") as stream:
-            for document in living(generation):
-                stream.write(as_line(document))
-                count += 1
-            stream.flush()
-            os.fsync(stream.fileno())
-        fresh.replace(file)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
+    with writable(file):
+        try:
+            with fresh.open("x", encoding="utf-8", newline="\n") as stream:
+                for document in living(generation):
+                    stream.write(as_line(document))
+                    count += 1
+                stream.flush()
+                os.fsync(stream.fileno())
+            fresh.replace(file)
+            sync(file.parent)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
     return count

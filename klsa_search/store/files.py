@@ -5,8 +5,40 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
+
+from klsa_search.errors import StoreError
+
+_ROOM: Final = "free some room on its disk"
+_RIGHTS: Final = "check who owns it, what its mode allows and whether it can be written to"
+_STEPS: Final = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EROFS: _RIGHTS,
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+}
+"""What to do about errors of the system that forbid to write."""
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Raise StoreError in place of an OSError that forbids to write: a full disk, no permission.
+
+    path  named where the error names no file
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _STEPS:
+            raise
+        raise StoreError(
+            f"cannot use `{error.filename or path}`: {error.strerror}; {_STEPS[error.errno]}, then "
+            "try again"
+        ) from error
 
 
 def write_fresh(path: Path, text: str, mode: int = 0o666) -> None:

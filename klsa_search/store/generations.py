@@ -24,7 +24,7 @@ from typing import Final
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
 from klsa_search.store.current import Current, read_current, step_for, write_current
-from klsa_search.store.files import is_real, read_regular, sync, write_fresh
+from klsa_search.store.files import is_real, read_regular, sync, writable, write_fresh
 from klsa_search.store.holding import held
 from klsa_search.store.manifest import FileEntry, Manifest, read_manifest, sha256_of
 from klsa_search.store.marking import (
@@ -67,13 +67,14 @@ def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]
 
     beside_writes  let the log be written to meanwhile: who seals takes what was over
     Whatever fails inside removes what was made here and nothing else, unless CURRENT names the
-    generation by then; an OSError for want of room names a file, or at least the folder.
-    StoreError if the path holds something that is no index, or is being changed by another.
+    generation by then. StoreError if the path holds something that is no index, is being changed by
+    another, or cannot be written to: that names a file, or at least the folder.
     """
     refuse_foreign(path)
     made = [folder for folder in (path, *path.parents) if not folder.is_dir()]
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        with writable(path):
+            path.mkdir(parents=True, exist_ok=True)
         with alone(path, "building", beside_writes=beside_writes), _marked(path):
             _sweep_dead(path)
             generation = make_generation(path, above=named(path) or "")
@@ -93,9 +94,7 @@ def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]
                         "then build again"
                     ) from failure
                 raise
-    except BaseException as failure:
-        if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
-            failure.filename = failure.filename or str(path)
+    except BaseException:
         for folder in made:
             remove_empty(folder)
         raise
@@ -130,8 +129,18 @@ def writing(path: Path, purpose: str = "writing") -> Iterator[None]:
         yield
 
 
+def sync_files(generation: Path) -> None:
+    """Make all files of a generation durable; others may write to the log of the index meanwhile.
+
+    Cost: writing what the system has not written yet, up to all of it.
+    """
+    for file in sorted(generation.iterdir()):
+        sync(file)
+    sync(generation)
+
+
 def seal(generation: Path, manifest: Manifest) -> None:
-    """Write the manifest, make everything durable, and point CURRENT at the generation.
+    """Write the manifest, durably, and point CURRENT at the generation, whose files are synced.
 
     Then go the generations that nobody needs any more; StoreError where they cannot, with the new
     one in use all the same.
@@ -139,8 +148,6 @@ def seal(generation: Path, manifest: Manifest) -> None:
     path = generation.parent
     text = manifest.model_dump_json(indent=1) + "\n"
     write_fresh(generation / MANIFEST, text)
-    for file in sorted(generation.iterdir()):
-        sync(file)
     sync(generation)
     forerunners = _forerunners(generation)
     sums = manifest_sums(path, forerunners)

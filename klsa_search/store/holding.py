@@ -22,7 +22,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from klsa_search.errors import IndexBusy, StoreError
-from klsa_search.store.files import read_regular
+from klsa_search.store.files import read_regular, writable
 
 _PATIENCE: Final = 10
 """Looks, a hundredth of a second apart, at facts that are being written."""
@@ -34,6 +34,8 @@ def held(lock: Path, purpose: str, *, patience: float = 0) -> Iterator[None]:
     """Hold the lock for a purpose ("building"); IndexBusy while another does.
 
     patience  seconds to wait for the other
+    What is written to an index is written while a lock is held, so an OSError that forbids it
+    becomes a StoreError here.
     """
     # Each call has a lock of its own: threads of a process wait for each other too.
     own = FileLock(lock, timeout=patience, thread_local=False)
@@ -51,7 +53,8 @@ def held(lock: Path, purpose: str, *, patience: float = 0) -> Iterator[None]:
         raise StoreError(f"{lock} {fact}") from error
     try:
         _tell(lock, purpose)
-        yield
+        with writable(lock.parent):
+            yield
     finally:
         try:
             with suppress(OSError):  # facts of who is gone are told to nobody

@@ -9,7 +9,7 @@ from pathlib import Path
 from klsa_search.errors import StoreError
 from klsa_search.store.checked import check_again
 from klsa_search.store.current import Current, current_generation, write_current
-from klsa_search.store.files import sync, write_fresh
+from klsa_search.store.files import sync, writable, write_fresh
 from klsa_search.store.generations import (
     alone,
     check_sizes,
@@ -126,7 +126,8 @@ def delete_index(path: Path) -> list[Path]:
     """
     _refuse_other(path)
     if path.is_symlink():
-        path.unlink()
+        with writable(path):
+            path.unlink()
         return []
     with alone(path, "deleting"):
         mark_index(path)

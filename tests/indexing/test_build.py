@@ -19,6 +19,7 @@ from klsa_search.errors import (
     IndexDamaged,
     IndexNotFound,
     SettingsError,
+    StoreError,
 )
 from klsa_search.progress import PHASES
 from klsa_search.search.rankers import RANKERS
@@ -179,7 +180,7 @@ def test_a_full_disk_is_named_with_its_file(tmp_path, monkeypatch):
 
     build(RECORDS, name="a", home=tmp_path)
     monkeypatch.setattr("numpy.lib.format.write_array_header_1_0", full)
-    with pytest.raises(OSError, match=r"No space left on device: .*\.npy"):
+    with pytest.raises(StoreError, match=r"cannot use `.*\.npy`: No space left on device"):
         build(RECORDS, name="a", home=tmp_path)
     assert len(open_index(tmp_path / "a")) == 40
 
@@ -189,7 +190,7 @@ def test_a_disk_too_full_for_scratch_files_is_named_too(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("klsa_search.features.spool.Spool.append", full)
-    with pytest.raises(OSError, match=r"No space left on device: .*000001'"):
+    with pytest.raises(StoreError, match=r"cannot use `.*000001`: No space left on device"):
         build(RECORDS, name="a", home=tmp_path)
     assert not (tmp_path / "a").exists()
 

@@ -7,8 +7,9 @@ from importlib import import_module
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.errors import StoreError
+from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.indexing import rebuild, refit
+from klsa_search.store import generations
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
@@ -104,4 +105,28 @@ def test_d_whole_takes_no_writes_over(index):
     again = rebuild(index, expansion="whole")
     assert again.ids() == index.ids()
     assert WriteLog(again.path).last().seq == 0
+    again.close()
+
+
+def test_writers_are_not_kept_out_while_files_are_synced(index, monkeypatch):
+    """A write at the first sync of a refit, which may take minutes, gets through."""
+    path, synced, while_kept_out = index.path.parent, [], []
+    monkeypatch.setattr("klsa_search.store.generations._PATIENCE", 0)
+
+    def slow(file, former=generations.sync):
+        if not synced:
+            index.add(records([50]))
+        synced.append(file)
+        try:
+            with writing(path):
+                pass
+        except IndexBusy:
+            while_kept_out.append(file.name)
+        former(file)
+
+    monkeypatch.setattr(generations, "sync", slow)
+    again = refit(path)
+    assert again.ids()[-1] == "50"
+    assert not [name for name in while_kept_out if name.endswith(".npy")]
+    assert {file.name for file in synced} >= again.manifest.files.keys()
     again.close()

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.errors import DocumentNotFound
+from klsa_search.errors import DocumentNotFound, StoreError
 from klsa_search.indexing import refit
 from klsa_search.store import Judgements, delete_index
 from klsa_search.store.backup import copy_index
@@ -59,7 +59,7 @@ def test_a_copy_that_fails_leaves_nothing(index, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("klsa_search.store.backup.seal", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StoreError, match="No space"):
         copy_index(tmp_path / "wings", tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
     assert len(Judgements(tmp_path / "wings").queries()) == 1

@@ -1,5 +1,8 @@
 """Aliases over HTTP: searched by, written to, changed in one step, and by whom."""
 
+import errno
+import os
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -117,3 +120,13 @@ def test_a_key_for_some_indexes_points_no_alias(guarded, file):
         assert failure_of(put(guarded, "live", "second", headers=headers), 403)
         assert guarded.delete("/aliases/live", headers=headers).status_code == 403
     assert put(guarded, "live", "second", headers=writer).status_code == 200
+
+
+def test_an_alias_that_cannot_be_written_is_reported(client, monkeypatch):
+    def refused(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("klsa_search.store.aliases.write_fresh", refused)
+    error = failure_of(put(client, "live", "first"), 503)
+    assert error["code"] == "index_unusable"
+    assert "No space left on device; free some room" in error["message"]

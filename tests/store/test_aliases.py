@@ -2,12 +2,14 @@
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from klsa_search import build, list_indexes, open_index
-from klsa_search.errors import IndexNotFound, SettingsError, StoreError
+from klsa_search.errors import IndexBusy, IndexNotFound, SettingsError, StoreError
 from klsa_search.store import aliases_in, delete_index, remove_alias, set_alias
+from klsa_search.store.files import write_fresh
 
 
 def made(home, name, text="wing"):
@@ -115,3 +117,26 @@ def test_whoever_reads_meanwhile_finds_one_or_the_other(home):
     reader.join()
     assert seen <= {"one", "two"}
     assert not [each for each in home.iterdir() if each.name.startswith(".live")]
+
+
+def test_changes_of_aliases_wait_for_each_other(home, monkeypatch):
+    """One that comes while another is half done is refused when it has waited for long enough."""
+
+    def meanwhile(path, *given, former=write_fresh):
+        for change in (lambda: set_alias(home, "live", "two"), lambda: remove_alias(home, "old")):
+            with pytest.raises(IndexBusy, match="changing aliases"):
+                change()
+        former(path, *given)
+
+    set_alias(home, "old", "one")
+    monkeypatch.setattr("klsa_search.store.aliases._PATIENCE", 0)
+    monkeypatch.setattr("klsa_search.store.aliases.write_fresh", meanwhile)
+    set_alias(home, "live", "one")
+    assert aliases_in(home) == {"live": "one", "old": "one"}
+
+
+def test_many_at_once_all_succeed(home):
+    with ThreadPoolExecutor(4) as pool:
+        for _ in pool.map(lambda name: set_alias(home, name, "one"), ["a", "b", "same", "same"]):
+            pass
+    assert sorted(aliases_in(home)) == ["a", "b", "same"]

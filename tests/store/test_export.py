@@ -12,7 +12,7 @@ from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.store import DocumentWriter, current_generation, delete_index, rollback, verify
 from klsa_search.store.backup import copy_index
 from klsa_search.store.export import export, living
-from klsa_search.store.generations import describe_files, new_generation, seal
+from klsa_search.store.generations import describe_files, new_generation, seal, sync_files
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
 
@@ -30,6 +30,7 @@ def build(path):
     with new_generation(path) as generation:
         with DocumentWriter(generation) as writer:
             writer.extend(BASE)
+        sync_files(generation)
         seal(generation, manifest_of(generation, len(BASE)))
     return current_generation(path)
 
@@ -117,3 +118,24 @@ def test_the_log_stays_with_its_generation_and_goes_with_it(index):
     assert not first.exists()
     assert delete_index(index) == []
     assert files_below(index.parent) == {}
+
+
+def test_two_that_export_to_one_file_do_not_meet(index, tmp_path, monkeypatch):
+    generation, file = current_generation(index), tmp_path / "out.jsonl"
+
+    def within(path, former=living):
+        monkeypatch.setattr("klsa_search.store.export.living", former)
+        assert export(path, file) == len(WANTED)
+        yield from former(path)
+
+    monkeypatch.setattr("klsa_search.store.export.living", within)
+    assert export(generation, file) == len(WANTED)
+    assert file.read_text().count("\n") == len(WANTED)
+    assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == ["out.jsonl"]
+
+
+def test_an_export_is_durable_with_its_name(index, tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr("klsa_search.store.export.sync", synced.append)
+    export(current_generation(index), tmp_path / "out.jsonl")
+    assert synced == [tmp_path]

@@ -15,7 +15,7 @@ import pytest
 
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.store import index_path, rollback
-from klsa_search.store.generations import new_generation, seal
+from klsa_search.store.generations import new_generation, seal, sync_files
 from klsa_search.store.manifest import FORMAT_VERSION
 
 from .worlds import as_first_release, content, folders, manifest_of, write
@@ -237,6 +237,7 @@ def test_an_interrupt_after_the_switch_leaves_the_new_index_whole(tmp_path):
     write(path, "one")
     with pytest.raises(KeyboardInterrupt), new_generation(path) as generation:
         (generation / "vocabulary.txt").write_text("two")
+        sync_files(generation)
         seal(generation, manifest_of(generation))
         raise KeyboardInterrupt
     assert content(path) == "two"

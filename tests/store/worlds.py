@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from klsa_search.store import current_generation
-from klsa_search.store.generations import describe_files, new_generation, seal
+from klsa_search.store.generations import describe_files, new_generation, seal, sync_files
 from klsa_search.store.manifest import FORMAT_VERSION, BuildEntry, Counts, Manifest
 
 
@@ -26,6 +26,7 @@ def manifest_of(generation, documents=0):
 def write(path, content):
     with new_generation(path) as generation:
         (generation / "vocabulary.txt").write_text(content)
+        sync_files(generation)
         seal(generation, manifest_of(generation))
 
 
