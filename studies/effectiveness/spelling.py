@@ -1,19 +1,31 @@
 """What putting the words of queries right changes, on the collections of `kinds`.
 
-As they stand (`spelling = off`) against as a search reads them by default.
+As they stand (`spelling = off`) against as a search reads them by default. A second table says why
+small collections only suggest: of the words of the queries, how many a sample of the documents
+would replace as all documents do, and how many that are right, or otherwise.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
 
+from klsa_search import Index
 from klsa_search.evaluation import TIE
+from klsa_search.search.language import spelling
 from studies.effectiveness.kinds import KINDS, task_of
-from studies.effectiveness.measuring import Bench, chance, compared, heading, percent, row
+from studies.effectiveness.measuring import Bench, Task, chance, compared, heading, percent, row
+
+SAMPLES: Final = (9, 30, 100, 300, 1000, 3000)
+_QUERIES: Final = 200
+_WORDS: Final = 600
+"""Queries and their words that are looked at in a collection."""
 
 
 def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any]:
@@ -37,4 +49,42 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
             int((change < -TIE).sum()),
             f"{chance(right, base):.2f}",
         )
+    print()
+    heading("documents", "as by all", "otherwise", "two letters swapped: as by all", "otherwise")
+    for size in SAMPLES:
+        counted = [_sampled(bench, task_of(name, data), size) for name in names or KINDS]
+        found[f"of {size}"] = np.sum(counted, axis=0).tolist()
+        row(size, *found[f"of {size}"])
     return found
+
+
+def _sampled(bench: Bench, task: Task, size: int) -> list[int]:
+    """Count the words that a sample corrects as all documents do, and otherwise.
+
+    Twice: the words that are an edit or two away, and those of which two letters changed places.
+    """
+    if size >= len(task.documents):
+        return [0] * 4
+    judged = {judgement.query_id for judgement in task.judgements}
+    texts = [query.text for query in task.queries if query.id in judged][:_QUERIES]
+    whole = bench.index(task, {})
+    words = sorted({word for text in texts for word in whole.analyzer.each(text, str, str)})
+    drawn = random.Random(1).sample(words, min(_WORDS, len(words)))
+    by_all = [_corrected(whole, word) for word in drawn]
+    few = random.Random(size).sample(list(task.documents), size)
+    sample = bench.index(replace(task, documents=few, corpus=f"{task.name}-{size}"), {})
+    counts = [0] * 4
+    with patch.object(spelling, "MANY", 0):
+        for word, all_say in zip(drawn, by_all, strict=True):
+            said = _corrected(sample, word)
+            if said is not None and " " not in said:  # a word that is parted stays what it is
+                swapped = sorted(said.casefold()) == sorted(word.casefold())
+                counts[2 * swapped + (said != all_say)] += 1
+    return counts
+
+
+def _corrected(index: Index, word: str) -> str | None:
+    """What is searched in the place of a word, None if it is searched itself or not at all."""
+    understood = index.search(word, 1, operators=False).understood
+    right = understood.corrections.get(word)
+    return None if right is None or understood.unknown else right.casefold()

@@ -142,10 +142,14 @@ class Language:
             return None
         if all(clause.sign == "-" for clause in clauses):
             return "nothing_to_exclude_from"
-        plain = sum(len(self._words(each.text)) for each in clauses if not each.has_sign)
-        short = plain + sum(len(self._words(each.text)) for each in signed) <= SHORT
+        plain = sum(map(self._size, (each for each in clauses if not each.has_sign)))
+        short = plain + sum(map(self._size, signed)) <= SHORT
         one_line = len(query.strip().splitlines()) == 1
         return None if one_line and (short or len(signed) > plain) else "plain_text"
+
+    def _size(self, clause: Clause) -> int:
+        """Count the words of a clause, one with hyphens as one."""
+        return len(self._words(clause.text.replace("-", "")))
 
     def _taken(
         self, clauses: Sequence[Clause], spelling: SpellingName, synonyms: Synonyms | None

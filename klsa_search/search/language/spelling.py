@@ -3,7 +3,7 @@
 A word is put right where one of the documents' own is at most one or two edits away: a letter too
 many, too few, another, or two that changed places [Damerau 1964], each stretch of letters edited
 once. What the vocabulary holds are stems, so they are compared with as much of the word as they are
-long, and what comes near is compared once more as documents write it.
+long, and what comes near is compared once more as documents write it: that alone decides.
 """
 
 from __future__ import annotations
@@ -30,6 +30,12 @@ SHORTEST: Final = 4
 SURE: Final = 6
 """Letters from which on a word that is near another is most often that: of the short words of
 judged queries that no document holds, five of six are words of their own.
+"""
+
+MANY: Final = 1000
+"""Documents from which on an unknown word is more often misspelt than a word of its own: of the
+corrections of judged queries' words over fewer documents, most replace a word that is right
+(`python -m studies.effectiveness spelling`).
 """
 
 LONG: Final = 8
@@ -119,23 +125,16 @@ class Spelling:
             stem = self._snapshot.vocabulary.terms[term]
             known = {form.casefold() for form in writings}
             apart = {form: _edits(word, self._analyzer.folded(form), edits) for form in known}
-            # One that no document was seen to hold is a guess: it has to be nearer.
-            guessed = (1 + _edits(word, form, edits) for form in self._ended(stem, word))
-            key = (min((*apart.values(), *guessed)), -int(frequencies[term]), stem)
+            key = (min(apart.values()), -int(frequencies[term]), stem)
             if key[0] <= edits and (best is None or key < best[0]):
                 form = min(known, key=lambda each: (apart[each], each))
                 best = key, term, written_as(writings, form), form
         if best is None:
             return None
         _, term, written, form = best
-        sure = len(word) >= SURE or sorted(self._analyzer.folded(form)) == sorted(word)
-        return Correction((term,), written, sure)
-
-    def _ended(self, stem: str, word: str) -> set[str]:
-        """Words of a stem that end as another word does."""
-        length = len(stem)
-        endings = {word[place:] for place in (length - 1, length, length + 1)}
-        return {stem + ending for ending in endings if self._analyzer.term(stem + ending) == stem}
+        swapped = sorted(self._analyzer.folded(form)) == sorted(word)
+        enough = self._snapshot.bm25.documents >= MANY
+        return Correction((term,), written, swapped or (enough and len(word) >= SURE))
 
     def _near(self, word: str, edits: int) -> list[int]:
         """Terms that are near the stem of a word, or as much of it as they are long."""

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from klsa_search import build
+from klsa_search.search.language import spelling
 
 WORDS = ["wing", "wings", "drag", "flow", "networks", "network", "netting", "the", "of", "wi", "fi"]
 KINDS = ["Dry", "Wet Roads", "wing"]
@@ -23,6 +24,12 @@ def documents():
         }
         for number in range(60)
     ]
+
+
+@pytest.fixture(autouse=True)
+def few_documents_are_many(monkeypatch):
+    """Correct words by the few documents of these tests, too."""
+    monkeypatch.setattr(spelling, "MANY", 1)
 
 
 @pytest.fixture(scope="package")

@@ -165,6 +165,7 @@ DELIBERATE = [
     '"flow drag" wing net* -networks',  # more operators than plain words
     '+wing -"flow drag" kind:"Wet Roads" title:network drag flow',
     "+unheard wing",
+    "wing drag -wi-fi",
 ]
 
 
