@@ -25,10 +25,14 @@ Reference = Any
 
 
 class Replicas(Protocol):
-    """The processes that have shards, some of each."""
+    """The processes that have shards, some of each.
+
+    network  the network file system that one of them reads the index through; None without
+    """
 
     shards: int
     replicas: int
+    network: str | None
 
     def call(self, shard: int, replica: int, method: str, arguments: Sequence[Any]) -> Reference:
         """Begin a call."""

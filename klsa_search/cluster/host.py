@@ -19,6 +19,7 @@ from klsa_search.search.engine import Mask
 from klsa_search.search.engine.formulas import Query
 from klsa_search.search.pickling import Moment
 from klsa_search.search.state import Following, State, open_state
+from klsa_search.store.file_system import network_file_system
 from klsa_search.store.log_format import Last
 
 STATES: Final = 3
@@ -47,12 +48,13 @@ class Host:
         self._taking_up = threading.Lock()
         self._shard(self._built.facts.last)
 
-    def ready(self) -> None:
-        """Answer once it is open, and what it runs is compiled."""
+    def ready(self) -> str | None:
+        """Answer once it is open and compiled: with the network file system it reads through."""
         shard = self._shard(self._built.facts.last)
         none = Query(np.zeros(0, np.int64), np.zeros(0, np.int64))
         first = range(len(self._built.snapshot.vocabulary))[:1]  # an empty index has no term
         shard.best(Wanted(list(first), none, 1, 1, 1, 1, totals=True), None)
+        return network_file_system(self._built.facts.path)
 
     def process(self) -> int:
         """Its number."""

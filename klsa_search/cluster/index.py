@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,11 +10,13 @@ from typing import Any, Protocol
 from klsa_search.cluster.asking import Replicas
 from klsa_search.cluster.live import LiveShards
 from klsa_search.cluster.spread import spread
-from klsa_search.errors import StoreError
+from klsa_search.collection import Document
+from klsa_search.errors import StoreError, WritingRefused
 from klsa_search.search import Index
 from klsa_search.search.pickling import reopened
 from klsa_search.search.ranking import Ranking
 from klsa_search.search.state import State
+from klsa_search.search.writing import Written
 
 
 class Fleet(Protocol):
@@ -54,6 +56,19 @@ class SpreadIndex(Index):
         shards = LiveShards(self._of_generation[1], built, facts.last)
         ranking = Ranking(snapshot, facts.defaults, spread(snapshot, shards))
         return replace(state, ranking=ranking)
+
+    def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> Written:
+        """Write one batch, as `Index` does.
+
+        WritingRefused as well if a shard reads the log through a network file system.
+        """
+        if self._of_generation and (kind := self._of_generation[1].network):
+            raise WritingRefused(
+                f"index `{self.name}` cannot be written: a machine of the cluster reads it through "
+                f"a network file system ({kind}), where SQLite's write-ahead log does not work; "
+                "add the documents to the source and build again, or serve it from one machine"
+            )
+        return super().write(puts, deletes)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
         """Pickle as an index that needs no shards."""

@@ -267,13 +267,14 @@ class RayReplicas:
         ]
         ready = [actor.ready.remote() for row in self._actors for actor in row]
         try:
-            ray.get(ready, timeout=START)
+            networks = ray.get(ready, timeout=START)
         except ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None) or error
             raise ClusterFailed(
                 f"the shards of {generation} do not start ({_brief(cause)}): see whether every "
                 "machine of the cluster has that folder and this version of klsa-search"
             ) from error
+        self.network = next(filter(None, networks), None)
 
     def processes(self) -> list[list[int]]:
         """Process numbers, by shard and replica."""

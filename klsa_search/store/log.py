@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.errors import StoreError
+from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.forks import lock_free_in_children
+from klsa_search.store import file_system
 from klsa_search.store.files import write_fresh
 from klsa_search.store.log_format import (
     Batch,
@@ -44,6 +45,8 @@ _NOT_BESIDE: Final = (
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_FULL,
 )
+_FOREVER: Final = 2**62
+"""More than any number of rows, or of turns."""
 _PIECE: Final = 2**24
 """Characters of documents that are read at a time, about."""
 
@@ -90,6 +93,18 @@ class WriteLog:
                 "select min(last - puts - deletes) from batches where undone > ?", [before.turns]
             )
         return before.seq if first is None else min(first, before.seq)
+
+    def readable_rows(self) -> Iterator[Write]:
+        """Yield the writes that hold at present and can be read, in order, whatever is damaged.
+
+        For a log that `check` refuses: what cannot be read is left out without a word.
+        """
+        with self._lock, suppress(sqlite3.Error), closing(self._connected()) as connection:
+            # What is no UTF-8 any more does not have its sum either.
+            connection.text_factory = lambda text: text.decode("utf-8", "replace")
+            for row in connection.execute(_VISIBLE, [0, _FOREVER, _FOREVER]):
+                with suppress(IndexDamaged, ValueError, TypeError):
+                    yield self._write(row)
 
     def batches(self) -> list[Batch]:
         """Every batch, oldest first."""
@@ -192,6 +207,15 @@ class WriteLog:
 
     def _connected(self) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode=ro"
+        if kind := file_system.network_file_system(self._generation):
+            # Memory for the file beside would be shared with processes of this machine alone.
+            if self._is_written():
+                raise StoreError(
+                    f"{self.path} cannot be read: another machine is writing to it, or left "
+                    f"{WRITES}-wal behind, and this one sees it through a network file system "
+                    f"({kind}); copy the index to a local disk with `klsa-index backup` there"
+                )
+            return sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None)
         connection = sqlite3.connect(address, uri=True, isolation_level=None)
         try:
             connection.execute("begin")

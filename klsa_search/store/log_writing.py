@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.collection import Document
-from klsa_search.errors import StoreError
+from klsa_search.errors import StoreError, WritingRefused
 from klsa_search.forks import lock_free_in_children
+from klsa_search.store import file_system
 from klsa_search.store.files import is_real, sync, write_fresh
 from klsa_search.store.log_format import (
     APPLICATION,
@@ -40,8 +41,8 @@ class LogWriter:
     """Appends to the log of a generation, which the first write makes. Use as a context manager.
 
     Who writes holds the lock of the index (`generations.alone`) and has seen that CURRENT names the
-    generation. Not for a forked child. StoreError where nothing can be written: then nothing of the
-    batch is there, and reading goes on.
+    generation. Not for a forked child. WritingRefused on a network file system; StoreError where
+    nothing can be written: then nothing of the batch is there, and reading goes on.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -135,6 +136,13 @@ class LogWriter:
         if self._process != os.getpid():
             raise StoreError(f"{self.path} is being written by the process that this was forked of")
         if self._connection is None:
+            if kind := file_system.network_file_system(self.path.parent):
+                raise WritingRefused(
+                    f"{self.path} cannot be written: its folder is on a network file system "
+                    f"({kind}), where SQLite's write-ahead log does not work; keep the index on a "
+                    "local disk of the machine that writes, and copy it to others with "
+                    "`klsa-index backup`"
+                )
             if not os.path.lexists(self.path):
                 _begin(self.path)
             elif not is_real(self.path, stat.S_IFREG):

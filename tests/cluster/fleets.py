@@ -12,6 +12,7 @@ class Threads:
     def __init__(self, hosts, replicas, trouble=None):
         self.shards, self.replicas = len(hosts), replicas
         self._hosts, self._trouble = hosts, trouble
+        self.network = next(filter(None, (host.ready() for host in hosts)), None)
         self._pool = ThreadPoolExecutor(8)
         self.calls = []
 

@@ -165,3 +165,11 @@ def test_a_full_index_refuses_documents_at_the_front_too(home, monkeypatch):
         with pytest.raises(WritingRefused, match="is full"):
             spread.add(documents(1, first=400))
         assert WriteLog(spread.path).last().seq == 0
+
+
+def test_shards_behind_a_network_file_system_take_no_writes(home, monkeypatch):
+    monkeypatch.setattr("klsa_search.cluster.host.network_file_system", lambda path: "nfs4")
+    with SpreadIndex(current_generation(home / "notes"), Fleet(2)) as spread:
+        with pytest.raises(WritingRefused, match=r"network file system \(nfs4\)"):
+            spread.add(documents(1, first=400))
+        assert spread.search("t00").total
