@@ -86,14 +86,29 @@ def refuse_to_shrink(path: Path, documents: int, collection: Collection) -> None
 
 
 def refuse_to_drop_writes(path: Path) -> None:
-    """StoreError where an index was written to since it was built: its source has none of that."""
+    """StoreError where an index was written to since it was built: its source has none of that.
+
+    A log that cannot be read may hold writes. Where CURRENT cannot be read, any generation may have
+    been in use.
+    """
     if not is_index(path):
         return
+    try:
+        in_use = [current_generation(path)]
+    except StoreError:
+        in_use = sealed_generations(path)
     puts = deletes = 0
-    with suppress(StoreError):  # what cannot be read is refused as that
-        batches = WriteLog(current_generation(path)).batches()
-        puts = sum(batch.puts for batch in batches if batch.undone is None)
-        deletes = sum(batch.deletes for batch in batches if batch.undone is None)
+    for generation in in_use:
+        try:
+            batches = WriteLog(generation).batches()
+        except StoreError as fault:
+            raise StoreError(
+                f"{path} cannot be replaced: its log of writes cannot be read, so documents that "
+                f"were added or deleted since the build would be lost ({fault.message}); to lose "
+                f"them, {_ALLOW}"
+            ) from fault
+        puts += sum(batch.puts for batch in batches if batch.undone is None)
+        deletes += sum(batch.deletes for batch in batches if batch.undone is None)
     if puts or deletes:
         raise StoreError(
             f"{path} was written to since it was built, {puts:,} documents added and {deletes:,} "

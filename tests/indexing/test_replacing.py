@@ -194,3 +194,17 @@ def test_records_in_python_may_become_half_as_many_and_no_fewer(tmp_path):
 def test_a_file_may_become_as_short_as_it_likes(tmp_path, tickets):
     build(written(tickets, 1), name="it", home=tmp_path / "index").close()
     assert served(tmp_path) == 1
+
+
+@pytest.mark.parametrize("name", ["WRITES", "WRITES-begun"])
+@pytest.mark.parametrize("without_current", [False, True])
+def test_writes_that_cannot_be_read_need_a_yes(tmp_path, tickets, name, without_current):
+    with open_index(tmp_path / "index" / "it") as index:
+        index.delete(["3"])
+    (index.path / name).write_bytes(b"?")
+    if without_current:
+        (index.path.parent / "CURRENT").write_text("")
+    with pytest.raises(StoreError, match=r"log of writes cannot be read.*would be lost.*--replace"):
+        build(tickets, name="it", home=tmp_path / "index")
+    build(tickets, name="it", home=tmp_path / "index", replace=True).close()
+    assert served(tmp_path) == 40
