@@ -18,11 +18,12 @@ from klsa_search.cli.output import echo
 @memory_option
 @debug_option
 def repair(name: str, home: Path, memory: str | None) -> None:
-    """Make an index that is damaged again, from the documents it holds.
+    """Mend a damaged index, with all writes to it.
 
-    It is verified as by klsa-index verify --deep, and built anew where that fails, with all that
-    was written to it. Its documents, its manifest and its log of writes have to be whole; else a
-    backup, or klsa-index rollback, is the way back.
+    It is verified as by klsa-index verify --deep. A damaged CURRENT is written again; after other
+    damage a new generation is built from the documents and the log of writes. Where these cannot be
+    proven to be what was written, nothing is changed: restore a backup, or write all documents that
+    can be read to a file with klsa-index export.
     """
     from klsa_search.indexing import repair as repair_index
     from klsa_search.store import index_path
@@ -34,5 +35,5 @@ def repair(name: str, home: Path, memory: str | None) -> None:
         echo(f"{name} is whole: nothing was done")
     else:
         echo(f"found: {done.fault}")
-        echo(f"{name}: made again from its {len(index):,} documents, generation {index.generation}")
+        echo(f"{name}: whole again, {len(index):,} documents, generation {index.generation}")
     index.close()

@@ -23,15 +23,20 @@ def export(name: str, file: Path | None, home: Path) -> None:
     """Write the documents of an index as JSON lines, to FILE or to the standard output.
 
     A build reads them as the same documents. What was deleted or replaced is not among them.
+    Of a damaged index it writes all documents that can be read, names what is damaged, and fails.
     """
-    from klsa_search.store import current_generation, index_path
-    from klsa_search.store.export import as_line, living
+    from klsa_search.store import index_path
+    from klsa_search.store.export import as_line, living, refuse_faults
     from klsa_search.store.export import export as export_to
+    from klsa_search.store.recovery import recovered_current
 
-    generation = current_generation(index_path(home, name))
+    path = index_path(home, name)
+    generation = path / recovered_current(path).generation
     if file is None:
-        lines = map(as_line, living(generation))
+        faults: list[str] = []
+        lines = map(as_line, living(generation, faults))
         sys.stdout.writelines(map(escaped, lines) if sys.stdout.isatty() else lines)
+        refuse_faults(faults, f"{name} was written to the standard output")
     else:
         echo(f"{name}: {export_to(generation, file):,} documents in {file}")
 
@@ -60,7 +65,10 @@ def backup(name: str, target: Path, home: Path) -> None:
 @home_option
 @debug_option
 def restore(source: Path, name: str, home: Path) -> None:
-    """Bring the backup at SOURCE back, as an index of a name that is free."""
+    """Bring the backup at SOURCE back, as an index of a name that is free.
+
+    It is an index once all of it is there: after an interruption run the command again.
+    """
     from klsa_search.store import index_path
     from klsa_search.store.backup import copy_index
 

@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 @json_option
 @debug_option
 def list_(home: Path, as_json: bool) -> None:
-    """List the indexes of the home."""
+    """List the indexes of the home, with what is wrong with those that cannot be used."""
     from klsa_search.store import indexes_in
+    from klsa_search.store.upkeep import unfinished_in
 
-    manifests = {path.name: _manifest_or_reason(path) for path in indexes_in(home)}
+    paths = sorted([*indexes_in(home), *unfinished_in(home)])
+    manifests = {path.name: _manifest_or_reason(path) for path in paths}
     if as_json:
         write_json(
             [
@@ -118,8 +120,9 @@ def info(name: str, home: Path, as_json: bool) -> None:
 def verify(name: str, home: Path, deep: bool) -> None:
     """Read every file of an index, and all that was written to it, and compare checksums.
 
-    With --deep all that BM25 ranks by is compared with the documents as well; it takes as long as
-    analysing them. klsa-index repair makes an index that fails again from its documents.
+    Of generations that are kept for a rollback only the manifests are read. With --deep all that
+    BM25 ranks by is compared with the documents as well; it takes as long as analysing them.
+    klsa-index repair mends an index that fails.
     """
     from klsa_search.store import index_path
     from klsa_search.store import verify as verify_index

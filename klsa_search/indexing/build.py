@@ -204,7 +204,7 @@ def manifest_of(
         format_version=FORMAT_VERSION,
         package_version=version("klsa-search"),
         source=collection.name,
-        fingerprint=_fingerprint(settings, digest),
+        fingerprint=fingerprint_of(settings, digest),
         settings=settings.model_dump(),
         counts=counts,
         spectra=dict(spectra),
@@ -252,7 +252,7 @@ def spectrum_entry(spectrum: Solved) -> SpectrumEntry:
     )
 
 
-def _fingerprint(settings: Settings, digest: str) -> str:
+def fingerprint_of(settings: Settings, digest: str) -> str:
     """Same documents, settings and format: same fingerprint, on every machine."""
     parts = f"{FORMAT_VERSION}:{settings.fingerprint()}:{digest}"
     return hashlib.sha256(parts.encode()).hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -9,15 +10,22 @@ from pathlib import Path
 
 from klsa_search.bars import told
 from klsa_search.collection import Document
-from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing.budget import memory_budget
-from klsa_search.indexing.build import build_generation
+from klsa_search.indexing.build import build_generation, fingerprint_of
 from klsa_search.indexing.deep import verify_deep
+from klsa_search.indexing.reading import content_of
 from klsa_search.indexing.stored import Stored
 from klsa_search.progress import Progress
 from klsa_search.search import Index
 from klsa_search.store import Manifest, current_generation, read_manifest
-from klsa_search.store.holdings import held_documents
+from klsa_search.store.current import last_resort
+from klsa_search.store.files import read_regular
+from klsa_search.store.holdings import built_documents, held_documents
+from klsa_search.store.manifest import settings_as_built
+from klsa_search.store.names import MANIFEST
+from klsa_search.store.recovery import RecoveredRecords, repair_current
+from klsa_search.store.upkeep import verify_shared
 
 
 @dataclass(frozen=True)
@@ -38,30 +46,46 @@ class Repair:
 def repair(
     path: str | Path, *, progress: Progress | bool | None = None, memory: int | str | None = None
 ) -> Repair:
-    """Verify the index at `<home>/<name>` deeply, and build it anew from its documents if it fails.
+    """Verify the index at `<home>/<name>` deeply, and mend it if it fails, with all its writes.
 
-    Needed are the manifest, the two files of documents and the log of writes, each compared with
-    its sums; nothing that was acknowledged is left out, and nothing else comes in. Meanwhile nobody
-    can write to it. The damaged generation stays as after any build. IndexDamaged names one of
-    these files where it is damaged: then nothing is changed, and a backup or another generation is
-    the way back. IndexNotFound; FormatUnsupported; StoreError while another builds or writes;
-    SettingsError (memory). Cost: that of `verify_deep`, and of `build` where there is a fault.
+    CURRENT is written again if it does not agree with the generations. If anything else fails, a
+    new generation is built from the documents and the log of the damaged one, which stays as after
+    any build; nobody can write meanwhile. What is used is proven: documents by the sums that the
+    manifest has of them, a damaged manifest by the fingerprint of settings and documents, writes by
+    their own sums. Headers of array files, and where documents begin, are recovered. IndexDamaged
+    where something cannot be proven: then nothing else is changed, and the message names the file
+    and what is left to do. IndexNotFound; FormatUnsupported; StoreError while another builds or
+    writes; SettingsError (memory). Cost: that of `verify_deep`, and of `build` after damage.
 
     >>> repair("index/reports").fault is None
     True
     """
     path = Path(path)
+    fault = repair_current(path)
+    verify_shared(path)
     generation = current_generation(path)
-    manifest = read_manifest(generation)
     try:
-        verify_deep(path)
-        return Repair(Index(generation), None)
+        manifest = read_manifest(generation)
     except IndexDamaged as damage:
         fault = damage.message
+        records = RecoveredRecords(generation)
+        manifest = _proven_manifest(generation, records)
+    else:
+        try:
+            verify_deep(path)
+            return Repair(Index(generation), fault)
+        except IndexDamaged as damage:
+            fault = damage.message
+        records = RecoveredRecords(generation)
+        if changed := records.fault(manifest):
+            raise IndexDamaged(
+                f"{changed}, so a document may be altered and nothing is built from it: "
+                f"{last_resort(path)}"
+            )
     with told(progress) as report:
         index = build_generation(
             path,
-            Stored(manifest, manifest.counts.documents, partial(_read, generation, manifest)),
+            Stored(manifest, records.size, partial(_read, generation, records)),
             manifest.checked_settings(),
             report,
             memory_budget(memory),
@@ -70,11 +94,35 @@ def repair(
     return Repair(index, fault)
 
 
-def _read(generation: Path, manifest: Manifest) -> Iterator[Document]:
+def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
+    """Read a manifest whose sum is wrong; IndexDamaged unless its fingerprint proves it.
+
+    The fingerprint is of the settings and the documents: only what is told about them, such as the
+    name of their source, may have changed.
+    """
+    file, step = generation / MANIFEST, last_resort(generation.parent)
+    try:
+        manifest = Manifest.model_validate_json(read_regular(file))
+        settings = settings_as_built(manifest.settings)
+    except (OSError, ValueError, SettingsError) as error:
+        reason = str(error).splitlines()[0]
+        raise IndexDamaged(f"{file} cannot be recovered ({reason}): {step}") from error
+    digest = hashlib.sha256()
+    for document in built_documents(records):
+        digest.update(content_of(document))
+    if fingerprint_of(settings, digest.hexdigest()) != manifest.fingerprint:
+        raise IndexDamaged(
+            f"{file} cannot be recovered (its fingerprint is not that of its settings and "
+            f"documents): {step}"
+        )
+    return manifest
+
+
+def _read(generation: Path, records: RecoveredRecords) -> Iterator[Document]:
     # By now nobody else builds or writes.
     if current_generation(generation.parent) != generation:
         raise StoreError(
             f"{generation.parent} was built again meanwhile: verify it, then repair it again if it "
             "needs that"
         )
-    yield from held_documents(generation, manifest)
+    yield from held_documents(generation, records)

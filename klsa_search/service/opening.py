@@ -40,7 +40,7 @@ _STEPS = {
     errno.EACCES: "check its owner and its mode",
     errno.EPERM: "check its owner and its mode",
 }
-_REBUILD = "rebuild it with klsa-index build"
+_REPAIR = "run `klsa-index repair` on it, which keeps all writes"
 _BRIEF = Repr()
 _BRIEF.maxother = _BRIEF.maxstring = 200
 
@@ -75,6 +75,6 @@ def explain(path: Path, fault: BaseException) -> str:
         return fault.message
     if isinstance(fault, OSError):
         thing = path if fault.filename is None else fault.filename
-        return f"{thing}: {fault.strerror or fault}: {_STEPS.get(fault.errno or 0, _REBUILD)}"
+        return f"{thing}: {fault.strerror or fault}: {_STEPS.get(fault.errno or 0, _REPAIR)}"
     reason = f"{type(fault).__name__}: {_BRIEF.repr(str(fault))}"
-    return f"{path} cannot be opened ({reason}): {_REBUILD}"
+    return f"{path} cannot be opened ({reason}): {_REPAIR}"

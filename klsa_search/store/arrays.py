@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.errors import IndexDamaged
+from klsa_search.store.current import step_for
 from klsa_search.store.files import is_exhausted
 
 VOCABULARY = "vocabulary.txt"
@@ -156,6 +157,4 @@ def read_vocabulary(generation: Path) -> list[str]:
 def unreadable(path: Path, error: Exception) -> IndexDamaged:
     """Say that a file cannot be read for that reason."""
     reason = " ".join(str(error).split())  # NumPy quotes a header with its padding and line end
-    return IndexDamaged(
-        f"{path} cannot be read ({reason}): rebuild the index with klsa-index build"
-    )
+    return IndexDamaged(f"{path} cannot be read ({reason}): {step_for(path)}")

@@ -12,6 +12,8 @@ from klsa_search.store.generations import check_sizes, new_generation, seal, syn
 from klsa_search.store.judgements import Judgements
 from klsa_search.store.log import WriteLog
 from klsa_search.store.manifest import Manifest, read_manifest, sha256_of
+from klsa_search.store.marking import is_unfinished
+from klsa_search.store.names import CURRENT, JUDGED
 from klsa_search.store.synonyms import read_synonyms, replace_synonyms
 
 
@@ -19,18 +21,21 @@ def copy_index(source: Path, target: Path) -> Manifest:
     """Copy the generation in use, its log, the synonyms and the judgements to a folder that is not
     there.
 
-    All of it or nothing is there then. The index may be searched and written meanwhile: the copy
+    The target is an index once all of it is there. What an interrupted copy or build left at the
+    target is replaced. The index may be searched and written meanwhile: the copy
     has what was acknowledged when its log is copied, last. Every file is compared with its sum.
     IndexNotFound; IndexDamaged names a file of the source that has changed; StoreError if something
     is at the target, the generation was removed meanwhile, or there is no room. Cost: reading and
     writing all files.
     """
-    if os.path.lexists(target):
-        raise StoreError(f"{target} is there already: choose another name, or delete it first")
+    if os.path.lexists(target) and not is_unfinished(target):
+        raise _taken(target)
     generation = current_generation(source)
     manifest = read_manifest(generation)
     check_sizes(generation, manifest)
     with new_generation(target) as fresh:
+        if os.path.lexists(target / CURRENT):  # finished by another process just now
+            raise _taken(target)
         for name in manifest.files:
             try:
                 shutil.copyfile(generation / name, fresh / name)
@@ -45,8 +50,14 @@ def copy_index(source: Path, target: Path) -> Manifest:
                     f"{step_for(generation / name)}"
                 )
         WriteLog(generation).copy_to(fresh)
+        for name in JUDGED:  # of a copy of another index that was interrupted
+            (target / name).unlink(missing_ok=True)
         replace_synonyms(target, read_synonyms(source))
         Judgements(source).copy_to(target)
         sync_files(fresh)
         seal(fresh, manifest)
     return manifest
+
+
+def _taken(target: Path) -> StoreError:
+    return StoreError(f"{target} is there already: choose another name, or delete it first")

@@ -19,10 +19,9 @@ from pathlib import Path
 from klsa_search.errors import IndexDamaged, IndexNotFound
 from klsa_search.store.aliases import alias_at
 from klsa_search.store.files import is_exhausted, read_regular, sync, write_fresh
-from klsa_search.store.names import CURRENT, DELETED, GENERATION, MANIFEST, NEW_CURRENT
+from klsa_search.store.names import CURRENT, DELETED, GENERATION, MANIFEST, MARKER, NEW_CURRENT
 
 _MOST = 65_536  # bytes; ours have some hundred
-_NEEDED = (MANIFEST, "documents.npy", "documents_starts.npy")  # by a repair
 _KEPT = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
 _WHOLE = re.compile(
     rf"(?P<name>{GENERATION.pattern})"
@@ -55,15 +54,15 @@ def read_current(path: Path) -> Current:
         if is_exhausted(error):
             raise
         raise IndexDamaged(
-            f"{path / CURRENT} cannot be read ({error.strerror}): {next_step(path)}"
+            f"{path / CURRENT} cannot be read ({error.strerror}): {repair_step(path)}"
         ) from error
     found = _WHOLE.fullmatch(content.decode("ascii", "replace"))
-    if found is None:
+    sums = dict(_KEPT.findall(found["kept"] or "")) if found else {}
+    if found is None or found["name"] in sums:
         shown = content[:40].decode("utf-8", "backslashreplace")
         raise IndexDamaged(
-            f"{path / CURRENT} names no generation, it begins {shown!r}: {next_step(path)}"
+            f"{path / CURRENT} names no generation, it begins {shown!r}: {repair_step(path)}"
         )
-    sums = dict(_KEPT.findall(found["kept"] or ""))
     if found["sum"]:
         sums[found["name"]] = found["sum"]
     return Current(found["name"], sums)
@@ -87,53 +86,54 @@ def current_generation(path: Path) -> Path:
     generation = path / name
     if not generation.is_dir():
         raise IndexDamaged(
-            f"{path / CURRENT} names generation {name!r}, which is not there: {next_step(path)}"
+            f"{path / CURRENT} names generation {name!r}, which is not there: {repair_step(path)}"
         )
     return generation
 
 
-def next_step(path: Path, besides: str = "") -> str:
-    """Say what mends a damaged index, for the end of a message; `besides` is what is damaged."""
-    rebuild = "rebuild the index with klsa-index build"
-    return f"{_back(path)}, or {rebuild}" if _can_go_back(path, besides) else rebuild
+def repair_step(path: Path) -> str:
+    """Say how to mend the index at a path, for the end of a message about damage.
+
+    A repair keeps what was written since the build. A rollback or a new build would lose it.
+    """
+    return f"run `klsa-index repair {path.name} --home {path.parent}`, which keeps all writes"
+
+
+def last_resort(path: Path) -> str:
+    """Say what is left if an index cannot be repaired, for the end of a message."""
+    export = f"`klsa-index export {path.name} FILE --home {path.parent}`"
+    return f"restore a backup, or write all documents that can be read to a file with {export}"
 
 
 def step_for(file: Path) -> str:
-    """Say what mends an index, a file of whose generation is damaged, for the end of a message.
-
-    A repair comes first: the other ways lose what was written since the build.
-    """
-    index = file.parent.parent
-    others = next_step(index, besides=file.parent.name)
-    if file.name in _NEEDED:
-        return others
-    command = f"klsa-index repair {index.name} --home {index.parent}"
-    return f"make it again from its documents with {command}, or else {others}"
+    """Say how to mend an index of whose generation a file is damaged. See `repair_step`."""
+    return repair_step(file.parent.parent)
 
 
 def _missing(path: Path) -> str:
     """Say that there is no index, and how to get one, or get it back."""
     if target := alias_at(path):
         return f"{path} is an alias of {target}: name that index"
+    again = f"`klsa-index delete {path.name} --home {path.parent}`"
+    if os.path.lexists(path / DELETED):
+        return f"{path} is half deleted: a deletion was interrupted; finish it with {again}"
+    if _has_generation(path):
+        return f"{path / CURRENT} is missing: {repair_step(path)}"
+    if os.path.lexists(path / MARKER):
+        return (
+            f"{path} is unfinished: a build or restore of it is running or was interrupted; run it "
+            f"again, or remove what it left with {again}"
+        )
     build = f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
-    if _can_go_back(path) and not os.path.lexists(path / DELETED):
-        return f"{path / CURRENT} is missing: {_back(path)}, or build the index with {build}"
     return f"there is no index at {path}: build one with {build}"
 
 
-def _back(path: Path) -> str:
-    command = f"klsa-index rollback {path.name} --home {path.parent}"
-    return f"go back to a whole generation with {command}"
-
-
-def _can_go_back(path: Path, besides: str = "") -> bool:
-    """Say whether a generation with a manifest is there, another than `besides`."""
+def _has_generation(path: Path) -> bool:
+    """Say whether a generation with a manifest is there."""
     try:
         with os.scandir(path) as entries:
             return any(
-                GENERATION.fullmatch(entry.name)
-                and entry.name != besides
-                and os.path.isfile(Path(entry.path, MANIFEST))
+                GENERATION.fullmatch(entry.name) and os.path.isfile(Path(entry.path, MANIFEST))
                 for entry in entries
             )
     except OSError:

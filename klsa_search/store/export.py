@@ -1,41 +1,62 @@
 """The documents of an index as they came: those of the build that still stand, then those written.
 
-living(generation) -> Document...    in order of their positions
-export(generation, file) -> int      as JSON lines, whole or not at all
+living(generation, faults) -> Document...    in order of their positions
+export(generation, file) -> int              as JSON lines
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Container, Iterator
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 from klsa_search.collection import Document
-from klsa_search.store.documents import DocumentReader
+from klsa_search.errors import IndexDamaged
 from klsa_search.store.files import sync, writable
 from klsa_search.store.log import WriteLog
+from klsa_search.store.log_format import Write
+from klsa_search.store.manifest import read_manifest
 from klsa_search.store.names import NEW
+from klsa_search.store.recovery import RecoveredRecords
 
 
-def living(generation: Path) -> Iterator[Document]:
+def living(generation: Path, faults: list[str]) -> Iterator[Document]:
     """Yield the documents of a generation that were neither deleted nor replaced since.
 
-    All of one moment, whatever is written meanwhile. IndexDamaged. Memory: the ids in the log.
+    All of one moment, whatever is written meanwhile. Of a damaged index all that can be read, and
+    what is damaged is appended to `faults`. Memory: the ids in the log. Cost: reading all twice.
     """
     log = WriteLog(generation)
-    last = log.last()
-    stands = {row.id: row.seq if row.document else 0 for row in log.rows(last=last)}
-    with closing(DocumentReader(generation)) as reader:
-        for position in range(len(reader.starts) - 1):
-            [document] = reader.at([position])
-            if document.id not in stands:
-                yield document
-    for row in log.rows(last=last):
+    writes: Callable[[], Iterator[Write]]
+    try:
+        log.check()
+        writes = partial(log.rows, last=log.last())
+    except IndexDamaged as damage:
+        faults.append(damage.message)
+        writes = log.readable_rows
+    stands = {row.id: row.seq if row.document else 0 for row in writes()}
+    yield from _built(generation, stands, faults)
+    for row in writes():
         if row.document and stands[row.id] == row.seq:
             yield row.document
+
+
+def _built(generation: Path, stands: Container[str], faults: list[str]) -> Iterator[Document]:
+    try:
+        records = RecoveredRecords(generation)
+        if fault := records.fault(read_manifest(generation)):
+            faults.append(fault)
+    except IndexDamaged as damage:
+        faults.append(damage.message)
+        records = RecoveredRecords(generation)
+    for document in records.documents():
+        if isinstance(document, IndexDamaged):
+            faults.append(document.message)
+        elif document.id not in stands:
+            yield document
 
 
 def as_line(document: Document) -> str:
@@ -49,20 +70,36 @@ def export(generation: Path, file: Path) -> int:
     """Write the living documents to a file, which is replaced in one step; return their number.
 
     It is durable on return. StoreError where it cannot be written: then nothing is left of it.
+    IndexDamaged where something cannot be read: a new file has all that can be, one that was there
+    stays as it is.
     """
     fresh = file.with_name(f".{file.name}.{uuid4().hex}.{NEW}")  # others may write the same file
     count = 0
+    faults: list[str] = []
     with writable(file):
         try:
             with fresh.open("x", encoding="utf-8", newline="\n") as stream:
-                for document in living(generation):
+                for document in living(generation, faults):
                     stream.write(as_line(document))
                     count += 1
                 stream.flush()
                 os.fsync(stream.fileno())
+            if faults and file.exists():
+                raise IndexDamaged(
+                    f"{file} was left as it was, because not everything can be read: {faults[0]}; "
+                    "export to a new file to get the documents that can be read"
+                )
             fresh.replace(file)
             sync(file.parent)
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
+    refuse_faults(faults, f"{file} has {count:,} documents")
     return count
+
+
+def refuse_faults(faults: list[str], done: str) -> None:
+    """Raise IndexDamaged if not everything could be read; `done` says what was written."""
+    if faults:
+        more = f" (and {len(faults) - 1:,} more faults)" if len(faults) > 1 else ""
+        raise IndexDamaged(f"{done}, and not everything could be read: {faults[0]}{more}")

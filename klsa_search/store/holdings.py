@@ -7,37 +7,30 @@ from pathlib import Path
 
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged
-from klsa_search.store.arrays import open_array
 from klsa_search.store.log import WriteLog
-from klsa_search.store.manifest import Manifest, sha256_of
-from klsa_search.store.names import MANIFEST
-from klsa_search.store.records import Records
-from klsa_search.store.sums import compare_sum
-
-_RECORDS = ("documents", "documents_starts")
+from klsa_search.store.recovery import RecoveredRecords
 
 
-def held_documents(generation: Path, manifest: Manifest) -> Iterator[Document]:
+def built_documents(records: RecoveredRecords) -> Iterator[Document]:
+    """Yield the documents of the build, in order; IndexDamaged for one that cannot be read."""
+    for document in records.documents():
+        if isinstance(document, IndexDamaged):
+            raise document
+        yield document
+
+
+def held_documents(generation: Path, records: RecoveredRecords) -> Iterator[Document]:
     """Yield the documents that were neither deleted nor replaced, in order of their positions.
 
-    Their two files are compared with their sums, and every write with its own, before the first is
-    given; no other file is read. IndexDamaged, which names the file. Memory: the ids in the log.
+    records  of the build, proven to be what was built
+    Every write is compared with its sum before the first is given; no other file is read.
+    IndexDamaged names the file. Memory: the ids in the log.
     """
-    for name in _RECORDS:
-        if f"{name}.npy" not in manifest.files:
-            raise IndexDamaged(
-                f"{generation / MANIFEST} names no {name}.npy: build the index again from its "
-                "source"
-            )
-        compare_sum(generation / f"{name}.npy", manifest, sha256_of)
     log = WriteLog(generation)
     log.check()
     last = log.last()
-    content, starts = (open_array(generation, name) for name in _RECORDS)
-    records = Records(content, starts, generation / f"{_RECORDS[0]}.npy")
     stands = {row.id: row.seq if row.document else 0 for row in log.rows(last=last)}
-    for position in range(len(starts) - 1):
-        document = records.document(position)
+    for document in built_documents(records):
         if document.id not in stands:
             yield document
     for row in log.rows(last=last):

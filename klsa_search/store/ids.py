@@ -8,6 +8,7 @@ from pathlib import Path
 
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.forks import lock_free_in_children
+from klsa_search.store.current import step_for
 
 
 class Ids:
@@ -76,6 +77,5 @@ class Ids:
 
     def _damage(self, error: sqlite3.DatabaseError) -> IndexDamaged:
         return IndexDamaged(
-            f"{self._path} cannot be read ({error}): check its mode, or rebuild the index with "
-            "klsa-index build"
+            f"{self._path} cannot be read ({error}): check its mode, or {step_for(self._path)}"
         )

@@ -23,7 +23,7 @@ from klsa_search.collection import Judgement
 from klsa_search.collection.intake import text_fault
 from klsa_search.errors import IndexBusy, IndexDamaged, QueryError, StoreError
 from klsa_search.forks import lock_free_in_children
-from klsa_search.store.log_format import checked_id
+from klsa_search.store.log_format import checked_id, sum_of
 from klsa_search.store.names import JUDGEMENTS
 
 MOST_GRADE: Final = 100
@@ -34,14 +34,28 @@ _PATIENCE: Final = 10.0
 """Seconds that one who judges waits for another."""
 
 _APPLICATION: Final = 0x4B4C534A
+_VERSION: Final = 2
+"""Rows have sums, as those of the log; in version 1 they had none."""
+
 _SCHEMA: Final = f"""
-create table queries (number integer primary key, text text not null unique);
+create table queries (number integer primary key, text text not null unique, sum integer);
 create table judgements (
   query integer not null references queries, document text not null, grade integer not null,
-  primary key (query, document)
+  sum integer, primary key (query, document)
 ) without rowid;
 pragma application_id = {_APPLICATION};
-pragma user_version = 1;
+pragma user_version = {_VERSION};
+"""
+_CHANGED: Final = (
+    "select 1 from queries where sum is not row_sum(number, text)",
+    "select 1 from judgements where sum is not row_sum(query, document, grade)",
+)
+_UPGRADE: Final = """
+alter table queries add column sum integer;
+alter table judgements add column sum integer;
+update queries set sum = row_sum(number, text);
+update judgements set sum = row_sum(query, document, grade);
+pragma user_version = 2;
 """
 
 
@@ -98,7 +112,12 @@ class Judgements:
             assert connection is not None
             connection.execute("insert or ignore into queries (text) values (?)", [text])
             connection.execute(
-                "insert or replace into judgements select number, ?, ? from queries where text = ?",
+                "update queries set sum = row_sum(number, text) where text = ? and sum is null",
+                [text],
+            )
+            connection.execute(
+                "insert or replace into judgements "
+                "select number, ?1, ?2, row_sum(number, ?1, ?2) from queries where text = ?3",
                 [document, grade, text],
             )
 
@@ -136,6 +155,21 @@ class Judgements:
                 raise self._damaged(f"query {number} has {document!r} judged {grade!r}")
             found.setdefault(number, (text, {}))[1][document] = grade
         return [JudgedQuery(number, text, grades) for number, (text, grades) in found.items()]
+
+    def check(self) -> None:
+        """Compare all with their sums; IndexDamaged. Version 1 has none. Cost: reading the file."""
+        with self._connected() as connection:
+            if connection is None:
+                return
+            [(found,)] = connection.execute("pragma integrity_check(1)")
+            if found != "ok":
+                raise self._damaged(found)
+            if _version(connection) < _VERSION:
+                return
+            for statement in _CHANGED:
+                if connection.execute(statement).fetchone():
+                    raise self._damaged("a row has changed since it was written")
+        self.queries()
 
     def copy_to(self, index: Path) -> None:
         """Copy them, as they are at this moment, into another index; nothing if there are none.
@@ -177,8 +211,13 @@ class Judgements:
                     address, uri=True, isolation_level=None, timeout=_PATIENCE
                 )
                 connection.execute("pragma synchronous = full")
+                connection.create_function("row_sum", -1, lambda *row: sum_of(row))
                 connection.execute("begin immediate" if writes else "begin")
-                yield connection if self._has_tables(connection, make=writes) else None
+                there = self._has_tables(connection, make=writes)
+                if writes and there and _version(connection) < _VERSION:
+                    for statement in filter(str.strip, _UPGRADE.split(";")):
+                        connection.execute(statement)
+                yield connection if there else None
                 connection.execute("commit")
             except sqlite3.OperationalError as error:
                 code = getattr(error, "sqlite_errorcode", None)
@@ -203,7 +242,7 @@ class Judgements:
         """
         [(application,)] = connection.execute("pragma application_id")
         [(tables,)] = connection.execute("select count(*) from sqlite_master where type = 'table'")
-        if (application, tables) == (_APPLICATION, 2):
+        if (application, tables) == (_APPLICATION, 2) and 1 <= _version(connection) <= _VERSION:
             return True
         if application or tables:
             raise self._damaged("it is another kind of file")
@@ -217,6 +256,11 @@ class Judgements:
             f"{self.path} cannot be read as judgements ({reason}): bring it back from a backup, or "
             "move it away"
         )
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    [(version,)] = connection.execute("pragma user_version")
+    return int(version)
 
 
 def plain(query: str) -> str:

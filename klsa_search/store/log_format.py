@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from klsa_search.collection import Document
 from klsa_search.collection.intake import document_fault, text_fault
 from klsa_search.errors import BadDocument, IndexDamaged
+from klsa_search.store.current import last_resort
 from klsa_search.store.files import is_exhausted, read_regular
 from klsa_search.store.names import BEGUN
 from klsa_search.store.records import DECODER
@@ -159,7 +160,4 @@ def document_of(id_: str, written: str) -> Document:
 
 def damaged(path: Path, fact: object) -> IndexDamaged:
     """Say that a log cannot be read for that reason."""
-    return IndexDamaged(
-        f"{path} cannot be read ({fact}): restore a backup of the index, or go back to its "
-        "generation before with klsa-index rollback"
-    )
+    return IndexDamaged(f"{path} cannot be read ({fact}): {last_resort(path.parent.parent)}")

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from klsa_search.config import FieldType, Settings
 from klsa_search.errors import FormatUnsupported, IndexDamaged, SettingsError, StoreError
-from klsa_search.store.current import next_step, read_current
+from klsa_search.store.current import read_current, repair_step
 from klsa_search.store.files import is_exhausted, read_regular
 from klsa_search.store.names import MANIFEST
 
@@ -129,7 +129,7 @@ class Manifest(Frozen):
         except SettingsError as error:
             raise IndexDamaged(
                 f"the manifest of {self.source} has settings that do not hold "
-                f"({error.message}): rebuild the index with klsa-index build"
+                f"({error.message}): run `klsa-index repair` on the index"
             ) from error
 
     def bytes(self) -> int:
@@ -162,6 +162,9 @@ def read_manifest(generation: Path, *, former: bool = False) -> Manifest:
         if is_exhausted(error):
             raise
         raise IndexDamaged(f"{path} cannot be read ({error}): {_step(generation)}") from error
+    known = _known_sum(generation)
+    if known and known != hashlib.sha256(content).hexdigest():
+        raise IndexDamaged(f"{path} has changed since it was built: {_step(generation)}")
     if version != FORMAT_VERSION and not (former and version in FORMER_VERSIONS):
         step = "build it again with klsa-index build"
         if isinstance(version, int) and version > FORMAT_VERSION:
@@ -174,9 +177,6 @@ def read_manifest(generation: Path, *, former: bool = False) -> Manifest:
         raise FormatUnsupported(
             f"{generation} holds format {version}, this version reads {FORMAT_VERSION}: {step}"
         )
-    known = _known_sum(generation)
-    if known and known != hashlib.sha256(content).hexdigest():
-        raise IndexDamaged(f"{path} has changed since it was built: {_step(generation)}")
     try:
         return Manifest.model_validate(raw)
     except ValidationError as error:
@@ -186,7 +186,7 @@ def read_manifest(generation: Path, *, former: bool = False) -> Manifest:
 
 
 def _step(generation: Path) -> str:
-    return next_step(generation.parent, besides=generation.name)
+    return repair_step(generation.parent)
 
 
 def files_of(path: Path) -> Collection[str] | None:

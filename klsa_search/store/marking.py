@@ -20,6 +20,7 @@ from klsa_search.store.files import is_real, read_regular, write_fresh
 from klsa_search.store.manifest import files_of
 from klsa_search.store.names import (
     CURRENT,
+    DELETED,
     GENERATION,
     GONE,
     HALF_DONE,
@@ -50,6 +51,24 @@ def is_index(path: Path) -> bool:
         return True
     return is_real(path / CURRENT, stat.S_IFREG) and any(
         files_of(old / MANIFEST) is not None for old in _folders_of_digits(path)
+    )
+
+
+def is_marked(path: Path) -> bool:
+    """Say whether a folder has the mark of an index."""
+    return _is_marked(path, _INDEX)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Say whether a folder is an index of which nothing was ever finished.
+
+    That is what an interrupted first build, or an interrupted restore, leaves.
+    """
+    return (
+        _is_marked(path, _INDEX)
+        and not os.path.lexists(path / CURRENT)
+        and not os.path.lexists(path / DELETED)
+        and not any(map(is_sealed, generations(path)))
     )
 
 

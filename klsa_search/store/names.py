@@ -47,6 +47,9 @@ JUDGEMENTS = "JUDGEMENTS"
 JUDGED = (JUDGEMENTS, f"{JUDGEMENTS}-journal")
 """Of the index, not of a generation: what people said of documents, and its journal."""
 
+INDEX_FILES = (CURRENT, MARKER, SYNONYMS, JUDGEMENTS)
+"""Files of an index, beside its generations, that hold something: `verify` reads each."""
+
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 

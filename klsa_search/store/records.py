@@ -18,6 +18,7 @@ import numpy.typing as npt
 from klsa_search.collection import Document
 from klsa_search.compiled import compiled
 from klsa_search.errors import IndexDamaged
+from klsa_search.store.current import step_for
 
 _SIZES: Final = struct.Struct("<3I")
 _HEAD: Final = _SIZES.size
@@ -103,9 +104,7 @@ class Records:
 
     def damaged(self, error: object) -> IndexDamaged:
         """Say that the records cannot be read for that reason."""
-        return IndexDamaged(
-            f"{self.path} cannot be read ({error}): rebuild the index with klsa-index build"
-        )
+        return IndexDamaged(f"{self.path} cannot be read ({error}): {step_for(self.path)}")
 
 
 @compiled

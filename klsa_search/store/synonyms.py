@@ -1,12 +1,16 @@
 """Synonyms: words that stand for others in the queries of an index, in one file beside CURRENT.
 
-    SYNONYMS                 {"tv": ["television"], "television": ["tv"], "phone": ["iphone"]}
+    sha256 5a0c...
+    {"tv": ["television"], "television": ["tv"], "phone": ["iphone"]}
+
+The first line has the sum of the rest; version 0.2 wrote none.
 
 They belong to the index, not to a generation: builds, writes and going back leave them as they are.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -93,10 +97,15 @@ def stamp_of(path: Path) -> Stamp | None:
 def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:
     """Read the synonyms of the index at a path; IndexDamaged for a file that has been changed."""
     try:
-        return synonyms_of_text(read_regular(path / SYNONYMS, _BYTES).decode())
+        content = read_regular(path / SYNONYMS, _BYTES)
+        if not content.startswith(b"{"):
+            line, _, content = content.partition(b"\n")
+            if line != _sum_line(content):
+                raise ValueError("it has changed since it was written")
+        return checked_synonyms(json.loads(content))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, SettingsError) as error:
+    except (OSError, ValueError, RecursionError, SettingsError) as error:
         if is_exhausted(error):
             raise
         raise IndexDamaged(
@@ -124,12 +133,17 @@ def replace_synonyms(path: Path, synonyms: Synonyms) -> None:
         if not synonyms:
             (path / SYNONYMS).unlink(missing_ok=True)
             return
-        write_fresh(fresh, json.dumps(synonyms, ensure_ascii=False, indent=1) + "\n")
+        content = json.dumps(synonyms, ensure_ascii=False, indent=1) + "\n"
+        write_fresh(fresh, f"{_sum_line(content.encode()).decode()}\n{content}")
         os.replace(fresh, path / SYNONYMS)
     except IsADirectoryError:
         raise StoreError(
             f"{path / SYNONYMS} is a folder and not ours: move it away, then try again"
         ) from None
+
+
+def _sum_line(content: bytes) -> bytes:
+    return b"sha256 " + hashlib.sha256(content).hexdigest().encode()
 
 
 def _pairs(given: Given) -> Iterable[tuple[str, list[str]]]:

@@ -60,3 +60,22 @@ def test_info_tells_what_was_written(shell, ids):
     assert written["bytes"] > 4096
     told = shell("klsa-index", "info", "cars").out
     assert "1 put in, 1 deleted, batches: 1, undone: 1, " in told
+
+
+def test_what_an_interrupted_restore_left_is_listed_and_restored(shell, ids):
+    assert shell("klsa-index", "backup", "cars", "kept").code == 0
+    half = Path("index/half")
+    half.mkdir()
+    (half / "KLSA-INDEX").write_bytes(Path("kept/KLSA-INDEX").read_bytes())
+    assert "half is unfinished" in shell("klsa-index", "list", "--json").out
+    assert shell("klsa-index", "restore", "kept", "--name", "half").code == 0
+    assert exported(shell("klsa-index", "export", "half").out) == ids
+
+
+def test_a_damaged_index_is_exported_as_far_as_it_can_be_read(shell, ids):
+    Path("index/cars/000001/manifest.json").write_text("{")
+    Path("index/cars/CURRENT").write_text("?")
+    done = shell("klsa-index", "export", "cars", "out.jsonl")
+    assert done.code == 1
+    assert "out.jsonl has 4 documents, and not everything could be read" in done.err
+    assert exported(Path("out.jsonl").read_text()) == ids

@@ -51,7 +51,7 @@ def test_a_damaged_current_tells_of_the_way_back(shell, cars, tmp_path):
     (tmp_path / "index" / "cars" / "CURRENT").write_text("")
     done = shell("klsa-index", "info", "cars")
     assert done.code == 1
-    assert "klsa-index rollback cars --home index" in done.err
+    assert "klsa-index repair cars --home index" in done.err
     done = shell("klsa-index", "rollback", "cars")
     assert (done.code, done.out.count("\n")) == (0, 1)
     assert shell("klsa-index", "verify", "cars").code == 0
@@ -140,5 +140,5 @@ def test_a_damaged_index_is_found_deeply_and_repaired(shell, cars):
     found, said = done.out.splitlines()
     assert found.startswith("found: ")
     assert "lengths.npy is missing" in found
-    assert said == "cars: made again from its 4 documents, generation 000002"
+    assert said == "cars: whole again, 4 documents, generation 000002"
     assert shell("klsa-index", "verify", "cars").code == 0

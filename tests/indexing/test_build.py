@@ -235,6 +235,9 @@ def test_another_format_is_refused_with_the_next_step(tmp_path):
     path = index.path / "manifest.json"
     own = f'"format_version": {FORMAT_VERSION}'
     path.write_text(path.read_text().replace(own, '"format_version": 99'))
+    with pytest.raises(IndexDamaged, match="has changed since it was built"):
+        open_index(tmp_path / "a")
+    (tmp_path / "a" / "CURRENT").write_text("000001\n")
     refusal = f"holds format 99, this version reads {FORMAT_VERSION}: a later version"
     with pytest.raises(FormatUnsupported, match=refusal):
         open_index(tmp_path / "a")

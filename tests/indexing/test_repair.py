@@ -12,6 +12,7 @@ from klsa_search import build, open_index
 from klsa_search.errors import IndexDamaged, IndexNotFound
 from klsa_search.indexing import repair, verify_deep
 from klsa_search.store import note_checked
+from klsa_search.store.export import export
 from klsa_search.store.generations import describe_files
 from klsa_search.store.manifest import read_manifest
 from tests.worlds import random_documents
@@ -74,7 +75,7 @@ def test_a_whole_index_is_left_alone(path):
 @pytest.mark.parametrize(
     "name",
     ["postings_entries.npy", "cut_rows.npy", "lengths.npy", "vocabulary.txt", "documents.db",
-     "forward_codes.npy", "epoch_pairs.npy"],
+     "forward_codes.npy", "epoch_pairs.npy", "documents_starts.npy"],
 )  # fmt: skip
 @pytest.mark.parametrize("how", [changed, lambda file: file.unlink()], ids=["changed", "gone"])
 def test_what_can_be_made_again_is(path, written, name, how):
@@ -87,6 +88,45 @@ def test_what_can_be_made_again_is(path, written, name, how):
     verify_deep(path)
 
 
+def replaced(file, before, after):
+    content = file.read_text()
+    assert content.count(before) == 1
+    file.write_text(content.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [('"created": "2', '"created": "3'), ('"documents": 40', '"documents": 41'),
+     ('"format_version": 5', '"format_version": 4')],
+)  # fmt: skip
+def test_a_manifest_is_proven_by_its_fingerprint(path, written, before, after):
+    replaced(path / "000001" / "manifest.json", before, after)
+    with pytest.raises(IndexDamaged, match="klsa-index repair cars"):
+        open_index(path)
+    with closing(repair(path).index) as index:
+        assert index.generation == "000002"
+    assert content(path) == content(written)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [('"alpha": 0', '"alpha": 1'), ('"fingerprint": "', '"fingerprint": "0')]
+)
+def test_settings_that_cannot_be_proven_are_not_built_with(path, before, after):
+    replaced(path / "000001" / "manifest.json", before, after)
+    with pytest.raises(IndexDamaged, match=r"cannot be recovered.*klsa-index export cars FILE"):
+        repair(path)
+    with pytest.raises(IndexDamaged, match="not everything could be read"):
+        export(path / "000001", path.parent / "all.jsonl")
+    assert len((path.parent / "all.jsonl").read_text().splitlines()) == 49
+
+
+def test_a_damaged_current_is_repaired_and_the_log_stays(path, written):
+    (path / "CURRENT").write_text("000004\n")
+    with closing(repair(path).index) as index:
+        assert index.generation == "000001"
+    assert content(path) == content(written)
+
+
 def test_it_is_what_a_build_of_the_same_makes(path, tmp_path):
     expected = build(content(path), name="other", home=tmp_path)
     (path / "000001" / "lengths.npy").unlink()
@@ -97,13 +137,13 @@ def test_it_is_what_a_build_of_the_same_makes(path, tmp_path):
     assert files == {name: file.sha256 for name, file in expected.manifest.files.items()}
 
 
-@pytest.mark.parametrize(
-    "name", ["documents.npy", "documents_starts.npy", "manifest.json", "WRITES", "WRITES-begun"]
-)
+@pytest.mark.parametrize("name", ["documents.npy", "manifest.json", "WRITES", "WRITES-begun"])
 def test_what_cannot_be_made_again_is_named_and_nothing_is_changed(path, name):
     changed(path / "000001" / name)
-    with pytest.raises(IndexDamaged, match=name.split("-")[0]):
+    with pytest.raises(IndexDamaged, match=name.split("-")[0]) as caught:
         repair(path)
+    assert "klsa-index export cars FILE" in caught.value.message
+    assert "klsa-index build" not in caught.value.message
     assert sorted(each.name for each in path.iterdir() if each.is_dir()) == ["000001"]
 
 

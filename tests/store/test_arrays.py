@@ -52,14 +52,16 @@ def test_a_file_that_is_no_array_is_named(old, new, tmp_path):
     held = path.read_bytes()
     assert old in held
     path.write_bytes(held.replace(old, new, 1))
-    with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read .*klsa-index build") as told:
+    with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read .*klsa-index repair") as told:
         open_array(tmp_path, "kept")
     assert "\n" not in told.value.message
 
 
 def test_terms_that_are_no_text_are_named(tmp_path):
     (tmp_path / VOCABULARY).write_bytes(b"\xff" * 20)
-    with pytest.raises(IndexDamaged, match=r"vocabulary\.txt cannot be read .*: rebuild"):
+    with pytest.raises(
+        IndexDamaged, match=r"vocabulary\.txt cannot be read .*: run `klsa-index repair"
+    ):
         read_vocabulary(tmp_path)
 
 

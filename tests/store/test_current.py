@@ -72,7 +72,7 @@ SUM = b"0" * 64
 def test_anything_else_is_damage_and_the_way_back_is_named(path, content):
     (path / "CURRENT").write_bytes(content)
     with pytest.raises(
-        IndexDamaged, match=r"klsa-index rollback a --home .*, or rebuild"
+        IndexDamaged, match=r"run `klsa-index repair a --home .*`, which keeps all writes"
     ) as caught:
         current_generation(path)
     assert "\n" not in caught.value.message
@@ -81,11 +81,11 @@ def test_anything_else_is_damage_and_the_way_back_is_named(path, content):
         verify(path)
 
 
-def test_without_a_whole_generation_no_way_back_is_promised(path):
+def test_damage_without_a_whole_generation_is_left_to_a_repair(path):
     (path / "CURRENT").write_text("")
     for manifest in path.glob("0*/manifest.json"):
         manifest.unlink()
-    with pytest.raises(IndexDamaged, match="it begins '': rebuild the index"):
+    with pytest.raises(IndexDamaged, match="it begins '': run `klsa-index repair"):
         current_generation(path)
 
 
@@ -133,7 +133,7 @@ def test_an_index_that_is_not_there_is_named_with_the_next_step(tmp_path):
 
 def test_a_current_that_was_lost_can_be_had_back(path):
     (path / "CURRENT").unlink()
-    with pytest.raises(IndexNotFound, match=r"CURRENT is missing: .*klsa-index rollback a"):
+    with pytest.raises(IndexNotFound, match=r"CURRENT is missing: .*klsa-index repair a"):
         current_generation(path)
 
 
@@ -152,7 +152,7 @@ def test_a_changed_manifest_is_damage_of_the_one_in_use_and_of_those_kept(path, 
 
 def test_a_changed_manifest_does_not_verify(path):
     changed(path / "000002" / "manifest.json")
-    with pytest.raises(IndexDamaged, match=r"manifest.json has changed.* klsa-index rollback a "):
+    with pytest.raises(IndexDamaged, match=r"manifest.json has changed.*klsa-index repair a "):
         verify(path)
 
 
@@ -184,7 +184,10 @@ def test_a_manifest_of_whatever_else_is_damage(path, content):
         read_manifest(path / "000002")
 
 
-def test_another_format_is_told_as_such_whatever_its_sum(path):
+def test_another_format_is_told_as_such_if_its_sum_is_right(path):
     (path / "000002" / "manifest.json").write_text('{"format_version": 99}')
+    with pytest.raises(IndexDamaged, match="has changed"):
+        read_manifest(path / "000002")
+    (path / "CURRENT").write_text("000002\n")
     with pytest.raises(FormatUnsupported, match="holds format 99"):
         read_manifest(path / "000002")

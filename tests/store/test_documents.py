@@ -168,7 +168,7 @@ def test_a_store_that_cannot_be_opened_is_damage(tmp_path):
 def test_a_file_that_is_no_store_is_damage(tmp_path):
     stored(tmp_path, []).close()
     (tmp_path / IDS).write_bytes(b"\xff" * 8192)
-    with pytest.raises(IndexDamaged, match=r"documents\.db cannot be read .*rebuild"):
+    with pytest.raises(IndexDamaged, match=r"documents\.db cannot be read .*klsa-index repair"):
         DocumentReader(tmp_path).get("a")
 
 

@@ -8,13 +8,21 @@ import shutil
 import pytest
 
 from klsa_search.collection import Document, open_collection
-from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.store import DocumentWriter, current_generation, delete_index, rollback, verify
+from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
+from klsa_search.store import (
+    DocumentWriter,
+    current_generation,
+    delete_index,
+    indexes_in,
+    rollback,
+    verify,
+)
 from klsa_search.store.backup import copy_index
 from klsa_search.store.export import export, living
 from klsa_search.store.generations import describe_files, new_generation, seal, sync_files
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
+from klsa_search.store.upkeep import unfinished_in
 
 from .worlds import files_below, manifest_of
 
@@ -44,11 +52,18 @@ def index(tmp_path):
         yield path
 
 
+def everything(path):
+    faults = []
+    found = list(living(current_generation(path), faults))
+    assert faults == []
+    return found
+
+
 WANTED = [BASE[2], NEW_B, Document(id="c"), Document(id="a", text="again")]
 
 
 def test_what_lives_is_exported_and_read_as_the_same_documents(index, tmp_path):
-    assert list(living(current_generation(index))) == WANTED
+    assert everything(index) == WANTED
     file = tmp_path / "out.jsonl"
     file.write_text("before")
     assert export(current_generation(index), file) == 4
@@ -65,7 +80,7 @@ def test_an_export_that_fails_leaves_what_was_there(index, tmp_path):
     file = tmp_path / "out.jsonl"
     file.write_text("before")
     generation = current_generation(index)
-    (generation / "documents_starts.npy").write_bytes(b"")
+    (generation / "documents.npy").unlink()
     with pytest.raises(IndexDamaged):
         export(generation, file)
     assert file.read_text() == "before"
@@ -78,7 +93,7 @@ def test_a_backup_is_the_index_and_comes_back(index, tmp_path):
     copy_index(tmp_path / "kept", index)
     for path in (index, tmp_path / "kept"):
         verify(path)
-        assert list(living(current_generation(path))) == WANTED
+        assert everything(path) == WANTED
     with LogWriter(current_generation(index)) as writer:
         writer.append(deletes=["c"])
     assert len(WriteLog(current_generation(index)).batches()) == 3
@@ -96,6 +111,25 @@ def test_a_backup_takes_no_ones_place_and_no_damage(index, tmp_path):
     assert not (tmp_path / "kept").exists()
 
 
+def test_an_interrupted_copy_is_done_again_and_is_no_index_meanwhile(index, tmp_path):
+    target = tmp_path / "kept"
+    with new_generation(target) as half:  # what a killed copy leaves
+        (half / "documents.npy").write_bytes(b"half")
+        shutil.copytree(target, tmp_path / "killed")
+    killed = tmp_path / "killed"
+    (killed / "SYNONYMS").write_text("{}")
+    (killed / "JUDGEMENTS").write_bytes(b"of another")
+    assert indexes_in(tmp_path) == [index]
+    assert killed in unfinished_in(tmp_path)
+    with pytest.raises(IndexNotFound, match=r"killed is unfinished: .*klsa-index delete killed"):
+        current_generation(killed)
+    copy_index(index, killed)
+    assert everything(killed) == WANTED
+    verify(killed)
+    with pytest.raises(StoreError, match="is there already"):
+        copy_index(index, killed)
+
+
 def test_verify_looks_at_the_log(index):
     generation = current_generation(index)
     verify(index)
@@ -110,9 +144,9 @@ def test_the_log_stays_with_its_generation_and_goes_with_it(index):
     before = describe_files(first)
     assert not [name for name in before if name.startswith(("WRITES", "delta"))]
     build(index)
-    assert list(living(current_generation(index))) == BASE
+    assert everything(index) == BASE
     rollback(index)
-    assert list(living(first)) == WANTED
+    assert everything(index) == WANTED
     rollback(index, "000002")
     build(index)
     assert not first.exists()
@@ -123,10 +157,10 @@ def test_the_log_stays_with_its_generation_and_goes_with_it(index):
 def test_two_that_export_to_one_file_do_not_meet(index, tmp_path, monkeypatch):
     generation, file = current_generation(index), tmp_path / "out.jsonl"
 
-    def within(path, former=living):
+    def within(path, faults, former=living):
         monkeypatch.setattr("klsa_search.store.export.living", former)
         assert export(path, file) == len(WANTED)
-        yield from former(path)
+        yield from former(path, faults)
 
     monkeypatch.setattr("klsa_search.store.export.living", within)
     assert export(generation, file) == len(WANTED)

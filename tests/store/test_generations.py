@@ -122,6 +122,7 @@ def test_a_generation_of_a_foreign_format_in_use_stays_beside_the_newest_whole_o
     manifest = path / "000002" / "manifest.json"
     own = f'"format_version": {FORMAT_VERSION}'
     manifest.write_text(manifest.read_text().replace(own, '"format_version": 2'))
+    (path / "CURRENT").write_text("000002\n")  # or its sum would tell of damage
     write(path, "three")
     assert folders(path) == ["000001", "000002", "000003"]
 

@@ -35,7 +35,9 @@ def test_whole_files_pass(sealed):
 @pytest.mark.parametrize("name", "abc")
 def test_the_file_that_has_changed_is_named(sealed, name):
     (sealed[0] / name).write_text("x" * 1000)
-    with pytest.raises(IndexDamaged, match=f"/{name} has changed since it was built: make it"):
+    with pytest.raises(
+        IndexDamaged, match=f"/{name} has changed since it was built: run `klsa-index repair"
+    ):
         compare_sums(*sealed)
 
 
