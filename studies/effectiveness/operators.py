@@ -36,12 +36,15 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
     """Measure and print; JSON has every query's average precision. `names`: only these."""
     found: dict[str, Any] = {}
     costs: dict[str, dict[int, float]] = {}
-    heading("", "queries", "off", *ADDITIONS, "find nothing: off", "default")
+    heading("", "queries", "off", "all read", *ADDITIONS, "find nothing: off", "default")
     for name in names or COLLECTIONS:
         task = _task(name, data)
         index = bench.index(task, _settings(name))
         found[name] = {}
-        changes, nothing = [], np.zeros(2, np.int64)
+        nothing = np.zeros(2, np.int64)
+        every, _ = _precisions(index, task, task.queries, operators=True)
+        words, _ = _precisions(index, task, task.queries, operators=False)
+        changes = [float(np.mean(every) / np.mean(words) - 1)]
         for label, add in ADDITIONS.items():
             asked = _added(task.queries, add)
             off, none_off = _precisions(index, task, asked, operators=False)
