@@ -15,9 +15,9 @@ from typing import Any, Final
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged
 from klsa_search.store.documents import DocumentReader
+from klsa_search.store.log_format import DECODER
 from klsa_search.store.manifest import Manifest, sha256_of
 from klsa_search.store.names import MANIFEST
-from klsa_search.store.records import DECODER
 from klsa_search.store.sums import compare_sum
 
 _TABLE = "documents.db"

@@ -14,7 +14,6 @@ from klsa_search.errors import BadDocument, IndexDamaged
 from klsa_search.store.current import last_resort
 from klsa_search.store.files import is_exhausted, read_regular
 from klsa_search.store.names import BEGUN
-from klsa_search.store.records import DECODER
 
 APPLICATION: Final = 0x4B4C5357  # "KLSW", in the head of the file
 SCHEMA: Final = """
@@ -29,6 +28,10 @@ create table writes (
 );
 """
 
+
+DECODER: Final = json.JSONDecoder(parse_constant=lambda _: None)
+"""Reads metadata as it is kept. Version 0.2 also kept NaN and infinite numbers, which JSON does not
+have: they are null."""
 
 MOST_ID: Final = 512
 """Bytes of an id."""

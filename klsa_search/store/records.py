@@ -18,13 +18,11 @@ import numpy.typing as npt
 from klsa_search.collection import Document
 from klsa_search.compiled import compiled
 from klsa_search.errors import IndexDamaged
+from klsa_search.store.log_format import DECODER
 from klsa_search.store.current import step_for
 
 _SIZES: Final = struct.Struct("<3I")
 _HEAD: Final = _SIZES.size
-DECODER: Final = json.JSONDecoder(parse_constant=lambda _: None)
-"""Reads metadata as it is kept. Version 0.2 also kept NaN and infinite numbers, which JSON does not
-have: they are null."""
 
 
 class Record(NamedTuple):
