@@ -18,8 +18,8 @@ import numpy.typing as npt
 from klsa_search.collection import Document
 from klsa_search.compiled import compiled
 from klsa_search.errors import IndexDamaged
-from klsa_search.store.log_format import DECODER
 from klsa_search.store.current import step_for
+from klsa_search.store.log_format import DECODER
 
 _SIZES: Final = struct.Struct("<3I")
 _HEAD: Final = _SIZES.size
