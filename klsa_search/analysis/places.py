@@ -28,9 +28,6 @@ from klsa_search.compiled import compiled
 Points = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int32]
 
-GROWTH: Final = 18
-"""Code points that NFKC makes of one at most."""
-
 _ONE_LETTER: Final = tuple(map(ord, "sStTmMdD"))
 _TWO_LETTERS: Final = tuple((ord(a), ord(b)) for a, b in ("ll", "LL", "re", "RE", "ve", "VE"))
 
@@ -40,38 +37,34 @@ def place_words(
     line: Points,
     size: int,
     characters: Characters,
-    normal: Points,
-    origin: Offsets,
     wanted: Offsets,
     starts: Offsets,
     ends: Offsets,
-    whole: bool,
-) -> tuple[int, int]:
+) -> int:
     """Find where some words of line[:size] begin and end, as `Analyzer.tokens` tells it.
 
-    normal, origin  scratch memory of `GROWTH` · size
-    wanted          numbers of words from 0, left-out ones counted, ascending
-    starts, ends    (at least len(wanted),) what is found of them
-    whole           go to the end, even if all are found before
+    wanted        numbers of words from 0, left-out ones counted, ascending
+    starts, ends  (at least len(wanted),) what is found of them
 
-    Returns how many are found, and where the last word but one begins: 0 if there are fewer than
-    two, or if the end is not reached. -1 instead of the first where something stands so oddly
-    that this code cannot tell, such as a mark behind a fraction: `Analyzer.tokens` can.
-    Cost: 3 ns a character, 10 in scripts without spaces.
+    Returns how many are found; -1 if something stands so oddly that this code cannot tell, such as
+    a mark behind a fraction: `Analyzer.tokens` can. Cost: 3 ns a character up to the last word
+    wanted, 10 in scripts without spaces.
     """
-    found, before = _place_letters(line, size, characters.classes, wanted, starts, ends, whole)
+    found = _place_letters(line, size, characters.classes, wanted, starts, ends)
     if found >= 0:
-        return found, before
-    if not _changes(line, size, characters.classes):
-        return _place(line, size, characters.classes, wanted, starts, ends, whole)
+        return found
+    length = _normal_length(line, size, characters)
+    if length >= 0:
+        return _place(line, size, characters.classes, wanted, starts, ends)
+    normal, origin = np.empty(-length, np.uint32), np.empty(-length, np.int32)
     length = _normalise(line, size, characters, normal, origin)
     if length < 0:
-        return -1, 0
-    found, before = _place(normal, length, characters.classes, wanted, starts, ends, whole)
+        return -1
+    found = _place(normal, length, characters.classes, wanted, starts, ends)
     for i in range(found):
         starts[i] = origin[starts[i]]
         ends[i] = origin[ends[i] - 1] + 1
-    return found, origin[before] if before > 0 else 0
+    return found
 
 
 @compiled
@@ -88,19 +81,18 @@ def _place_letters(
     wanted: Offsets,
     starts: Offsets,
     ends: Offsets,
-    whole: bool,
-) -> tuple[int, int]:
+) -> int:
     """`_place`, where all words are letters and marks; -1 for anything else.
 
     Three times as fast: it does not guess where words end, and so is never wrong there.
     """
-    found, at, last, before = 0, 0, 0, 0
+    found, at = 0, 0
     number: Any = 0
     inside: Any = 0  # a word
     taken = 0  # a wanted one
     following = wanted[0] if len(wanted) else -1
-    if not whole and following < 0:
-        return 0, 0
+    if following < 0:
+        return 0
     while at < size:
         kind = np.uint8(SEPARATOR)
         while at < size:
@@ -112,45 +104,47 @@ def _place_letters(
             if begins & np.int64(number == following):
                 starts[found], taken = at, 1
             number += begins
-            before = last if begins else before
-            last = at if begins else last
             inside = letter | (np.int64(kind == MARK) & inside)
             if taken > inside:
                 ends[found], taken = at, 0
                 found += 1
-                if found < len(wanted):
-                    following = wanted[found]
-                elif whole:
-                    following = -1
-                else:
-                    return found, 0
+                if found == len(wanted):
+                    return found
+                following = wanted[found]
             at += 1
         if kind <= SPACE:
             break
         if kind != APOSTROPHE:
-            return -1, 0
+            return -1
         end = at
         if inside:
             end = _after_ending(line, at, size, classes)
             if end < 0:
-                return -1, 0
+                return -1
         if taken:
             ends[found], taken = end, 0
             found += 1
-            following = wanted[found] if found < len(wanted) else -1
+            if found == len(wanted):
+                return found
+            following = wanted[found]
         inside, at = 0, max(at + 1, end)
     if taken:
         ends[found] = at
         found += 1
-    return found, before
+    return found
 
 
 @compiled
-def _changes(line: Points, size: int, classes: npt.NDArray[np.uint8]) -> bool:
-    found = 0
+def _normal_length(line: Points, size: int, characters: Characters) -> int:
+    """Code points of the forms of all characters; below 0 if any of them is another one."""
+    length, changed = 0, False
     for i in range(size):
-        found |= class_of(line[i], classes)
-    return found & CHANGED != 0
+        length += 1
+        if class_of(line[i], characters.classes) & CHANGED:
+            place = _place_of(line[i], characters.changed)
+            length += characters.starts[place + 1] - characters.starts[place] - 1
+            changed = True
+    return -length if changed else length
 
 
 @compiled
@@ -202,10 +196,9 @@ def _place(
     wanted: Offsets,
     starts: Offsets,
     ends: Offsets,
-    whole: bool,
-) -> tuple[int, int]:
-    found, number, at, last, before = 0, 0, 0, 0, 0
-    while at < size and (whole or found < len(wanted)):
+) -> int:
+    found, number, at = 0, 0, 0
+    while at < size and found < len(wanted):
         kind = class_of(text[at], classes)
         begin = at
         at += 1
@@ -213,9 +206,9 @@ def _place(
             at = _after_marks(text, at, size, classes, LETTER)
             at = _after_ending(text, at, size, classes)
             if at < 0:
-                return -1, 0
+                return -1
         elif kind & ~REORDERED == UNSPACED_MARK:
-            return -1, 0
+            return -1
         elif kind == UNSPACED:
             at = _after_marks(text, at, size, classes, MARK)
             alone = True
@@ -223,15 +216,15 @@ def _place(
                 second = at
                 at = _after_marks(text, at + 1, size, classes, MARK)
                 found = _note(number, begin, at, wanted, starts, ends, found)
-                number, before, last = number + 1, last, begin
+                number += 1
                 begin, alone = second, False
             if not alone:
                 continue
         else:
             continue
         found = _note(number, begin, at, wanted, starts, ends, found)
-        number, before, last = number + 1, last, begin
-    return found, before
+        number += 1
+    return found
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""The beginning of a text as one line of code points, from its UTF-8, compiled."""
+"""A text as one line of code points, from its UTF-8, compiled."""
 
 from __future__ import annotations
 
@@ -21,23 +21,20 @@ Bytes = npt.NDArray[np.uint8]
 
 
 @compiled
-def fold(
-    content: Bytes, begin: int, end: int, characters: int, classes: Bytes, line: Points
-) -> tuple[int, int]:
-    """Write the first characters of content[begin:end] as `" ".join(text.split())` has them.
+def fold(content: Bytes, begin: int, end: int, classes: Bytes, line: Points) -> int:
+    """Write content[begin:end] as `" ".join(text.split())` has it; return its length, or FOREIGN.
 
-    line  room for so many characters and one more
-    Returns the length, or FOREIGN, and where the rest begins. Whatever the bytes are, none outside
-    is read. Cost: 1.5 ns a byte.
+    line  room for a character a byte and one more
+    Whatever the bytes are, none outside is read. Cost: 1.5 ns a byte.
     """
-    size, read, at = 0, 0, begin
+    size, at = 0, begin
     after_space = True
-    while at < end and read < characters:
+    while at < end:
         point = np.uint32(content[at])
         if point < _ASCII:
             at += 1
         elif len(classes) == _ASCII:
-            return FOREIGN, at
+            return FOREIGN
         else:
             point, at = _decoded(content, at, end)
         space = class_of(point, classes) & ~CHANGED == SPACE
@@ -45,20 +42,7 @@ def fold(
         line[size] = _BLANK if space else point
         size += not (space & after_space)
         after_space = space
-        read += 1
-    return size - (after_space & (size > 0)), at
-
-
-@compiled
-def holds_more(content: Bytes, at: int, end: int, classes: Bytes) -> int:
-    """Whether content[at:end] is more than space, 0 or 1; or FOREIGN."""
-    while at < end:
-        point, at = _decoded(content, at, end)
-        if point >= _ASCII and len(classes) == _ASCII:
-            return FOREIGN
-        if class_of(point, classes) & ~CHANGED != SPACE:
-            return 1
-    return 0
+    return size - (after_space & (size > 0))
 
 
 @compiled

@@ -50,12 +50,9 @@ def best_window(
 
 
 @compiled
-def cut_out(
-    line: Points, size: int, first: int, after: int, length: int, cut_off: bool, passage: Points
-) -> int:
+def cut_out(line: Points, size: int, first: int, after: int, length: int, passage: Points) -> int:
     """Write the passage around a window of line[:size] with "…" at cut ends; returns its length.
 
-    cut_off  the line is not all of the text
     passage  room for two characters more than the passage may have
     """
     start, end = _widened(line, size, first, after, length)
@@ -63,7 +60,7 @@ def cut_out(
     if start > 0:
         passage[written] = _ELLIPSIS
         written += 1
-    cut_behind = end < size or cut_off
+    cut_behind = end < size
     while start < end and line[start] == _BLANK:
         start += 1
     while start < end and line[end - 1] == _BLANK:

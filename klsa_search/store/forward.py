@@ -268,7 +268,7 @@ def find_words(
 
     begin, end  where its codes are
     places      their places in the text are written here, left-out words counted, ascending;
-                none beyond as many words as there is room for
+                no more than there is room for
     which       the numbers of their terms
     Returns how many. Cost: 3 ns a word.
     """
@@ -276,7 +276,7 @@ def find_words(
     title, at = read_code(codes, max(begin, 0), end)
     place: Any = -title
     found = 0
-    while at < end and place < len(places):
+    while at < end and found < len(places):
         # Most codes have one byte or two, and guessing which costs more than reading both.
         first: Any = np.int64(codes[at])
         second: Any = np.int64(codes[min(at + 1, end - 1)])

@@ -18,7 +18,7 @@ from klsa_search.errors import IndexDamaged
 from klsa_search.indexing.reading import read
 from klsa_search.search import passages as module
 from klsa_search.search.passages import Passages
-from klsa_search.search.snippet import LOOKED_AT, snippet
+from klsa_search.search.snippet import snippet
 from klsa_search.store import DocumentReader
 from klsa_search.store.forward import Forward
 from klsa_search.store.records import Records
@@ -100,26 +100,30 @@ def test_every_passage_is_what_snippet_gives(tmp_path_factory, texts, length, we
 
 
 @common
-@given(ends=st.lists(texts, min_size=1, max_size=3), short=st.integers(0, 12), more=st.booleans())
-def test_so_it_is_where_a_text_is_cut_off(tmp_path_factory, ends, short, more):
-    """The last words before `LOOKED_AT` may be parts of words."""
-    filler = "lorem " * (LOOKED_AT // 6)
-    texts = [
-        f"{filler[: LOOKED_AT - len(end) - short]}{end}{'ll wing' if more else ''}" for end in ends
-    ]
-    texts += [f"{filler[: LOOKED_AT - 2]}{end}" for end in ends]
+@given(end=texts, space=st.sampled_from(SPACES))
+def test_the_end_of_a_long_text_is_read(tmp_path_factory, end, space):
+    texts = ["lorem " * 3_000 + space + end, "飛行機。" * 4_000 + end]
     assert Kept(tmp_path_factory.mktemp("kept"), texts).differing(QUERY, length=50) is None
+
+
+@pytest.mark.parametrize("needle", ["needle", "Naïve ﬁx", "漢字"])
+def test_a_word_at_the_end_of_a_long_text_is_shown(tmp_path, needle):
+    text = f"{'The wing of a plane, and more of it. ' * 14_000}{needle}"
+    kept = Kept(tmp_path, [text])
+    (passage,) = kept.passages.of(np.zeros(1, np.int64), set(kept.analyzer.terms(needle)))
+    assert passage.startswith("…")
+    assert passage.endswith(needle)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "wing" + " " * LOOKED_AT,
-        " " * LOOKED_AT + "wing",
-        "wing" + "\u3000" * LOOKED_AT,
-        "x" * (LOOKED_AT - 6) + " wing’s",
-        "x" * (LOOKED_AT - 5) + " don't",
-        "x" * (LOOKED_AT + 5),
+        "wing" + " " * 10_000,
+        " " * 10_000 + "wing",
+        "wing" + "\u3000" * 10_000,
+        "x" * (9_994) + " wing’s",
+        "x" * (9_995) + " don't",
+        "x" * (10_005),
         "wing " * 3000,
         "wing flow " * 900 + "." * 2000,
         "漢字" * 6000,

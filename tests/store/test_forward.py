@@ -104,7 +104,7 @@ def test_whatever_the_bytes_are_nothing_outside_is_read_or_written(codes, begin,
     count = find_words(content, begin, end, *table, places[:room], which[:room])
     assert 0 <= count <= room
     assert (places[room], which[room]) == (-7, -7)
-    assert all(0 <= place < room for place in places[:count])
+    assert (places[:count] >= 0).all()
 
 
 @pytest.mark.parametrize("starts", [[0, 5, 2], [-9, 4, 6], [0, 2**40, 2**41]])

@@ -11,10 +11,12 @@ import numpy as np
 from klsa_search.analysis import Analyzer
 from klsa_search.collection import Document
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.snippet import LOOKED_AT
 
 _SOURCES: Final = 5
 """Documents that are read for one term."""
+
+_CHARACTERS: Final = 10_000
+"""Characters that are read of each."""
 
 
 def written_forms(
@@ -34,7 +36,7 @@ def written_forms(
     sources = {term: _sources(snapshot, term) for term in terms}
     wanted = sorted({position for found in sources.values() for position in found})
     written = {
-        position: _written(analyzer, f"{document.title}\n{document.text[:LOOKED_AT]}", names)
+        position: _written(analyzer, f"{document.title}\n{document.text[:_CHARACTERS]}", names)
         for position, document in zip(wanted, documents_at(wanted), strict=True)
     }
     forms = []
