@@ -71,12 +71,10 @@ class Host:
         last: Last,
         known: Sequence[Known],
         asked: Sequence[Candidates],
-        packed: bytes | None,
     ) -> list[Scored]:
         """Answer the second round of some queries."""
         shard = self._shard(last)
-        mask = self._mask(shard, packed)
-        return [shard.scores(*each, mask) for each in zip(known, asked, strict=True)]
+        return [shard.scores(*each) for each in zip(known, asked, strict=True)]
 
     def _shard(self, last: Last) -> Shard:
         with self._taking_up:

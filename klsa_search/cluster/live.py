@@ -53,7 +53,6 @@ class LiveShards:
         self,
         known: Sequence[Known],
         asked: Sequence[Sequence[Candidates]],
-        masks: Sequence[npt.NDArray[np.bool_]] | None,
     ) -> list[list[Scored]]:
         """Ask the second round, of shards that answered the first."""
 
@@ -66,13 +65,9 @@ class LiveShards:
 
         missing = current_tally().failed
         arguments = [
-            None
-            if shard in missing
-            else (
-                self._last, known, asked[shard], None if masks is None else packed(masks[shard])
-            )
+            None if shard in missing else (self._last, known, asked[shard])
             for shard in range(len(self.shares))
-        ]  # fmt: skip
+        ]
         return self._asked("scores", arguments, fits)
 
     def _has(self, shard: int, documents: npt.NDArray[np.integer]) -> bool:

@@ -82,6 +82,7 @@ class Known(NamedTuple):
     factors   what each part counts for
     foremost  candidates that may be looked at closer
     seeds     whose scores are known
+    counted   terms of the query, if the candidates that contain none of them are to be counted
     """
 
     best: Positions
@@ -95,6 +96,7 @@ class Known(NamedTuple):
     cut: bool
     foremost: int
     seeds: Positions
+    counted: npt.NDArray[np.int64]
 
 
 class Candidates(NamedTuple):
@@ -102,14 +104,12 @@ class Candidates(NamedTuple):
 
     scores    what is known of each score
     expanded  E by the rows of the seeds; `alone` T by what a document holds itself
-    others    whether all others that may be answered are candidates too
     """
 
     documents: Positions
     scores: Floats
     expanded: Floats
     alone: Floats
-    others: bool
 
 
 class Scored(NamedTuple):
@@ -117,9 +117,11 @@ class Scored(NamedTuple):
 
     scores    the first ones
     covered   what a look at what is near adds, `compared` what one at the features adds
+    without   candidates that contain no term of the query, if they are counted
     """
 
     documents: Positions
     scores: Floats
     covered: Floats
     compared: Floats
+    without: int

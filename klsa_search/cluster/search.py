@@ -34,7 +34,7 @@ from klsa_search.search.engine.formulas import (
 from klsa_search.search.engine.plain import MOST
 from klsa_search.search.engine.record import Asked
 from klsa_search.search.engine.room import Held
-from klsa_search.search.engine.scores import PROMISING
+from klsa_search.search.engine.scores import LEAST, LOWEST, PROMISING
 from klsa_search.search.engine.seeds import Depths
 
 _F = np.float32
@@ -119,7 +119,7 @@ class Search:
         weights = seed_weights(first, lexical[:z], shares, mix)
         brought, sums = brought_up(weighed(held.rows, seeds, weights, mix))
         candidates = np.union1d(brought, documents)
-        if len(candidates) >= MOST and not self._depths.everything:
+        if len(candidates) >= MOST:
             return
         self._compared = Compared.of(held.features, weights, mix)
         self._place = Place.of(read.held, read.dimensions, self._query)
@@ -154,9 +154,7 @@ class Search:
     def known(self) -> Known:
         """What all shards are told."""
         mix, depths = self._mix, self._depths
-        wanted = max(depths.compared, self._asked.k)
-        if not depths.everything:
-            wanted = max(wanted, depths.covered)
+        wanted = max(depths.compared, depths.covered, self._asked.k)
         return Known(
             best=self._best,
             places=self._places,
@@ -169,6 +167,7 @@ class Search:
             cut=mix.unit_length,
             foremost=wanted + wanted // 8 + 1,
             seeds=self._seeds,
+            counted=self._query.terms if self._asked.totals else self._query.terms[:0],
         )
 
     def candidates(self, share: Share) -> Candidates:
@@ -179,7 +178,6 @@ class Search:
             self._scores[own],
             self._expanded[own],
             self._alone[own],
-            self._depths.everything,
         )
 
     def take(self, scored: Sequence[Scored]) -> None:
@@ -190,9 +188,7 @@ class Search:
         gained = np.concatenate([none, *(each.covered for each in scored)])
         compared = np.concatenate([none, *(each.compared for each in scored)])
         depths, k = self._depths, self._asked.k
-        if depths.everything:
-            scores = scores + gained
-        elif self._mix.coverage > 0:
+        if self._mix.coverage > 0:
             chosen = _chosen(scores, depths.covered)
             if depths.covered < len(self._candidates):
                 chosen &= scores >= _F(PROMISING) * self._least(scores, k)
@@ -203,8 +199,9 @@ class Search:
             chosen = _chosen(scores, k)
         order = np.flatnonzero(chosen)
         order = order[np.argsort(documents[order])]
-        best, values = top_z(scores[order], k)
-        total = max(self._total, len(best)) if self._asked.totals else 0
+        kept = scores[order]
+        best, values = top_z(np.where(kept >= LOWEST, np.maximum(kept, LEAST), 0), k)
+        total = self._total + sum(each.without for each in scored) if self._asked.totals else 0
         self.top = Top(documents[order][best].astype(np.int32), values, total)
 
     def _least(self, scores: Floats, k: int) -> np.float32:

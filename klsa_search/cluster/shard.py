@@ -122,10 +122,8 @@ class Shard:
             held.cards[seeds],
         )
 
-    def scores(self, known: Known, asked: Candidates, mask: Mask | None) -> Scored:
+    def scores(self, known: Known, asked: Candidates) -> Scored:
         """Answer the second round. Cost: the cards of the candidates, the features of some."""
-        if asked.others:
-            return self._all(known, asked, mask or self._own)
         scores = self._first(known, asked)
         foremost = _foremost(scores, known.foremost)
         return self._looked_at(known, asked, scores, foremost)
@@ -136,23 +134,6 @@ class Shard:
         if not count:
             return np.zeros(0, np.int32), np.zeros(0, np.int64), 0
         return self._engine.steps(wanted.numbers, count, mask, totals=totals)
-
-    def _all(self, known: Known, asked: Candidates, mask: Mask) -> Scored:
-        """Look at all that may be answered; T of each counts, and E of the foremost by that."""
-        rest = mask.allowed.copy()
-        rest[asked.documents] = rest[known.seeds] = False
-        others = np.flatnonzero(rest)
-        documents = np.concatenate((asked.documents, others))
-        order, none = np.argsort(documents), np.zeros(len(others), np.float32)
-        scores, expanded, alone = (
-            np.concatenate((each, none))[order]
-            for each in (asked.scores, asked.expanded, asked.alone)
-        )
-        asked = Candidates(documents[order], scores, expanded, alone, asked.others)
-        scores = self._first(known, asked)
-        every = np.arange(len(documents))
-        foremost = _foremost(scores + self._gained(known, asked, every), known.foremost)
-        return self._looked_at(known, asked, scores, foremost)
 
     def _first(self, known: Known, asked: Candidates) -> Floats:
         """First scores of the candidates: what is left of them is where they lie."""
@@ -169,7 +150,14 @@ class Shard:
         gained = self._gained(known, asked, chosen)
         exact = known.compared(Features.held(self._held, documents))
         compared = known.factors.expansion * (exact - asked.expanded[chosen])
-        return Scored(documents, scores[chosen], gained, compared)
+        return Scored(documents, scores[chosen], gained, compared, self._without(known, asked))
+
+    def _without(self, known: Known, asked: Candidates) -> int:
+        """Count the candidates that contain no term of the query."""
+        if not len(known.counted):
+            return 0
+        held = saturations_of(self._kernel.postings, known.counted, asked.documents)
+        return int(np.count_nonzero(~held.any(axis=1)))
 
     def _gained(self, known: Known, asked: Candidates, chosen: npt.NDArray[np.int64]) -> Floats:
         """What a look at what is near adds to some of the candidates."""

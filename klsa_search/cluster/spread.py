@@ -47,7 +47,6 @@ class Shards(Protocol):
         self,
         known: Sequence[Known],
         asked: Sequence[Sequence[Candidates]],
-        masks: Sequence[_Allowed] | None,
     ) -> Sequence[Sequence[Scored]]:
         """Ask the second round; `asked` by shard, then by query, as the answers are."""
 
@@ -80,9 +79,7 @@ class SpreadEngine:
             positions, steps = merged(lists, k)
             scores = (steps * self._kernel.postings.step).astype(_F)
             total = sum(each.total for each in found) if totals else 0
-            tops.append(
-                Top(positions.astype(np.int32), scores, max(total, len(steps)) if totals else 0)
-            )
+            tops.append(Top(positions.astype(np.int32), scores, total))
         return tops
 
 
@@ -121,14 +118,13 @@ class SpreadExpandingEngine:
         if mix.seeds > MAX_SEEDS or not asked.k or not all(spread):
             return self._own.top(queries, k, mix, mask, totals=totals)
         depths = self._own.depths(asked, mix)
-        masks = _masks(self._shards, mask)
         kept = [query_of(self._read.kernel, terms) for terms in queries]
         count = max(mix.best, asked.k)
         wanted = [
             Wanted(terms, query, count, depths.within, mix.best, mix.seeds, totals)
             for terms, query in zip(queries, kept, strict=True)
         ]
-        found = zip(*self._shards.best(wanted, masks), strict=True)
+        found = zip(*self._shards.best(wanted, _masks(self._shards, mask)), strict=True)
         searches = [
             Search(self._read, query, asked, mix, depths, list(each))
             for query, each in zip(kept, found, strict=True)
@@ -138,7 +134,7 @@ class SpreadExpandingEngine:
             candidates = [
                 [each.candidates(share) for each in open_] for share in self._shards.shares
             ]
-            scored = self._shards.scores([each.known() for each in open_], candidates, masks)
+            scored = self._shards.scores([each.known() for each in open_], candidates)
             for each, answers in zip(open_, zip(*scored, strict=True), strict=True):
                 each.take(list(answers))
         return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -12,23 +12,21 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError
-from klsa_search.expansion import top_z
-from klsa_search.search.engine import Mask, Top
+from klsa_search.search.engine import DEEP, Mask, Top
 from klsa_search.search.facets import Facet, facet_of, groups_of
 from klsa_search.search.language import Asked
 from klsa_search.search.orders import AsTheyStand, ByFields, ByScore, Found, Order, Rank
+from klsa_search.search.ranking import both, top_of
 from klsa_search.search.sorting import SortKey, sort_keys
 from klsa_search.search.state import State
 from klsa_search.search.wishes import Wishes
 from klsa_search.store.fields.columns import Field, Fields
 
-Matching = Callable[[], npt.NDArray[np.bool_]]
-
 
 class Answer(NamedTuple):
     """Hits, and what was found besides.
 
-    total  documents found, or different values of what is distinct
+    total  documents found, on whatever page, or different values of what is distinct
     """
 
     positions: Positions
@@ -40,14 +38,12 @@ class Answer(NamedTuple):
 class Question(NamedTuple):
     """One query in one state of an index.
 
-    rank      the k best of the documents in a mask, and how many are found
-    matching  which documents are found, in the mask: (N,) bool
-    mask      documents that may be answered, all where there is none
-    blank     whether nothing is asked, so that every document is found
+    rank   the k best of the documents in a mask, and how many are found
+    mask   documents that may be answered, all where there is none
+    blank  whether there is no query, so that every document of the mask is found
     """
 
     rank: Rank
-    matching: Matching
     mask: Mask | None
     blank: bool
 
@@ -73,7 +69,6 @@ def find(
     if wishes.filter is not None:
         filtered = state.masks.of(wishes.filter)
         mask = filtered if mask is None else mask & filtered
-    holding: Matching = partial(state.ranking.matching, asked)
     nothing = not query.strip()
     blank = nothing and (wishes.filter is not None or bool(wishes.sort))
     if wishes.liked or wishes.disliked:
@@ -83,11 +78,9 @@ def find(
         )
         moved = state.ranking.moved(asked, parameters, dimensions, liked, disliked)
         rank, blank = partial(_by_scores, moved), False
-        if nothing:
-            holding = partial(np.greater, moved, 0)
     elif blank:
-        holding = state.snapshot.counting
-    return answer(Question(rank, _within(holding, mask), mask, blank), k, wishes, state.fields)
+        mask = both(mask, state.snapshot.counting())
+    return answer(Question(rank, mask, blank), len(state.snapshot), k, wishes, state.fields)
 
 
 def _ranked(
@@ -104,20 +97,15 @@ def _ranked(
 
 def _by_scores(scores: Scores, k: int, mask: Mask | None) -> Top:
     """Return the k best by scores of all documents."""
-    within = scores if mask is None else scores * mask.allowed
-    positions, best = top_z(within, k)
-    return Top(positions, best, int(np.count_nonzero(within)))
+    return top_of(scores if mask is None else scores * mask.allowed, k)
 
 
-def _within(holding: Matching, mask: Mask | None) -> Matching:
-    return holding if mask is None else lambda: holding() & mask.allowed
-
-
-def answer(question: Question, k: int, wishes: Wishes, fields: Fields) -> Answer:
+def answer(question: Question, size: int, k: int, wishes: Wishes, fields: Fields) -> Answer:
     """Find what is wished for.
 
-    Cost: that of a ranking of `offset` and k; facets, `distinct` and sorting O(N) besides;
-    `min_score` ranks all that is found.
+    size  documents of the index, N
+    Cost: that of a ranking of `offset` and k; facets, `distinct`, sorting and `min_score` rank all
+    that is found, and O(N) besides.
     """
     counted = {name: fields.asked_for(name, "facets") for name in wishes.facets}
     keys = sort_keys(wishes.sort, fields)
@@ -127,9 +115,7 @@ def answer(question: Question, k: int, wishes: Wishes, fields: Fields) -> Answer
         order = ByScore(question.rank, question.mask, k)
         positions, scores = order.first(end)
         return Answer(positions[wishes.offset :], scores[wishes.offset :], order.total, {})
-    found = question.matching()
-    if wishes.min_score is not None:
-        found = _scoring(question, found, wishes.min_score)
+    found = _found(question, size, wishes.min_score)
     order_of_all = _order(question, found, k, keys, narrowed=wishes.min_score is not None)
     if alone is None:
         positions, scores = order_of_all.first(end)
@@ -141,7 +127,7 @@ def answer(question: Question, k: int, wishes: Wishes, fields: Fields) -> Answer
     return Answer(
         positions[wishes.offset :],
         scores[wishes.offset :],
-        max(total, len(positions)),  # a ranking may answer what holds no term of the query
+        total,
         {name: facet_of(field, found, wishes.max_facet_values) for name, field in counted.items()},
     )
 
@@ -161,17 +147,22 @@ def _order(
     return ByScore(question.rank, Mask(found) if narrowed else question.mask, k)
 
 
-def _scoring(
-    question: Question, found: npt.NDArray[np.bool_], least: float
-) -> npt.NDArray[np.bool_]:
-    """Tell which of the documents found score at least so much."""
+def _found(question: Question, size: int, least: float | None) -> npt.NDArray[np.bool_]:
+    """Return which documents are found and score at least so much: (N,)."""
     if question.blank:
-        return found & (least <= 0)
-    top = question.rank(len(found), question.mask)
-    enough = np.zeros(len(found), np.bool_)
-    with np.errstate(over="ignore"):  # beyond all scores is infinite
-        enough[top.positions[top.scores >= np.float32(least)]] = True
-    return enough
+        every = np.ones(size, np.bool_) if question.mask is None else question.mask.allowed
+        return every & (least is None or least <= 0)
+    # Room for all documents would cost more than to count those found first.
+    total = question.rank(1, question.mask).total
+    # Scores that are compared are those of a deep ranking, however few are found.
+    top = question.rank(max(total, 1 if least is None else DEEP), question.mask)
+    positions = top.positions
+    if least is not None:
+        with np.errstate(over="ignore"):  # beyond all scores is infinite
+            positions = positions[top.scores >= np.float32(least)]
+    found = np.zeros(size, np.bool_)
+    found[positions] = True
+    return found
 
 
 def _alone(name: str | None, fields: Fields) -> Field | None:

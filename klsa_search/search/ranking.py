@@ -75,10 +75,6 @@ class Ranking:
     ) -> None:
         self._snapshot, self._defaults, self._engines = snapshot, defaults, engines
 
-    def matching(self, asked: Asked) -> npt.NDArray[np.bool_]:
-        """Tell which documents hold a term of a query: (N,). Cost: the postings of its terms."""
-        return np.asarray(self._snapshot.lexical(QueryTerms.of(asked.terms)) > 0)
-
     def scores(self, asked: Asked, parameters: SearchSettings, dimensions: int) -> Scores:
         """Score every document: (N,) float32."""
         scores = self._scores(asked.terms, parameters, dimensions)
@@ -87,7 +83,7 @@ class Ranking:
     def _scores(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
         snapshot = self._snapshot
         if snapshot.cut is not None and snapshot.small and self._expands(parameters):
-            # In a small collection it looks at all.
+            # In a small collection it looks closely at all that it finds.
             (top,) = self._expanded([terms], len(snapshot), parameters, None, totals=False)
             if top is not None:
                 scores = np.zeros(len(snapshot), np.float32)
@@ -119,7 +115,7 @@ class Ranking:
     ) -> list[Top]:
         """Return the k best documents of each query, of those in the mask if there is one.
 
-        totals  count, too, how many documents hold a term of the query: the same for every ranker
+        totals  count, too, how many documents of the mask score above 0
         Whatever a document scores, it scores the same with any mask. Many queries that allow all
         documents go through the compiled engines in one call that needs no GIL.
         """
@@ -152,7 +148,7 @@ class Ranking:
         else:
             found = [None] * len(asked)
         return [
-            top or self._by_row(terms, k, parameters, dimensions, mask, totals=totals)
+            top or self._by_row(terms, k, parameters, dimensions, mask)
             for terms, top in zip(asked, found, strict=True)
         ]
 
@@ -205,17 +201,10 @@ class Ranking:
         parameters: SearchSettings,
         dimensions: int,
         mask: Mask | None,
-        *,
-        totals: bool,
     ) -> Top:
         """Answer by the score of every document."""
         row = self._row(terms, parameters, dimensions)
-        positions, scores = top_z(row if mask is None else row * mask.allowed, k)
-        total = 0
-        if totals:
-            (lexical,) = self._bm25.top([terms], 1, mask, totals=True)
-            total = max(lexical.total, len(positions))
-        return Top(positions, scores, total)
+        return top_of(row if mask is None else row * mask.allowed, k)
 
     def _row(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
         in_time()
@@ -246,6 +235,12 @@ def _is_expanded(parameters: SearchSettings) -> bool:
     full = parameters.exact or parameters.boosts
     asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not full
     return asked and multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
+
+
+def top_of(scores: Scores, k: int) -> Top:
+    """Return the k best by the scores of all documents."""
+    positions, best = top_z(scores, k)
+    return Top(positions, best, int(np.count_nonzero(scores > 0)))
 
 
 def both(mask: Mask | None, allowed: npt.NDArray[np.bool_] | None) -> Mask | None:

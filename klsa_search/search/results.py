@@ -39,10 +39,10 @@ class Hit:
 class Results:
     """The hits of one query, with what they were ranked by.
 
-    `total` counts all documents that were found, of which `hits` are the best, or those from
-    `offset` on. `parameters` are those that the ranker used, `facets` those asked for, by name,
-    `understood` is what the query was read as,
-    `quality` that of the best match among the hits, where it was asked for.
+    `total` counts all documents that were found, those that score above 0, whatever k and page;
+    `hits` are the best of them, or those from `offset` on. `parameters` are those that the ranker
+    used, `facets` those asked for, by name, `understood` is what the query was read as, `quality`
+    that of the best match among the hits, where it was asked for.
 
     >>> results: klsa.Results = index.search("leaking coolant", k=2)
     >>> results.total, len(results), results.ranker

@@ -54,7 +54,7 @@ class Snapshot:
     neighbour_count  documents that count as near
     seed             of the solver
     forward          the terms of each document in their order
-    small            whether the collection is so small that deep rankings look at every document
+    small            whether deep rankings score all candidates in full: it is small
     living           the documents that count, where not all positions hold one
     reverse          entries beside the rows of a cut D, where there are any
     average_length   quantised mean length that the postings are saturated by; None as they were

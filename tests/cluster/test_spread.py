@@ -31,12 +31,9 @@ class Near:
             for at, shard in enumerate(self._shards)
         ]
 
-    def scores(self, known, asked, masks):
+    def scores(self, known, asked):
         return [
-            [
-                shard.scores(*each, masks and shard.mask(masks[at]))
-                for each in zip(known, asked[at], strict=True)
-            ]
+            [shard.scores(*each) for each in zip(known, asked[at], strict=True)]
             for at, shard in enumerate(self._shards)
         ]
 

@@ -157,7 +157,7 @@ def test_search_gives_the_ranked_documents_and_every_match(pair):
     positions, scores = cut.rank("t03 t11", 5)
     assert [hit.id for hit in found] == cut.ids(positions)
     assert [hit.score for hit in found] == pytest.approx(scores.tolist())
-    assert found.total == cut.search("t03 t11", 5, ranker="bm25").total
+    assert found.total == len(cut.rank("t03 t11", len(cut))[0])
 
 
 def test_equal_documents_come_in_their_order(tmp_path):

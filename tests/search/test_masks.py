@@ -1,4 +1,4 @@
-"""Masks: documents that may be answered, for every ranker; and what `total` counts."""
+"""Masks: documents that may be answered, for every ranker."""
 
 from __future__ import annotations
 
@@ -48,16 +48,6 @@ def test_what_may_be_answered_scores_as_ever(index, mask, ranker, query):
     for other, same in together:
         assert np.array_equal(other, positions)
         assert np.array_equal(same, values)
-
-
-@pytest.mark.parametrize("ranker", RANKERS, ids=str)
-@pytest.mark.parametrize("query", QUERIES)
-def test_the_total_counts_what_holds_a_term_for_every_ranker(index, mask, ranker, query):
-    holding = index.scores(query, ranker="bm25") > 0
-    assert index.search(query, 1, **ranker).total == np.count_nonzero(holding)
-    assert index.search(query, 1, mask=mask, **ranker).total == np.count_nonzero(holding & mask)
-    (found,) = index.search_many([query], len(index), mask=mask, **ranker)
-    assert found.total == max(np.count_nonzero(holding & mask), len(found.hits))
 
 
 def test_a_mask_of_nothing_has_no_answer(index):

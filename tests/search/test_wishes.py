@@ -122,7 +122,7 @@ def test_facets_count_all_that_is_found(index, text):
     query = QUERIES[0]
     found = [
         metadata(int(id_))
-        for id_ in ranked(index, query, {"ranker": "bm25"})
+        for id_ in ranked(index, query, {})
         if text is None or passes(text, metadata(int(id_)))
     ]
     wishes = {"filter": text, "facets": ["tags", "shelf", "year"]}

@@ -11,8 +11,9 @@
     5. for the first of them, where they are not far behind the k-th, T is computed from what is
        near, and then, for the first by that, E from the features of the seeds.
 
-Few documents of a mask are all candidates; what each holds of the query is looked up, and T of each
-is computed in full.
+Found are the documents that contain a term of the query and those that the rows of the seeds bring
+up: which they are depends neither on k nor on the mask, and the total counts them. Of few documents
+in a mask what each holds of the query is looked up, and T of each is computed in full.
 
 Exact are the seeds, their weights, the lengths the parts are divided by, and the scores of what
 step 5 looks at, to the 8 bits that entries and features are kept in; but seeds that weigh next to
@@ -28,7 +29,7 @@ import numpy.typing as npt
 from klsa_search.compiled import compiled, internal
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.candidates import clear_features, place_query
-from klsa_search.search.engine.impacts import keys_within, look_up_impacts
+from klsa_search.search.engine.impacts import count_without, keys_within, look_up_impacts
 from klsa_search.search.engine.memory import float32_at, int32_at, int64_at
 from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.room import Held, Room, held_in, room_in
@@ -36,7 +37,6 @@ from klsa_search.search.engine.scores import Extent, answer, compare, cover, sco
 from klsa_search.search.engine.seeds import (
     LINE,
     Depths,
-    add_others,
     add_rows,
     add_seed_features,
     alpha_of,
@@ -75,15 +75,15 @@ def search_expanded(
         if mask != record.living:
             record.mask, record.counted = mask, counted
             count = _enter_more(record, room, count, _keys_within(record, depths), top)
-        totals[query] = record.total
         top *= np.float32(record.step)
         terms = distinct_terms(record)
         lanes = look_up_impacts(record, terms, held, room, best)
         angle = place_query(record, terms, held, room)
         weigh_seeds(held, room, mix, lanes, seeds, top)
         size = add_rows(held, room, mix, seeds, count)
-        if depths.everything:
-            size = add_others(record, held, room, size)
+        totals[query] = record.total
+        if counted != 0:
+            totals[query] += count_without(record, terms, room, count, size)
         centre = add_seed_features(held, room, mix, seeds)
         alpha = alpha_of(record, room, mix, terms, lanes)
         factors = factors_of(held, room, mix, seeds, alpha, top, angle, centre)

@@ -33,7 +33,7 @@ WITHIN: Final = 200
 """The same of the few documents of a mask, at least, or 10 a result. At 300,000 documents the first
 ten of 500 and of 1,000 are then as with E of each in full, which would cost twice the search."""
 DEEP: Final = 1000
-"""Results from which a small collection has every document for a candidate, each in full."""
+"""Results from which all candidates of a small collection are looked at in full."""
 
 
 class ExpandingEngine:
@@ -43,7 +43,7 @@ class ExpandingEngine:
     and for each of the best 4 bytes a term; that of queries for more than 16,384 results is not
     kept. What is exact and what is not: see `expanded`. The number of threads changes nothing.
 
-    small    whether the collection is so small that deep rankings can look at every document
+    small    whether the collection is so small that deep rankings look at all candidates in full
     living   the documents that count, where not all do
     reverse  entries of rows that are kept beside them, where there are any
     """
@@ -139,8 +139,6 @@ class ExpandingEngine:
         documents = self._kernel.size
         brought_up = seeds * (self._held.rows.shape[1] + REVERSED)
         size = wide + min(documents, brought_up) + 1
-        if self._small:
-            size = documents + 1
         scores = np.zeros(size + LANES, np.float32)
         return Room(
             slots=np.zeros(self._kernel.size, np.int32),
@@ -176,14 +174,13 @@ class ExpandingEngine:
             compared = max(WITHIN, 10 * asked.k)
             if mask.size <= compared:
                 compared = documents
-            return Depths(documents, compared, mask.size, True, True)
+            return Depths(documents, compared, mask.size, True)
         if self._small and asked.k >= min(DEEP, self._kernel.documents):
-            return Depths(documents, documents, within, True, False)
+            return Depths(documents, documents, within, False)
         return Depths(
             min(max(COVERED[0], 8 * asked.k), COVERED[1]),
             min(max(COMPARED[0], 3 * asked.k), COMPARED[1]),
             within,
-            False,
             False,
         )
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from klsa_search.compiled import compiled, inlined, internal
 from klsa_search.expansion.coverage import HALF
 from klsa_search.kernel.postings import UNIT
+from klsa_search.search.engine.blocks import allowed
 from klsa_search.search.engine.memory import int64_at, uint32_at, uint64_at
 from klsa_search.search.engine.record import MAX_TERMS, Record
 from klsa_search.search.engine.room import TAKEN, Held, Room
@@ -148,6 +149,26 @@ def keys_within(record: Record, terms: int, most: int) -> int:
                 keys[held] = (np.int64(score) << 32) | (LOW - document)
                 held += 1
     return held
+
+
+@internal
+def count_without(record: Record, terms: int, room: Room, found: int, size: int) -> int:
+    """Count the documents of the slots behind `found` that are in the mask and contain no term."""
+    entries = uint32_at(record.memory, MEMORY)
+    width = record.blocks + record.segments
+    places = int64_at(record.places, MAX_TERMS * width)
+    count = 0
+    for slot in range(found + 1, size + 1):
+        document = int(room.documents[slot])
+        if not allowed(record, document):
+            continue
+        held, j = 0, terms - 1
+        while held == 0 and j >= 0:
+            of_block = places[j * width : (j + 1) * width]
+            held = _held_by(record, entries, of_block, record.weight[j], document)
+            j -= 1
+        count += held == 0
+    return count
 
 
 @inlined

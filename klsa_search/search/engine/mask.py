@@ -11,7 +11,7 @@ import numpy.typing as npt
 from klsa_search.search.engine.scan import LANES
 
 FEW: Final = 1000
-"""Documents up to which all that a mask leaves are candidates, with their coverage in full."""
+"""Documents of a mask up to which each is looked up, and those found are scored in full."""
 PART: Final = 2**16
 """Documents of a mask that are found at once; a multiple of 8."""
 

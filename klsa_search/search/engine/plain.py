@@ -34,7 +34,7 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.record import Asked, Top
 from klsa_search.search.engine.room import Held
 from klsa_search.search.engine.scan import LANES, SAMPLED
-from klsa_search.search.engine.scores import PROMISING
+from klsa_search.search.engine.scores import LEAST, LOWEST, PROMISING
 from klsa_search.search.engine.seeds import Depths, Mix
 
 _F = np.float32
@@ -74,9 +74,8 @@ class Plain:
         found = top_z(row, max(mix.best, k))[0]
         if not len(found):
             return Top(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
-        matches = row if mask is None else row * mask.allowed
         if mask is not None:
-            within = top_z(matches, depths.within)[0]
+            within = top_z(row * mask.allowed, depths.within)[0]
             found = np.concatenate((found, within[~np.isin(within, found)]))
         keys = row[found]
         best, seeds = found[: mix.best], found[: mix.seeds]
@@ -94,8 +93,6 @@ class Plain:
         expanded, is_candidate = np.zeros(kernel.size, _F), np.zeros(kernel.size, np.bool_)
         expanded[documents] = sums
         is_candidate[documents] = is_candidate[found] = True
-        if depths.everything:
-            is_candidate |= True if allowed is None else allowed.allowed
         candidates = np.flatnonzero(is_candidate)
         if len(candidates) >= MOST:
             return None
@@ -137,8 +134,13 @@ class Plain:
         if len(chosen) < min(k, len(candidates)):
             chosen = _chosen(scores, candidates, k)
         chosen = np.sort(chosen)
-        order, values = top_z(scores[chosen], k)
-        total = max(int(np.count_nonzero(matches)), len(order)) if asked.totals else 0
+        kept = scores[chosen]
+        order, values = top_z(np.where(kept >= LOWEST, np.maximum(kept, LEAST), 0), k)
+        total = 0
+        if asked.totals:
+            is_found = (row > 0) | is_candidate
+            is_found &= True if allowed is None else allowed.allowed
+            total = int(np.count_nonzero(is_found))
         return Top(chosen[order].astype(np.int32), values, total)
 
     def _terms(self, query: Query, best: Positions) -> Terms:

@@ -121,8 +121,7 @@ class Top(NamedTuple):
     """The best documents of a query, best first, ties by document order.
 
     positions, scores  of the documents that may be answered and score above 0, k at most
-    total              of these, how many hold a term of the query, or were answered if that is
-                       more; 0 where it was not asked for
+    total              how many there are, whatever k; 0 where it was not asked for
     """
 
     positions: Positions
@@ -206,7 +205,7 @@ class Scratch:
 
     def answer(self, found: int, asked: Asked) -> Top:
         """What was found for it."""
-        total = max(int(self.totals[0]), found) if asked.totals else 0
+        total = int(self.totals[0]) if asked.totals else 0
         return Top(self.documents[:found].copy(), self.scores[:found].copy(), total)
 
     def of_many(self, queries: Sequence[Sequence[int]], asked: Asked) -> Many:
@@ -249,7 +248,7 @@ class Many(NamedTuple):
         counts, totals = self.counts.tolist(), self.totals.tolist()
         each = zip(self.documents, self.scores, counts, totals, strict=True)
         return [
-            Top(documents[:count], scores[:count], max(total, count) if asked.totals else 0)
+            Top(documents[:count], scores[:count], total if asked.totals else 0)
             if count >= 0
             else None
             for documents, scores, count, total in each

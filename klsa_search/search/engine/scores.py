@@ -17,6 +17,7 @@ from klsa_search.selection import LOW, select_largest, sort_descending
 
 AHEAD = 12  # candidates for which memory is asked for in advance
 LOWEST = -np.float32(np.finfo(np.float32).max)  # all but what is left out scores as much
+LEAST = np.float32(np.finfo(np.float32).tiny)  # score of what was found
 PROMISING = 0.5  # share of the k-th first score below which a candidate gets no further
 
 
@@ -170,13 +171,17 @@ def answer(
     documents: npt.NDArray[np.int32],
     scores: npt.NDArray[np.float32],
 ) -> int:
-    """Write down the k best with a score above 0; of the chosen alone, if they suffice."""
+    """Write down the k best; of the chosen alone, if they suffice.
+
+    A candidate is found however little is left of its score: no less than `LEAST`.
+    """
     if chosen < min(k, size):
         chosen = choose(room, size, k)
     found = 0
     for i in range(chosen):
         slot = room.chosen[i]
-        if room.scores[slot] > 0:
+        if room.scores[slot] >= LOWEST:
+            room.scores[slot] = max(room.scores[slot], LEAST)
             document = np.int64(room.documents[slot])
             room.keys[found] = (np.int64(room.bits[slot]) << 32) | (LOW - document)
             found += 1

@@ -13,10 +13,8 @@ from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.blocks import allowed
 from klsa_search.search.engine.candidates import add_features, compared, cosine, covered
-from klsa_search.search.engine.memory import uint64_at
 from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.room import Held, Room
-from klsa_search.search.engine.scan import LANES, lowest_bit
 
 _held_back = internal(held_back)
 
@@ -52,7 +50,6 @@ class Depths(NamedTuple):
     covered: int  # candidates whose T is computed in full
     compared: int  # candidates whose E is computed in full
     within: int  # documents of the query kernel within a mask that are candidates
-    everything: bool  # whether every document, within a mask if there is one, is a candidate
     looked_up: bool  # whether no more than `within` documents are in the mask: each is looked up
 
 
@@ -131,28 +128,6 @@ def _add_row(
             room.documents[slot] = document
             room.expanded[slot] = 0
         room.expanded[np.uint32(slot)] += step * np.float32(entry & np.uint32(LEVELS))
-    return size
-
-
-@internal
-def add_others(record: Record, held: Held, room: Room, size: int) -> int:
-    """Make every document a candidate that may be answered and is none; returns the last slot."""
-    words = (record.documents + LANES - 1) // LANES
-    for place in range(words):
-        mask = ~np.uint64(0)
-        if record.mask != 0:
-            mask = uint64_at(record.mask, words)[place]
-        elif place == words - 1 and record.documents % LANES > 0:
-            mask = (np.uint64(1) << np.uint64(record.documents % LANES)) - np.uint64(1)
-        while mask != 0:
-            document = place * LANES + lowest_bit(mask)
-            mask &= mask - np.uint64(1)
-            if room.slots[document] == 0:
-                prefetch(held.cards, document * held.cards.shape[1])
-                size += 1
-                room.slots[document] = size
-                room.documents[size] = document
-                room.expanded[size] = 0
     return size
 
 

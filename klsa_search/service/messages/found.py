@@ -104,7 +104,7 @@ class SearchAnswer(Answer):
     generation: str
     ranker: str
     parameters: dict[str, bool | int | float | str] = Field(description="those the ranker used")
-    total: int = Field(description="documents found, shown or not; of distinct, its values")
+    total: int = Field(description="documents found, on all pages; of distinct, its values")
     offset: int = Field(description="hits passed over")
     page: int | None = Field(None, description="where a page was asked for")
     hits_per_page: int | None = Field(None, description="where a page was asked for")

@@ -29,11 +29,9 @@ export function pageOf(state) {
   return Math.max(1, Math.min(Math.floor(Number(state.get("page"))) || 1, LAST / HITS));
 }
 
-/** How many pages there are to go to. `total` counts what holds a word: what is found by what it is
- * about comes behind, and where a page is full of that there may be another. */
-export function pagesOf(total, page, hits, ranker) {
-  const more = ranker === "klsa" && hits === HITS && page * HITS >= total ? page + 1 : 0;
-  return Math.min(Math.max(Math.ceil(total / HITS), more), LAST / HITS);
+/** How many pages there are to go to. */
+export function pagesOf(total) {
+  return Math.min(Math.ceil(total / HITS), LAST / HITS);
 }
 
 /** The names of all parameters that filter. */

@@ -43,6 +43,6 @@ def test_the_same_bits(world, monkeypatch, way, small):
 
 
 def test_unknown_terms_find_nothing(world):
-    depths = expanding.Depths(3, 3, 0, False, False)
+    depths = expanding.Depths(3, 3, 0, False)
     found = world.expanding._plain.top([-1], Asked(3), mix_of(world, SearchSettings()), depths)
     assert len(found.positions) == len(found.scores) == 0

@@ -149,7 +149,7 @@ function showHits(answer, changed) {
   fill(parts.results,
     answer.hits.length ? el("ol.hits", { start: answer.offset + 1 }, drawn.map((each) => each.node))
       : nothing(answer),
-    pager(page, pagesOf(answer.total, page, answer.hits.length, rankerOf(state)), pageLink));
+    pager(page, pagesOf(answer.total), pageLink));
   if (!changed.has("q") && !changed.has("page")) moveFrom(before, parts.results);
   if (changed.has("page")) scrollTo({ top: 0 });
   say(answer.hits.length ? `${many(answer.total, "document")} found` : "Nothing found");

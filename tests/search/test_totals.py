@@ -1,0 +1,127 @@
+"""Totals: every page, facet and filter counts the same documents, whatever ranks them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from klsa_search.indexing import build
+from tests.worlds import random_documents
+
+SIZE = 90
+RANKERS = (
+    {},
+    {"exact": True},
+    {"z": 2},
+    {"alpha": 0.0},
+    {"coverage": 0.5, "latent": 0.5},
+    {"unit_length": False},
+    {"ranker": "bm25"},
+    {"ranker": "bm25", "title_boost": 2.0},
+    {"ranker": "lsi"},
+    {"ranker": "lsi-cosine"},
+    {"ranker": "rm3"},
+    {"ranker": "rocchio"},
+)
+QUERIES = ("rare", "t03 t07", "t11 -t03", "nothing", '"t01 t02"', " ")
+
+
+def metadata(number):
+    rng = np.random.default_rng(number)
+    held = {"year": 2010 + int(rng.integers(4)), "shelf": "abc"[int(rng.integers(3))]}
+    return {name: value for name, value in held.items() if rng.random() < 0.9}
+
+
+def made(folder, **settings):
+    """Most documents built in, some written later, some deleted; one contains `rare`."""
+    texts = random_documents(SIZE, 40)
+    texts[17] += " rare"
+    documents = [
+        {"id": str(number), "text": text, "metadata": metadata(number)}
+        for number, text in enumerate(texts)
+    ]
+    index = build(documents[:70], name="totals", home=folder, **settings)
+    if settings.get("expansion") != "whole":
+        index.add(documents[70:])
+        index.delete(["3", "80"])
+    return index
+
+
+@pytest.fixture(scope="module", params=["cut", "whole"])
+def index(request, tmp_path_factory):
+    with closing(made(tmp_path_factory.mktemp("w"), expansion=request.param)) as index:
+        yield index
+
+
+options = st.fixed_dictionaries(
+    {},
+    optional={
+        "filter": st.sampled_from(["shelf = a", "year >= 2012", "NOT shelf EXISTS"]),
+        "sort": st.sampled_from([["year:desc"], ["shelf", "year"]]),
+        "distinct": st.just("shelf"),
+        "min_score": st.sampled_from([1e-30, 0.1, 0.5]),
+        "liked": st.just(["5", "11"]),
+        "disliked": st.just(["6"]),
+    },
+)
+
+
+def is_answered(index, ranker):
+    """A sparse D keeps nothing that LSI could use."""
+    return index.snapshot.cut is None or not ranker.get("ranker", "").startswith("lsi")
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(QUERIES), st.sampled_from(RANKERS), st.integers(1, 40), options)
+def test_the_pages_have_as_many_hits_as_the_total_says(index, query, ranker, k, chosen):
+    assume(is_answered(index, ranker))
+    first = index.search(query, k, **chosen, **ranker)
+    ids = [hit.id for hit in first.hits]
+    while len(ids) < first.total:
+        page = index.search(query, k, offset=len(ids), **chosen, **ranker)
+        assert page.total == first.total
+        assert len(page) == min(k, first.total - len(ids))
+        ids += [hit.id for hit in page.hits]
+    assert len(set(ids)) == len(ids) == first.total
+    assert index.search(query, k, offset=len(ids), **chosen, **ranker).hits == ()
+    assert index.search(query, 7, offset=3, **chosen, **ranker).total == first.total
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(QUERIES), st.sampled_from(RANKERS), st.integers(1, 40), options)
+def test_facets_and_filters_count_the_documents_of_the_total(index, query, ranker, k, chosen):
+    assume(is_answered(index, ranker))
+    chosen = {name: value for name, value in chosen.items() if name != "distinct"}
+    answer = index.search(query, k, facets=["shelf", "year"], **chosen, **ranker)
+    if query.strip() or chosen:
+        assert answer.total == index.search(query, k, **chosen, **ranker).total
+    for facet in answer.facets.values():
+        assert sum(count for _, count in facet.values) + facet.missing == answer.total
+    if "filter" not in chosen and query.strip():
+        for shelf, count in answer.facets["shelf"].values:
+            kept = index.search(query, k, filter=f"shelf = {shelf}", **chosen, **ranker)
+            assert kept.total == count
+
+
+@pytest.mark.parametrize("k", [1, 10, 80])
+def test_a_rare_word_finds_its_document_and_those_near_it(index, k):
+    assert index.search("rare", k, ranker="bm25").total == 1
+    found = index.search("rare", k)
+    assert found.hits[0].id == "17"
+    assert found.total == len(index.rank("rare", index.size)[0]) > 1
+
+
+def test_documents_beyond_the_word_and_the_rows_of_the_seeds_are_not_found(tmp_path):
+    """Of two topics without a common word, a query about one finds that one alone."""
+    texts = [f"sea wave {'tide' if n % 2 else 'salt'} s{n}" for n in range(60)]
+    texts += [f"loan bank {'rate' if n % 2 else 'debt'} b{n}" for n in range(60)]
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    with closing(build(documents, name="two", home=tmp_path, language="none")) as index:
+        found = index.search("tide", 120)
+        assert {int(hit.id) for hit in found} <= set(range(60))
+        assert found.total == len(found) == index.search("tide", 3).total
+        assert found.total >= index.search("tide", ranker="bm25").total == 30
