@@ -14,7 +14,11 @@ then left out of what is found, half of terms of as many documents. Of the best 
 
 is learned, beside a prior that counts where documents are few, and that is the quality: how much
 likelier so good a match is for words that belong together than for words at random; one half where
-nothing speaks for either. One word alone is asked for as much as two.
+nothing speaks for either. Words of one document and random ones do not differ if there is one word
+alone: of that the prior decides.
+
+A document that itself contains every term of the query is an exact match, which the words of one
+document that is left out do not show: its log-odds are raised by `EXACT`.
 """
 
 from __future__ import annotations
@@ -34,6 +38,14 @@ from klsa_search.search.snapshot import Snapshot
 
 FITS: Final = 0.5
 """Quality from which an answer fits: the words of its query are likelier to belong together."""
+
+EXACT: Final = 1.9
+"""What a document that contains every term of the query gains in log-odds.
+
+Fitted on twelve collections: judged queries, one rare word of a title and two words of one against
+queries of other collections, random words and invented ones. With any one of them left out it is
+between 1.7 and 2.1.
+"""
 
 _QUERIES: Final = 300  # of each kind that an index is asked
 _FEW: Final = 30  # documents from which on there is something to learn
@@ -59,12 +71,16 @@ class Calibration(NamedTuple):
     terms: float
     offset: float
 
-    def qualities(self, shares: Values, terms: int) -> Values:
-        """Turn T of some documents into their qualities: (d,), for a query of so many terms."""
+    def qualities(self, shares: Values, terms: int, exact: npt.NDArray[np.bool_]) -> Values:
+        """Turn T of some documents into their qualities: (d,), for a query of so many terms.
+
+        exact  (d,) whether each contains all of them
+        """
         if terms == 0:
             return np.zeros(len(shares))
-        by_terms = self.terms * np.log(max(terms, _FEWEST)) + self.offset
-        evidence = self.share * _logit(shares) + by_terms
+        weights = self if terms >= _FEWEST else Calibration(*_PRIOR)
+        by_terms = weights.terms * np.log(terms) + weights.offset
+        evidence = weights.share * _logit(shares) + by_terms + EXACT * exact
         return np.asarray(np.where(shares > 0, 1 / (1 + np.exp(-evidence)), 0.0))
 
 
@@ -120,7 +136,8 @@ class Quality:
             numbers = snapshot.vocabulary.numbers
             query = QueryTerms.of(numbers[term] for term in analyzed if term in numbers)
             shares = shares_of(snapshot, query, len(analyzed) - len(query.numbers), documents)
-        qualities: list[float] = self.calibration.qualities(shares, len(analyzed)).tolist()
+        exact = contain_all(snapshot, analyzed, stand_ins or {}, documents)
+        qualities: list[float] = self.calibration.qualities(shares, len(analyzed), exact).tolist()
         return qualities
 
 
@@ -163,6 +180,27 @@ def shares_with(
         weight = snapshot.bm25.unseen if number is None else float(worth[number])
         covered, whole = covered + weight * best, whole + weight
     return np.asarray(covered / whole)
+
+
+def contain_all(
+    snapshot: Snapshot,
+    analyzed: Collection[str],
+    stand_ins: Mapping[str, Collection[tuple[str, ...]]],
+    documents: Positions,
+) -> npt.NDArray[np.bool_]:
+    """Return whether each of some documents contains every term, or what stands for it: (d,)."""
+    numbers, postings = snapshot.vocabulary.numbers, snapshot.bm25.postings
+
+    def contain(terms: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+        held = np.ones(len(documents), np.bool_)
+        for term in terms:
+            held &= term in numbers and np.isin(documents, postings.of_term(numbers[term])[0])
+        return held
+
+    every = np.ones(len(documents), np.bool_)
+    for term in analyzed:
+        every &= np.any([contain(each) for each in ((term,), *stand_ins.get(term, ()))], axis=0)
+    return every
 
 
 def _held(snapshot: Snapshot, terms: Sequence[int], documents: Positions) -> Iterator[Values]:
