@@ -41,9 +41,11 @@ def end_with_starter(last: Callable[[], object] | None = None) -> None:
 
     def watch() -> None:
         os.read(0, 1)  # not by sys.stdin, whose lock nobody could take at the end
-        if last is not None:
-            last()
-        os._exit(1)
+        try:
+            if last is not None:
+                last()
+        finally:  # whatever it raises
+            os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 

@@ -117,9 +117,15 @@ def create_app(
         "heavy": heavy,
         **({"write": writes} if writes is not None else {}),
     }
-    metrics = Metrics(
-        Sources(pools=pools, refits=refits, connections=connections, rates=rates, worker=worker)
+    sources = Sources(
+        pools=pools,
+        refits=refits,
+        connections=connections,
+        rates=rates,
+        worker=worker,
+        watches=[catalog.watch, *([refits.watch] if refits is not None else [])],
     )
+    metrics = Metrics(sources)
     waiting = (
         (lambda: 0) if connections is None else (lambda: connections.waiting - heavy.under_way)
     )

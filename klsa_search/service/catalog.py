@@ -1,8 +1,9 @@
 """The indexes of one home, open and current: what the service serves.
 
-A build may finish at any time. A thread of the catalog looks at the home twice a second, opens
-whatever CURRENT newly names beside the old generation, and then swaps. Whoever is using the old one
-keeps it to the end; the last to leave closes it. Nobody waits for an index that is being opened.
+A build may finish at any time. A thread of the catalog looks at the home twice a second. Whatever
+CURRENT newly names is opened alongside the old generation, and then swapped. Whoever is using the
+old one keeps it to the end; the last to leave closes it. Neither a request nor another index waits
+for an index that is being opened or refreshed: each is looked at in a thread of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -19,10 +21,14 @@ from time import monotonic
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
 from klsa_search.search import Index, open_index
 from klsa_search.service.opening import FAULTS, Opening, explain, mark_of, open_warm
+from klsa_search.service.watching import Watch
 from klsa_search.store import SumCheck, aliases_in, indexes_in, remove_alias, set_alias
 
 INTERVAL = 0.5
 """Seconds between two looks at the home."""
+
+TOGETHER = 8
+"""Indexes that are opened or refreshed at the same time, at most."""
 
 _REST = 9
 """A generation that could not be opened is left alone for so many times as long as that took."""
@@ -64,8 +70,10 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One index as the catalog sees it; `index` is None if it cannot be served.
+    """One index as the catalog sees it.
 
+    `index` is None if it cannot be served, else pinned to what is served now: its facts and arrays
+    can be read however long ago it was replaced; documents can be looked up with a lease alone.
     `sums` is how far its files were compared with their sums since it was opened: see `SumCheck`;
     `damaged` whether what is served proved so.
     """
@@ -87,7 +95,8 @@ class Status:
             return cls(name, None, sums.failure, sums.state, damaged=True)
         damage = opened.damage
         told = entry.failure or damage
-        return cls(name, opened.index, told, sums.state, damaged=damage is not None)
+        index = opened.index.pinned()
+        return cls(name, index, told, sums.state, damaged=damage is not None)
 
 
 class Catalog:
@@ -110,7 +119,9 @@ class Catalog:
         self._entries: dict[str, _Entry] = {}
         self._aliases: dict[str, str] = {}
         self._lock = threading.Lock()  # of _entries and of every _Opened; held for moments
-        self._looking = threading.Lock()  # held by the one thread that looks at the home
+        self._looking = threading.Lock()  # held while the home is listed
+        self._under_way: dict[str, Future[None]] = {}  # by index; guarded by _looking
+        self._pool = ThreadPoolExecutor(TOGETHER, thread_name_prefix="klsa-opening")
         self._closed = threading.Event()
         self._unreadable: str | None = None
         self._writes: Counter[str] = Counter()  # through the catalog, those that failed too
@@ -119,8 +130,9 @@ class Catalog:
         self._told = True
         if self._unreadable is not None:
             raise StoreError(self._unreadable)
+        self.watch = Watch("catalog", self._begin_look, interval)
         if interval > 0:
-            threading.Thread(target=self._watch, name="klsa-catalog", daemon=True).start()
+            self.watch.start()
 
     def __enter__(self) -> Catalog:
         """Return itself."""
@@ -204,12 +216,16 @@ class Catalog:
 
     @property
     def at_work(self) -> bool:
-        """Whether an index is being opened, by whomever."""
-        return self._looking.locked()
+        """Whether an index is being opened or refreshed."""
+        with self._looking:
+            return any(not future.done() for future in self._under_way.values())
 
     def close(self) -> None:
         """Serve nothing any more; each index is closed when its last user leaves."""
-        self._closed.set()
+        self.watch.stop()
+        with self._looking:
+            self._closed.set()
+            self._pool.shutdown(wait=False, cancel_futures=True)
         with ExitStack() as closing:
             for name in list(self._entries):
                 closing.callback(self._put, name, None)
@@ -246,42 +262,65 @@ class Catalog:
         if last:
             opened.close()
 
-    def _watch(self) -> None:
-        told = ""
-        while not self._closed.wait(self._interval):
-            try:
-                self._look()
-            except Exception as fault:  # noqa: BLE001 - or a slip ends it in silence
-                if repr(fault) != told:
-                    _log.exception("%s could not be looked at; it is tried again", self.home)
-                told = repr(fault)
-
     def _look_first(self) -> None:
         if self._interval <= 0:
             self._look()
 
     def _look(self) -> None:
-        """Bring the entries up to date one by one, unless another thread is doing that."""
-        if self._closed.is_set() or not self._looking.acquire(blocking=False):
-            return
-        try:
-            self._aliases = aliases_in(self.home)
-            paths = {path.name: path for path in indexes_in(self.home)}
-            for name in sorted(paths.keys() | self._entries.keys()):
-                self._put(name, self._entry(paths[name]) if name in paths else None)
-            self._unreadable = None
-        except OSError as failure:
-            # What is open goes on being served.
-            reason = f"{self.home} cannot be read ({failure}): check its owner and its mode"
-            if self._told and reason != self._unreadable:
-                _log.warning("%s", reason)
-            self._unreadable = reason
-        finally:
-            self._looking.release()
+        """Bring the entries up to date, but for those at which another look is."""
+        for future in self._begun():
+            with suppress(CancelledError):  # the catalog was closed
+                future.result()
 
-    def _entry(self, path: Path) -> _Entry:
+    def _begin_look(self) -> None:
+        """Begin to bring the entries up to date; what that raises is reported."""
+        for future in self._begun():
+            future.add_done_callback(self._report)
+
+    def _report(self, future: Future[None]) -> None:
+        failure = None if future.cancelled() else future.exception()
+        if failure is not None:
+            self.watch.report(failure)
+
+    def _begun(self) -> list[Future[None]]:
+        """Begin to bring each entry up to date, unless an earlier look still does."""
+        with self._looking:
+            if self._closed.is_set():
+                return []
+            try:
+                self._aliases = aliases_in(self.home)
+                paths = {path.name: path for path in indexes_in(self.home)}
+            except OSError as failure:
+                # What is open goes on being served.
+                reason = f"{self.home} cannot be read ({failure}): check its owner and its mode"
+                if self._told and reason != self._unreadable:
+                    _log.warning("%s", reason)
+                self._unreadable = reason
+                return []
+            self._unreadable = None
+            self._under_way = {n: each for n, each in self._under_way.items() if not each.done()}
+            new = {
+                name: self._pool.submit(self._bring_up_to_date, name, paths.get(name))
+                for name in sorted(paths.keys() | self._entries.keys())
+                if name not in self._under_way
+            }
+            self._under_way |= new
+            return list(new.values())
+
+    def _bring_up_to_date(self, name: str, path: Path | None) -> None:
+        """Serve what is at the path under a name from now on, or nothing if there is no path."""
+        with self._lock:
+            before = self._entries.get(name, _Entry())
+            if before.opened is not None:
+                before.opened.users += 1  # so that it is not closed while it is refreshed
+        try:
+            self._put(name, None if path is None else self._entry(path, before))
+        finally:
+            if before.opened is not None:
+                self._give_back(before.opened)
+
+    def _entry(self, path: Path, before: _Entry) -> _Entry:
         """Return what is at the path: the generation already open if CURRENT still names it."""
-        before = self._entries.get(path.name, _Entry())
         opened, mark, begun = before.opened, None, monotonic()
         try:
             mark = mark_of(path)

@@ -24,6 +24,7 @@ from typing import IO, Final
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.ledger import Known, Ledger, Refit, Setting
+from klsa_search.service.watching import Watch
 
 _INTERVAL = 1.0
 """Seconds between two looks."""
@@ -73,11 +74,11 @@ class Refits:
         self._lock = threading.Lock()  # of what follows; held for moments
         self._closed = threading.Event()
         self._process: subprocess.Popen[str] | None = None
-        self._thread = threading.Thread(target=self._watch, name="klsa-refits", daemon=True)
+        self.watch = Watch("refits", self.look, _INTERVAL)
 
     def __enter__(self) -> Refits:
         """Begin to look."""
-        self._thread.start()
+        self.watch.start()
         return self
 
     def __exit__(
@@ -158,6 +159,7 @@ class Refits:
 
     def close(self) -> None:
         """Begin none any more, and end that which runs; the index in use stays as it is."""
+        self.watch.stop()
         with self._lock:
             self._closed.set()
             process = self._process
@@ -167,16 +169,6 @@ class Refits:
                 process.wait(_LEAVING)
             except subprocess.TimeoutExpired:
                 process.kill()  # the next build clears away what it has made
-
-    def _watch(self) -> None:
-        told = ""
-        while not self._closed.wait(_INTERVAL):
-            try:
-                self.look()
-            except StoreError as failure:
-                if failure.message != told:
-                    _log.warning("%s", failure.message)
-                told = failure.message
 
     def _refit(self, name: str, generation: str, settings: Mapping[str, Setting]) -> None:
         begun = monotonic()
@@ -189,6 +181,13 @@ class Refits:
             error = self._run(name, settings)
         except OSError as failure:
             error = f"a process for it cannot be started: {failure}"
+        except BaseException as failure:
+            error = f"internal error (`{type(failure).__name__}`); see the log of the service"
+            self._end(name, begun, error)
+            raise
+        self._end(name, begun, error)
+
+    def _end(self, name: str, begun: float, error: str | None) -> None:
         with self._ledger.change() as known:
             self._log_end(known, name, monotonic() - begun, error)
 

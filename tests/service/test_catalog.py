@@ -3,13 +3,16 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from starlette.testclient import TestClient
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, QueryError, StoreError
-from klsa_search.service import Catalog
+from klsa_search.search import Index, open_index
+from klsa_search.service import Catalog, create_app
 from klsa_search.service import catalog as catalog_module
+from klsa_search.service.messages.answers import IndexDetails
 from klsa_search.service.opening import mark_of
 from klsa_search.store import delete_index, indexes_in, note_checked, read_manifest
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny
 
@@ -211,7 +214,9 @@ def test_a_slip_does_not_end_the_watch(tmp_path, monkeypatch, caplog):
         assert slipped.wait(300)
         build_tiny(tmp_path, documents=DOCUMENTS[:1])
         wait_until(lambda: found(catalog)[0] == "000002")
-    assert caplog.text.count("could not be looked at") == 1
+        assert catalog.watch.failures == 3
+    assert caplog.text.count("catalog failed; will retry") == 1
+    assert "Slip" in caplog.text  # the traceback
 
 
 def test_one_index_that_cannot_be_closed_keeps_no_other_from_it(home, monkeypatch):
@@ -276,3 +281,103 @@ def test_what_is_written_while_another_generation_is_opened_is_found(home, monke
             assert index.generation == "000002"
             assert index.document("late").text == "zeppelin"
     catalog.close()
+
+
+def test_a_status_stays_readable_when_its_index_is_replaced(catalog_of, home):
+    catalog = catalog_of(home)
+    app = create_app(catalog)
+    statuses = catalog.statuses()
+    build_tiny(home, "first", documents=DOCUMENTS[:1])
+    delete_index(home / "second")
+    assert [status.name for status in catalog.statuses()] == ["first"]
+    details = [IndexDetails.of(status) for status in statuses]
+    assert [(each.generation, each.documents) for each in details] == [
+        ("000001", len(DOCUMENTS)),
+        ("000001", 2),
+    ]
+    told, _ = app.state.desk.metrics.told(statuses, "")
+    assert b'klsa_index_documents{index="second"} 2.0' in told
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/health", "/indexes", "/indexes/first"])
+def test_a_swap_in_the_middle_of_a_status_disturbs_it_not(catalog_of, home, path, monkeypatch):
+    catalog = catalog_of(home)
+    client = TestClient(create_app(catalog))
+    statuses = catalog.statuses
+
+    def swapped():
+        found = statuses()
+        catalog._put("first", None)  # which closes it, as nobody uses it
+        return found
+
+    swaps = [swapped]
+    monkeypatch.setattr(catalog, "statuses", lambda: swaps.pop()() if swaps else statuses())
+    assert client.get(path).status_code == 200
+    assert not swaps
+
+
+def test_an_index_that_opens_slowly_delays_no_other(home):
+    """Nor does it delay what asks for its own former generation."""
+    opening, opened = threading.Event(), threading.Event()
+    paused = set()
+
+    def slow(path):
+        if path.name in paused:
+            opening.set()
+            assert opened.wait(PATIENCE)
+        return open_index(path)
+
+    with Catalog(home, interval=0.01, opened=slow) as catalog:
+        try:
+            paused.add("first")
+            build_tiny(home, "first", documents=DOCUMENTS[:1])
+            assert opening.wait(PATIENCE)
+            assert catalog.at_work
+            build_tiny(home, "second", documents=DOCUMENTS[:1])
+            build_tiny(home, "third")
+            wait_until(lambda: [s.name for s in catalog.statuses()] == ["first", "second", "third"])
+            wait_until(lambda: found(catalog, "second")[0] == "000002")
+            assert found(catalog, "first")[0] == "000001"
+        finally:
+            opened.set()
+        wait_until(lambda: found(catalog, "first")[0] == "000002")
+
+
+def test_an_index_that_is_opened_when_the_catalog_closes_is_closed(home):
+    opening, opened, made = threading.Event(), threading.Event(), []
+
+    def slow(path):
+        made.append(open_index(path))
+        if made[2:]:
+            opening.set()
+            assert opened.wait(PATIENCE)
+        return made[-1]
+
+    catalog = Catalog(home, interval=0.01, opened=slow)
+    build_tiny(home, "first")
+    assert opening.wait(PATIENCE)
+    catalog.close()
+    opened.set()
+    wait_until(lambda: not catalog.at_work)
+    assert len(made) == 3
+    for index in made:
+        with pytest.raises(StoreError, match="closed"):
+            index.document("1")
+
+
+def test_an_index_is_not_closed_while_it_is_refreshed(home, monkeypatch, caplog):
+    catalog = Catalog(home, interval=0)
+    refresh = Index.refresh
+
+    def closing(index):
+        monkeypatch.setattr(Index, "refresh", refresh)
+        catalog.close()
+        index.document("1")
+        return refresh(index)
+
+    with catalog.writing("first") as index:
+        monkeypatch.setattr(Index, "refresh", closing)
+    catalog._look()
+    assert not caplog.records
+    with pytest.raises(StoreError, match="closed"):
+        index.document("1")

@@ -162,8 +162,7 @@ def test_its_end_ends_what_runs(refits_of, home):
     with refits:
         wait_until(lambda: (home / "notes.there").exists())
         assert refits.last()["tiny"].seconds is None
-    refits._thread.join(300)
-    assert not refits._thread.is_alive()
+    assert refits.watch.join(300)
     assert "signal 15" in refits.last()["tiny"].error
     refits = refits_of(home, noting(home, ""))
     refits.close()
@@ -212,7 +211,7 @@ def test_while_one_refits_no_other_does(refits_of, home):
         other.begin("same", "000001", {})
         assert not other.look()
         assert other.last()["tiny"].error is None
-    one._thread.join(300)
+    assert one.watch.join(300)
     assert "signal 15" in other.last()["tiny"].error
     assert list(other.last()) == ["same", "tiny"]
     assert other.last()["same"].waits
@@ -254,3 +253,26 @@ def test_one_that_is_asked_for_meanwhile_is_not_passed_over(refits_of, home, mon
     assert refits.last()["tiny"].waits
     assert refits.look()
     assert noted(home) == ["--z=3"]
+
+
+def test_a_failure_that_nobody_foresaw_ends_no_watch_and_is_reported(
+    refits_of, home, caplog, monkeypatch
+):
+    monkeypatch.setattr("klsa_search.service.refitting._INTERVAL", 0.01)
+    refits = refits_of(home, noting(home, ""), share=None)
+    run, slips = refits._run, [KeyError("slip")]
+
+    def slipping(*given):
+        if slips:
+            raise slips.pop()
+        return run(*given)
+
+    monkeypatch.setattr(refits, "_run", slipping)
+    refits.begin("tiny", "000001", {})
+    with refits:
+        wait_until(lambda: refits.watch.failures == 1)
+        assert "internal error (`KeyError`)" in refits.last()["tiny"].error
+        assert refits.ended() == {("tiny", "failed"): 1}
+        refits.begin("tiny", "000001", {})
+        wait_until(lambda: refits.ended() == {("tiny", "failed"): 1, ("tiny", "done"): 1})
+    assert "KeyError: 'slip'" in caplog.text

@@ -15,6 +15,7 @@ from klsa_search.service.middleware.access import Keys, needs_key
 from klsa_search.service.middleware.door import Door
 from klsa_search.service.middleware.keys import add_key, revoke_key
 from klsa_search.service.serving import Requires
+from klsa_search.service.watching import Watch
 from klsa_search.service.writing import Writes
 from tests.conftest import ROOT
 from tests.scopes_page import parts, scopes_of, table
@@ -62,7 +63,7 @@ def home(two_home, tmp_path_factory):
             pool.refuse()
         admission, heavy, writes = pools
         writes.place = nullcontext
-        refits = SimpleNamespace(last=dict)
+        refits = SimpleNamespace(last=dict, watch=Watch("refits", dict, 1))
         app = create_app(
             catalog,
             admission=admission,

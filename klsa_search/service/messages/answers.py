@@ -118,7 +118,7 @@ class IndexSummary(Answer):
     @classmethod
     def of(cls, status: Status) -> IndexSummary:
         """Tell an index of the catalog."""
-        index = status.index.pinned() if status.index else None
+        index = status.index
         return IndexSummary(
             name=status.name,
             ok=status.failure is None,

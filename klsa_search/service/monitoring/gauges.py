@@ -15,6 +15,7 @@ from klsa_search.service.catalog import Status
 from klsa_search.service.middleware.rates import Rates
 from klsa_search.service.protocol.connections import Connections
 from klsa_search.service.refitting import Refits
+from klsa_search.service.watching import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,7 @@ class Sources:
     worker       which of several processes this is: its number is a label of what is its own
     rates        how often each client may ask, if that is limited
     connections  of the server, where there is one
+    watches      that repeat work in the background
     """
 
     pools: Mapping[str, Admission]
@@ -33,6 +35,7 @@ class Sources:
     connections: Connections | None = None
     rates: Rates | None = None
     worker: int | None = None
+    watches: Sequence[Watch] = ()
 
 
 def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
@@ -69,6 +72,14 @@ def _of_process(sources: Sources) -> Iterator[Metric]:
     )
     compiling.add_metric((), len(missing()[0]))
     yield compiling
+    failed = CounterMetricFamily(
+        "klsa_background_failures",
+        "Failures of work in the background, which was tried again",
+        labels=("work",),
+    )
+    for watch in sources.watches:
+        failed.add_metric((watch.name,), watch.failures)
+    yield failed
 
 
 def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
@@ -86,7 +97,7 @@ def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
         up.add_metric((status.name,), status.failure is None)
         if status.index is None:
             continue
-        index = status.index.pinned()
+        index = status.index
         created = datetime.fromisoformat(index.manifest.build.created)
         documents.add_metric((status.name,), len(index))
         built.add_metric((status.name,), created.timestamp())
