@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Final, TypeVar, cast
 
@@ -82,9 +83,10 @@ class Desk:
         if self._access.scopes.isdisjoint(scopes):
             self._access.require(scopes[0])
 
-    def measured(self, accept: str) -> Response:
+    async def measured(self, accept: str) -> Response:
         """Tell the metrics, of the indexes that the request may know of."""
-        told, kind = self.metrics.told(self.statuses(), accept)
+        # Files are read for them, which no thread of a pool may be free to do.
+        told, kind = await asyncio.to_thread(self.metrics.told, self.statuses(), accept)
         return Response(told, headers={"Content-Type": kind})
 
     async def ask(
@@ -158,24 +160,29 @@ class Desk:
 
         return await self.writes.run(work)
 
-    def refit(self, name: str, settings: Mapping[str, Setting] | None = None) -> Refit | None:
+    async def refit(self, name: str, settings: Mapping[str, Setting] | None = None) -> Refit | None:
         """The last refit of the index of that name, or one that is begun with settings.
 
         WritingRefused where there may be none, KeyTooNarrow; QueryError for settings that do not
         hold, IndexBusy where others are on their way.
         """
-        if self.refits is None or self._writes is None:
+        refits = self.refits
+        if refits is None or self._writes is None:
             raise WritingRefused(
                 "this service builds nothing anew: start klsa-serve without --read-only, or do it "
                 "on its machine (klsa-index refit)"
             )
         named = self._allowed("write", name) or name
-        with self.catalog.use(named) as index:
-            self._noted["index"] = index.name
-            if settings is None:
-                return self.refits.last().get(index.name)
-            index.parameters(**cast(SearchParameters, settings))  # which tells what does not fit
-            return self.refits.begin(index.name, index.generation, settings)
+
+        def work() -> Refit | None:
+            with self.catalog.use(named) as index:
+                self._noted["index"] = index.name
+                if settings is None:
+                    return refits.last().get(index.name)
+                index.parameters(**cast(SearchParameters, settings))  # which refuses what is wrong
+                return refits.begin(index.name, index.generation, settings)
+
+        return await self._admission.run(work)
 
     def aliases(self) -> dict[str, str]:
         """The aliases that the request may know of, and what they stand for."""

@@ -6,6 +6,7 @@ at once, so that it is told however busy the threads are.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Annotated
 
@@ -262,7 +263,8 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
     summaries = [IndexSummary.of(status) for status in statuses]
     response.status_code = 200 if ok else 503
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
-    compiling, not_compiling = missing()
+    compiling, not_compiling = await asyncio.to_thread(missing)
+    refits = await asyncio.to_thread(desk.refits.last) if desk.refits else {}
     return Health(
         ok=ok,
         version=request.app.version,
@@ -270,7 +272,7 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
         sums=sums,
         refits={
             name: RefitAnswer.model_validate(refit)
-            for name, refit in (desk.refits.last() if desk.refits else {}).items()
+            for name, refit in refits.items()
             if any(status.name == name for status in statuses)
         },
         compiling=compiling,
@@ -286,7 +288,7 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
 )
 async def metrics(request: Request, desk: Served) -> Response:
     """What was counted since the start, in the text format of Prometheus or in OpenMetrics."""
-    return desk.measured(request.headers.get("accept", ""))
+    return await desk.measured(request.headers.get("accept", ""))
 
 
 @router.get("/health/live", dependencies=requires(), summary="Whether it runs")
@@ -315,7 +317,7 @@ async def ready(response: Response, desk: Served) -> Readiness:
     """
     statuses = desk.catalog.statuses()
     failing = sum(each.index is None or each.damaged for each in statuses)
-    compiling, _ = missing()
+    compiling, _ = await asyncio.to_thread(missing)
     ok = bool(statuses) and not failing and not compiling
     response.status_code = 200 if ok else 503
     return Readiness(

@@ -84,7 +84,7 @@ async def spectrum(name: str, desk: Served) -> Response:
 )
 async def refit(name: str, desk: Served) -> RefitStatus:
     """The last refit of an index, begun by itself or asked for; for keys that may write."""
-    last = desk.refit(name)
+    last = await desk.refit(name)
     return RefitStatus(index=name, refit=RefitAnswer.model_validate(last) if last else None)
 
 
@@ -103,5 +103,5 @@ async def begin_refit(
     GET tells how far it has come. Where it runs or waits already, it is not begun again.
     """
     refuse_other_types(request, "application/json")
-    begun = desk.refit(name, asked.settings)
+    begun = await desk.refit(name, asked.settings)
     return RefitStatus(index=name, refit=RefitAnswer.model_validate(begun))

@@ -1,0 +1,80 @@
+"""No route waits for a file, a lock of files or a refresh in the event loop."""
+
+import asyncio
+import shutil
+import sys
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search.search import Index
+from klsa_search.service import Catalog, create_app
+from klsa_search.service.ledger import Ledger
+from klsa_search.service.refitting import Refits
+from klsa_search.service.writing import Writes
+from klsa_search.store.ids import Ids
+
+from .test_scopes import NAMES, OPERATIONS, ask
+
+EVENTS = {"open", "os.listdir", "os.scandir", "os.rename", "sqlite3.connect", "subprocess.Popen"}
+EVENTS |= {"fcntl.flock", "fcntl.lockf", "time.sleep"}
+_recording: list[Counter[str]] = []
+
+
+def record(what):
+    """Count something that blocks, if it is done in an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    for recorded in _recording:
+        recorded[what] += 1
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _heard():
+    # A hook stays until the process ends; this one does next to nothing while nobody records.
+    sys.addaudithook(lambda event, _: record(event) if _recording and event in EVENTS else None)
+
+
+@contextmanager
+def recorded():
+    _recording.append(Counter())
+    try:
+        yield _recording[-1]
+    finally:
+        _recording.clear()
+
+
+@pytest.fixture(scope="module")
+def client(two_home, tmp_path_factory):
+    """A service with all that it can do, over a home of its own."""
+    home = shutil.copytree(two_home, tmp_path_factory.mktemp("loop"), dirs_exist_ok=True)
+    with Catalog(home, interval=3600) as catalog:
+        ledger = Ledger(tmp_path_factory.mktemp("ledger"))
+        refits = Refits(catalog, [], share=None, ledger=ledger)
+        yield TestClient(create_app(catalog, writes=Writes(), refits=refits))
+
+
+@pytest.mark.parametrize(("method", "route"), OPERATIONS, ids=NAMES)
+def test_a_route_blocks_no_event_loop(client, method, route, monkeypatch):
+    for kind, name in ((Index, "refresh"), (Ids, "position")):
+        work = getattr(kind, name)
+        told = f"{kind.__name__}.{name}"
+        monkeypatch.setattr(kind, name, lambda *a, w=work, t=told: (record(t), w(*a))[1])
+    ask((client, {}), method, route, None)  # what is loaded at its first use
+    with recorded() as blocking:
+        answer = ask((client, {}), method, route, None)
+    assert answer.status_code != 500, answer.text
+    assert blocking == {}
+
+
+def test_what_blocks_would_be_noticed(tmp_path):
+    async def blocks():
+        Ledger(tmp_path).read()
+
+    with recorded() as blocking:
+        asyncio.run(blocks())
+    assert blocking == {"open": 1}
