@@ -95,7 +95,7 @@ test-long: $(VENV)/.installed-test
 # In an environment of its own: what must work without other tools is tested without them.
 test-connect:
 	@$(MAKE) --no-print-directory $(VENV)-connect/.installed-connect VENV=$(VENV)-connect
-	$(VENV)-connect/bin/python -m pytest -n 2 tests/connect tests/collection tests/test_walks.py
+	$(VENV)-connect/bin/python -m pytest -n 2 tests/connect tests/collection tests/project/test_walks.py
 
 # Likewise: Ray, and what checks manifests, are large.
 test-cluster:

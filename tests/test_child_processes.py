@@ -9,7 +9,7 @@ import pytest
 
 import klsa_search
 from klsa_search.child_processes import command_of
-from tests.hostile import hostile_folder, imported_from
+from tests.support.hostile import hostile_folder, imported_from
 
 PACKAGE = Path(klsa_search.__file__).parent
 ANALYSE = """

@@ -13,7 +13,7 @@ import pytest
 
 from klsa_search import forks
 from klsa_search.forks import lock_free_in_children
-from tests.forked import BOUND, another_thread, in_child
+from tests.support.forked import BOUND, another_thread, in_child
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 

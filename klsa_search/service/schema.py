@@ -1,6 +1,6 @@
 """What the OpenAPI schema says of all routes alike: keys, refusals, and an example of everything.
 
-The examples are what a service answered, `examples.json`: see tests/openapi_examples.py.
+The examples are what a service answered, `examples.json`: see tools/openapi_examples.py.
 """
 
 from __future__ import annotations

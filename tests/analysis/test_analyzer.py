@@ -12,7 +12,7 @@ from klsa_search.analysis import analyzer as module
 from klsa_search.analysis.languages import left_out, stop_list
 from klsa_search.config import AnalysisSettings, Settings
 from klsa_search.errors import SettingsError
-from tests.forked import another_thread, in_child
+from tests.support.forked import another_thread, in_child
 
 ENGLISH = Analyzer()
 LONG = Analyzer(AnalysisSettings(stop_words="long"))

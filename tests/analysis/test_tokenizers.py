@@ -81,8 +81,8 @@ def test_a_function_of_a_script_is_refused():
     ("name", "fault"),
     [
         ("no_such_module:words", "No module named 'no_such_module'"),
-        ("tests.own_words:no", "no attribute 'no'"),
-        ("tests.own_words:CONSTANT", "is no function"),
+        ("tests.support.own_words:no", "no attribute 'no'"),
+        ("tests.support.own_words:CONSTANT", "is no function"),
     ],
 )
 def test_what_is_none_is_named(name, fault):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from tests.worlds import topic_documents
+from tests.support.worlds import topic_documents
 
 TOPICS = 8
 

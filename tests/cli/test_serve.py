@@ -22,7 +22,7 @@ from klsa_search.cli.serve import serve
 from klsa_search.cli.serving import _tell_compiling
 from klsa_search.indexing import build
 from klsa_search.service.middleware.keys import add_key
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 LONG = 300.0
 PEM = Path(__file__).with_name("localhost.pem")

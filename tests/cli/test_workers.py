@@ -18,8 +18,8 @@ from klsa_search.cli import workers as module
 from klsa_search.cli.workers import Workers
 from klsa_search.indexing import build
 from klsa_search.service.settings import ServiceSettings
-from tests.hostile import hostile_folder, imported_from
-from tests.waiting import wait_until
+from tests.support.hostile import hostile_folder, imported_from
+from tests.support.waiting import wait_until
 
 LONG = 300.0
 SERVE = "from klsa_search.cli.serve import main; main()"

@@ -16,7 +16,7 @@ from klsa_search.kernel import DocumentKernel, document
 from klsa_search.progress import silent
 from klsa_search.spectrum import krylov, slices
 from tests.cluster.dying import Dying
-from tests.worlds import counts_of, random_documents, topic_documents
+from tests.support.worlds import counts_of, random_documents, topic_documents
 
 ROWS = 64
 SMALL = Settings.of_preset("default", dimensions=12, latent_dimensions=9, seed=3)

@@ -20,7 +20,7 @@ from klsa_search.errors import ClusterFailed, SettingsError, ShardMissing
 from klsa_search.indexing import build
 from klsa_search.search import open_index
 from klsa_search.store import current_generation
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 from .test_spread_index import documents, queries
 

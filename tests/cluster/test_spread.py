@@ -12,7 +12,7 @@ from klsa_search.kernel.postings import postings_arrays
 from klsa_search.search.engine import Mask, engine, expanding
 from klsa_search.search.rankers.klsa import mix_of
 from tests.search.engine.cut_world import WAYS, cut_world
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 
 class Near:

@@ -13,7 +13,7 @@ from klsa_search.indexing import build
 from klsa_search.search import open_index
 from klsa_search.store import current_generation
 from klsa_search.store.log import WriteLog
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 from .fleets import Fleet
 

@@ -17,7 +17,7 @@ from klsa_search.collection.files.content import Unreadable
 from klsa_search.collection.files.kinds import kind_of
 from klsa_search.collection.files.sandbox import Limits, Sandbox
 from klsa_search.errors import CollectionError
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 from .test_files import docx
 

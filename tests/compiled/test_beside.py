@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 SCRIPT = """
 import json, sys, time

@@ -13,7 +13,7 @@ import pytest
 
 from klsa_search.compiled import compiled
 from klsa_search.compiled.keeping import KeptCode
-from tests.forked import another_thread, in_child
+from tests.support.forked import another_thread, in_child
 
 
 def printed(script):

@@ -10,7 +10,7 @@ import pytest
 import klsa_search as klsa
 from klsa_search.errors import IndexNotFound
 from klsa_search.mining import related
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytest.importorskip("mcp_types", reason="needs version 2 of mcp: pip install 'klsa-search[mcp]'")
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from tests.conftest import ROOT
-from tests.shown import wrong_examples
+from tests.support.shown import wrong_examples
 
 FIRST, *SECTIONS = re.split(r"(?m)^## ", (ROOT / "docs" / "connect.md").read_text("utf-8"))
 NEEDED = {

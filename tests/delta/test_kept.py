@@ -12,7 +12,7 @@ from klsa_search import build, open_index
 from klsa_search.delta import Folding, kept
 from klsa_search.store.generations import writing
 from klsa_search.store.log_writing import LogWriter
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 TEXTS = random_documents(60, 45, seed=3)
 

@@ -17,7 +17,7 @@ from klsa_search.indexing import refit
 from klsa_search.indexing.deep import verify_deep
 from klsa_search.kernel import Postings
 from klsa_search.kernel.postings import postings_arrays
-from tests.worlds import counts_of, random_documents
+from tests.support.worlds import counts_of, random_documents
 
 TEXTS = random_documents(80, 45, seed=5)
 LONG = " ".join(TEXTS[:4])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from klsa_search import Index
 from klsa_search.collection import Document
 from klsa_search.delta import Epoch, open_epoch
-from tests.worlds import random_documents, topic_documents
+from tests.support.worlds import random_documents, topic_documents
 
 PLAIN = {"stop_words": "none", "stemmer": "none", "expansion": "cut"}
 

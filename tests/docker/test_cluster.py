@@ -21,7 +21,7 @@ from klsa_search.cli.serve import serve as klsa_serve
 from klsa_search.service.settings import PREFIX, ServiceSettings
 from tests.conftest import ROOT
 from tests.docker.test_image import instructions
-from tests.test_packaging import PROJECT
+from tests.project.test_packaging import PROJECT
 
 yaml = pytest.importorskip("yaml", reason="no YAML parser is installed")
 FOLDER = ROOT / "docker" / "cluster"

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from klsa_search.estimators import BM25Features, TfidfFeatures
 from klsa_search.features import bm25, tfidf
-from tests.worlds import counts_of, random_documents
+from tests.support.worlds import counts_of, random_documents
 
 COUNTS = counts_of(*random_documents(40, 30))
 X = COUNTS.matrix

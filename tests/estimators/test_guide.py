@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.conftest import ROOT
-from tests.worlds import topic_documents
+from tests.support.worlds import topic_documents
 
 EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 

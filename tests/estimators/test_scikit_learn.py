@@ -26,7 +26,7 @@ from klsa_search.estimators import (
     TfidfFeatures,
     VonNeumannKernel,
 )
-from tests.worlds import topic_documents
+from tests.support.worlds import topic_documents
 
 TEXTS = topic_documents()
 TOPICS = np.arange(48) // 12

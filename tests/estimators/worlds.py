@@ -16,7 +16,7 @@ from klsa_search.estimators import (
     SquashedKernel,
     VonNeumannKernel,
 )
-from tests.worlds import counts_of, random_documents, topic_documents
+from tests.support.worlds import counts_of, random_documents, topic_documents
 
 KERNELS = {
     "linear": SemanticSmoothingKernel(),

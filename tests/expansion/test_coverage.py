@@ -9,7 +9,7 @@ from klsa_search.expansion import coverage
 from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.features import bm25
 from klsa_search.kernel import DocumentKernel, neighbour_graph
-from tests.worlds import counts_of, query_kernel, random_documents
+from tests.support.worlds import counts_of, query_kernel, random_documents
 
 
 @pytest.mark.parametrize("asked", [1, 3, 16, 17, 40])

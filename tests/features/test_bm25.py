@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from klsa_search.features import bm25, tfidf
-from tests.worlds import counts_of
+from tests.support.worlds import counts_of
 
 
 def test_saturation_and_idf_worked_by_hand():

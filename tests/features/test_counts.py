@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from klsa_search.features import CountsBuilder, Vocabulary, counts, pairs
 from klsa_search.features.spool import Spools
-from tests.worlds import counts_of, random_documents
+from tests.support.worlds import counts_of, random_documents
 
 
 def test_a_worked_example():

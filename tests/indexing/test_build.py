@@ -27,7 +27,7 @@ from klsa_search.store import verify
 from klsa_search.store.manifest import FORMAT_VERSION
 from klsa_search.store.names import LIVING
 from tests.conftest import ROOT
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 RECORDS = [{"id": str(i), "text": text} for i, text in enumerate(random_documents(40, 30))]
 

@@ -13,7 +13,7 @@ from klsa_search.store import generations
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 TEXTS = random_documents(60, 40, seed=4)
 

@@ -14,7 +14,7 @@ from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing import plan, rebuild
 from klsa_search.indexing.rebuild import build_like
 from klsa_search.store import verify
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 RECORDS = [
     {

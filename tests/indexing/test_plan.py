@@ -21,7 +21,7 @@ from klsa_search.indexing.estimate import disk_needed, memory_needed
 from klsa_search.indexing.extent import Extent
 from klsa_search.indexing.shape import foretell, shape_of_first
 from klsa_search.indexing.survey import survey
-from tests.worlds import counts_of, random_documents
+from tests.support.worlds import counts_of, random_documents
 
 TEXTS = random_documents(600, 400)
 

@@ -15,7 +15,7 @@ from klsa_search.config import Settings
 from klsa_search.errors import CollectionError, KlsaError
 from klsa_search.indexing import reading
 from klsa_search.store import DocumentReader
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 
 def _metadata(number):

@@ -14,7 +14,7 @@ from klsa_search.store import rollback, verify
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 TEXTS = random_documents(60, 45, seed=3)
 PLAIN = {"stop_words": "none", "stemmer": "none"}

@@ -15,7 +15,7 @@ from klsa_search.store import note_checked
 from klsa_search.store.export import export
 from klsa_search.store.generations import describe_files
 from klsa_search.store.manifest import read_manifest
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 TEXTS = random_documents(60, 40, seed=6)
 

@@ -12,7 +12,7 @@ from klsa_search.kernel import DocumentKernel, nearest_rows
 from klsa_search.kernel.looking import Effort, Looking, Rows
 from klsa_search.kernel.nearest import empty_rows, matrix_of, posting_scales
 from klsa_search.kernel.pool import cut_postings
-from tests.worlds import counts_of, random_documents
+from tests.support.worlds import counts_of, random_documents
 
 N = 300
 

@@ -10,7 +10,7 @@ from klsa_search.features import bm25
 from klsa_search.kernel import DocumentKernel, nearest_rows
 from klsa_search.kernel.looking import Effort
 from klsa_search.kernel.neighbours import strongest_of_rows
-from tests.worlds import counts_of, random_documents
+from tests.support.worlds import counts_of, random_documents
 
 SHAPES = [(False, False), (True, False), (False, True), (True, True)]
 ALL = Effort(cut=10_000, features=10_000, postings=10_000_000, pool=10_000)

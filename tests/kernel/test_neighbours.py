@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search.features import bm25
 from klsa_search.kernel import DocumentKernel, neighbour_graph
-from tests.worlds import counts_of, random_documents
+from tests.support.worlds import counts_of, random_documents
 
 
 @pytest.mark.parametrize("entries", [1, 60, 150, 10_000])

@@ -16,7 +16,7 @@ from klsa_search.features import bm25
 from klsa_search.kernel import Postings, QueryKernel, Weighting
 from klsa_search.kernel.postings import UNIT
 from klsa_search.kernel.query import burst_factors
-from tests.worlds import counts_of, query_kernel, random_documents
+from tests.support.worlds import counts_of, query_kernel, random_documents
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from klsa_search import build
-from tests.worlds import as_if_large, topic_documents
+from tests.support.worlds import as_if_large, topic_documents
 
 LAYOUTS = ("whole", "factors", "cut", "large")
 """How D is kept; a large index that keeps it cut has no eigenvectors beside it."""

@@ -5,7 +5,7 @@ from klsa_search import build
 from klsa_search.errors import QueryError
 from klsa_search.mining import cluster, clusters
 from klsa_search.mining.clusters import _chosen_apart
-from tests.worlds import topic_documents
+from tests.support.worlds import topic_documents
 
 from .conftest import topic_of
 

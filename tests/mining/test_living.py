@@ -8,7 +8,7 @@ from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.mining import KERNELS, classify, cluster, duplicates, related, similar
 from tests.mining.conftest import EACH, TOPICS, documents
-from tests.worlds import as_if_large
+from tests.support.worlds import as_if_large
 
 LATER = 4
 """Documents of each topic that come later; d5, of which d48 is a copy, is one of the first."""

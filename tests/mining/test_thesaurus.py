@@ -7,7 +7,7 @@ from klsa_search import build
 from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.mining import related
 from klsa_search.mining.words import words_of
-from tests.worlds import topic_documents
+from tests.support.worlds import topic_documents
 
 
 def test_words_of_a_topic_are_near_each_other(index):

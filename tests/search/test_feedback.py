@@ -11,7 +11,7 @@ from scipy import sparse
 from klsa_search import build
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.feedback import DOCUMENTS, RM3, ROCCHIO, TERMS, enlarged
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 PLAIN = {"language": "none"}
 METHODS = {"rm3": RM3, "rocchio": ROCCHIO}

@@ -15,16 +15,16 @@ from klsa_search import build
 from klsa_search.compiled import compiled, making
 from klsa_search.errors import StoreError
 from klsa_search.search.state import Following
-from tests.forked import another_thread, in_child
 from tests.search.conftest import DOCUMENTS
-from tests.waiting import PATIENCE
+from tests.support.forked import another_thread, in_child
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 
 FORKING = """
 import os, sys, threading
 from klsa_search import open_index
-from tests.forked import ended
+from tests.support.forked import ended
 
 index = open_index(sys.argv[1])
 expected = index.search("wing dough")

@@ -31,7 +31,7 @@ from klsa_search.search.engine import Engine
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
-from tests.worlds import counts_of, query_kernel, random_documents
+from tests.support.worlds import counts_of, query_kernel, random_documents
 
 TEXTS = random_documents(90, 45, seed=8)
 BUILT = 40

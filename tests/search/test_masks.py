@@ -10,7 +10,7 @@ import pytest
 from klsa_search.errors import QueryError
 from klsa_search.indexing import build
 from klsa_search.search import Index
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 QUERIES = ["t03 t07", "t11", "t01 t02 t05 nothing", "", "nothing"]
 RANKERS = [

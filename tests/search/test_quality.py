@@ -10,7 +10,7 @@ import pytest
 from klsa_search import build
 from klsa_search.search.quality import Calibration, Quality, shares_of
 from klsa_search.search.query import QueryTerms
-from tests.worlds import topic_documents
+from tests.support.worlds import topic_documents
 
 LAYOUTS = {"cut": {}, "whole": {"expansion": "whole"}, "paper": {"preset": "paper"}}
 

@@ -17,7 +17,7 @@ from klsa_search.search import living
 from klsa_search.search.state import Following
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture(scope="module")

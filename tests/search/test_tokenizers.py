@@ -15,7 +15,7 @@ from klsa_search.analysis import tokenizers
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import refit, verify_deep
 from klsa_search.store.former import former_settings
-from tests.own_words import bigrams, picky, words
+from tests.support.own_words import bigrams, picky, words
 
 DOCUMENTS = [
     {"id": "engine", "text": "我写了搜索引擎。"},
@@ -35,7 +35,7 @@ def ids(found):
 
 
 def test_words_are_those_it_finds(index):
-    assert index.settings.tokenizer == "tests.own_words:words"
+    assert index.settings.tokenizer == "tests.support.own_words:words"
     assert ids(index.search("搜索")) == ["search"]
     assert ids(index.search("搜索引擎")) == ["engine"]
     (hit,) = index.search("写", highlight=True)
@@ -54,7 +54,7 @@ def test_what_is_written_later_and_built_anew_has_the_same_words(index):
     path = index.path.parent
     index.close()
     again = refit(path)
-    assert again.settings.tokenizer == "tests.own_words:words"
+    assert again.settings.tokenizer == "tests.support.own_words:words"
     assert sorted(ids(again.search("引擎"))) == ["motor", "new"]
     again.close()
     verify_deep(path)
@@ -74,7 +74,7 @@ def test_who_opens_it_has_to_trust_it(index):
     with pytest.raises(SettingsError, match="if you trust it, open the index"):
         open_index(path)
     with pytest.raises(SettingsError, match="built with tests"):
-        open_index(path, tokenizer="tests.own_words:words").close()
+        open_index(path, tokenizer="tests.support.own_words:words").close()
         open_index(path, tokenizer=bigrams)
     tokenizers._TRUSTED.clear()
     opened = open_index(path, tokenizer=words)
@@ -99,10 +99,10 @@ def test_commands_trust_what_the_environment_names(index, tmp_path):
     code = "from klsa_search.cli.search import main; main()"
     command = [sys.executable, "-c", code, "zh", "搜索", "--home", str(tmp_path), "--json"]
     plain = {name: value for name, value in os.environ.items() if name != "KLSA_TOKENIZERS"}
-    trusting = {**plain, "KLSA_TOKENIZERS": "tests.own_words:words"}
+    trusting = {**plain, "KLSA_TOKENIZERS": "tests.support.own_words:words"}
     refused = subprocess.run(command, env=plain, capture_output=True, text=True)
     assert refused.returncode == 2
-    assert "read KLSA_TOKENIZERS=tests.own_words:words" in refused.stderr
+    assert "read KLSA_TOKENIZERS=tests.support.own_words:words" in refused.stderr
     found = subprocess.run(command, env=trusting, capture_output=True, text=True)
     assert [hit["id"] for hit in json.loads(found.stdout)["hits"]] == ["search"], found.stderr
 

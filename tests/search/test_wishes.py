@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.indexing import build
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 SIZE = 300
 RANKERS = ({"ranker": "bm25"}, {}, {"ranker": "rm3"})

@@ -12,7 +12,7 @@ from klsa_search.service import catalog as catalog_module
 from klsa_search.service.messages.answers import IndexDetails
 from klsa_search.service.opening import mark_of
 from klsa_search.store import delete_index, indexes_in, note_checked, read_manifest
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny
 

@@ -9,7 +9,7 @@ from klsa_search.service.protocol import connections
 from klsa_search.service.protocol.connection import PIECE, Waiting
 from klsa_search.service.protocol.connections import Bounds, Connections
 from klsa_search.service.protocol.descriptors import FEWEST
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 from .conftest import build_tiny
 from .sockets import Client, serving

@@ -8,7 +8,7 @@ import pytest
 from klsa_search.errors import StoreError
 from klsa_search.service import Catalog, catalog
 from klsa_search.store import indexes_in
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 from .conftest import build_tiny, failure_of
 

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.schema import EXAMPLES
-from tests.openapi_examples import REQUESTS, examples, in_lines
+from tools.openapi_examples import REQUESTS, examples, in_lines
 
 KEPT = json.loads(EXAMPLES.read_text(encoding="utf-8"))
 
@@ -38,7 +38,7 @@ def check(schema, part, value):
 
 
 def test_they_are_what_a_service_answers():
-    """Where this fails, `python -m tests.openapi_examples` writes them anew."""
+    """Where this fails, `python -m tools.openapi_examples` writes them anew."""
     told = json.loads(json.dumps(examples()))
     assert KEPT["operations"].keys() == told["operations"].keys()
     for route, found in told["operations"].items():

@@ -12,7 +12,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES
 
 from klsa_search.service import serving as desk
 from klsa_search.service.protocol.plain import plain, written
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 from .sockets import LONG, serving
 

@@ -17,7 +17,7 @@ from klsa_search.service.ledger import Ledger
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
 from klsa_search.store import current_generation
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 from .conftest import DOCUMENTS, build_tiny
 

@@ -2,7 +2,7 @@
 
 Beside what stands here: keys in test_keys.py, names of hosts and origins in test_hosts.py and
 test_origins.py, forged lines in test_journal.py, slow and silent clients in test_connections.py
-and tests/faults, writes that a page of another site sends in test_documents.py.
+and tests/campaigns/faults, writes that a page of another site sends in test_documents.py.
 """
 
 import gzip
@@ -20,8 +20,8 @@ from klsa_search.service import Catalog
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.writing import Writes
-from tests.openapi_examples import REQUESTS
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
+from tools.openapi_examples import REQUESTS
 
 from .conftest import DOCUMENTS, build_tiny, failure_of
 from .sockets import serving

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from klsa_search.search import Index
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 from .sockets import LONG, serving
 

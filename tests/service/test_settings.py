@@ -4,7 +4,7 @@ import pytest
 
 from klsa_search.errors import SettingsError
 from klsa_search.service.settings import PREFIX, ServiceSettings, read_settings
-from tests.settings_page import parts, table
+from tools.settings_page import parts, table
 
 
 @pytest.fixture(autouse=True)
@@ -76,5 +76,5 @@ def test_every_setting_is_described():
 
 
 def test_the_page_has_the_table_of_what_is_declared():
-    """Where this fails, `python -m tests.settings_page` writes it anew."""
+    """Where this fails, `python -m tools.settings_page` writes it anew."""
     assert parts()[1] == table()

@@ -14,7 +14,7 @@ from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 from .conftest import DOCUMENTS, failure_of
 

@@ -10,7 +10,7 @@ from klsa_search.errors import SettingsError
 from klsa_search.features import bm25
 from klsa_search.kernel import DocumentKernel
 from klsa_search.spectrum import decompose, krylov
-from tests.worlds import counts_of, random_documents
+from tests.support.worlds import counts_of, random_documents
 
 
 def in_single(kernel: DocumentKernel) -> DocumentKernel:

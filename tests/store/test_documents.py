@@ -17,7 +17,7 @@ from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.store import DocumentReader, DocumentWriter
 from klsa_search.store.documents import IDS
 from klsa_search.store.records import Records, text_at
-from tests.forked import another_thread, in_child
+from tests.support.forked import another_thread, in_child
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 metadata = st.dictionaries(

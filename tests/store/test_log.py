@@ -18,7 +18,7 @@ from klsa_search.errors import BadDocument, CollectionError, IndexDamaged, Store
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_format import MOST_DOCUMENT, Last, document_of
 from klsa_search.store.log_writing import LogWriter
-from tests.forked import another_thread, in_child
+from tests.support.forked import another_thread, in_child
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 ids = st.sampled_from(["a", "b", "c", "'", "ü;--", " \n-"])

@@ -16,7 +16,7 @@ from klsa_search.collection import Document
 from klsa_search.errors import StoreError
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
-from tests.forked import in_child
+from tests.support.forked import in_child
 
 WRITER = """
 import sys

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from klsa_search.errors import IndexDamaged, StoreError
 from klsa_search.store.arrays import write_arrays
 from klsa_search.store.region import Region
-from tests.forked import in_child
+from tests.support.forked import in_child
 
 PAGE = mmap.PAGESIZE
 KINDS = ["<f4", "<i8", "<u4", "|i1", "|u1"]

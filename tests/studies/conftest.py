@@ -4,7 +4,7 @@ import pytest
 
 from klsa_search.collection import Document, Judgement, Query
 from studies.effectiveness.measuring import Task
-from tests.worlds import topic_documents
+from tests.support.worlds import topic_documents
 
 NAMES = "abcd"
 

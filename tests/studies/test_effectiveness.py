@@ -30,7 +30,7 @@ from studies.effectiveness.measuring import TARGETS, Bench, Task, compared
 from studies.effectiveness.predictors import PREDICTORS
 from tests.benchmarks.commands import run
 from tests.studies.conftest import NAMES, toy_task
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 
 class FakeBench:

@@ -15,7 +15,7 @@ from studies.shard_selection import (
     sampled,
 )
 from tests.studies.conftest import NAMES, toy_task
-from tests.worlds import counts_of, query_kernel
+from tests.support.worlds import counts_of, query_kernel
 
 
 @pytest.fixture(scope="module")

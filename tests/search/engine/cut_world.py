@@ -16,7 +16,7 @@ from klsa_search.kernel.segments import Segments
 from klsa_search.search.engine import Engine
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.spectrum import decompose
-from tests.worlds import counts_of, query_kernel
+from tests.support.worlds import counts_of, query_kernel
 
 WEIGHTING = Weighting(burstiness=2.0, common=np.array([1]), common_weight=0.5)
 """Terms that come in bursts weigh more, and the second of the vocabulary is common."""

@@ -25,7 +25,7 @@ from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.klsa import mix_of, rank_klsa
 from tests.search.engine.cut_world import cut_world
 from tests.search.engine.fences import Fences
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 from .asking import top_of
 

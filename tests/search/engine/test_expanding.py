@@ -25,7 +25,7 @@ from klsa_search.search.engine.scan import LANES, bar_of, places_above
 from klsa_search.search.engine.scores import choose
 from klsa_search.search.engine.topk import search
 from klsa_search.search.rankers.klsa import mix_of
-from tests.worlds import as_if_large, random_documents
+from tests.support.worlds import as_if_large, random_documents
 
 from .asking import top_of
 from .cutting import matrix_of

@@ -10,7 +10,7 @@ from klsa_search.search.engine import Mask, expanding
 from klsa_search.search.engine.record import Asked
 from klsa_search.search.rankers.klsa import mix_of
 from tests.search.engine.cut_world import WAYS, cut_world
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from klsa_search.search.engine.reverse import REVERSED, Reversing
 from klsa_search.search.rankers.klsa import mix_of
 from tests.search.engine.cut_world import WEIGHTING, cut_world
 from tests.search.engine.cutting import cut_into, spread
-from tests.worlds import counts_of, query_kernel, random_documents
+from tests.support.worlds import counts_of, query_kernel, random_documents
 
 SIZE = 700
 DOCUMENTS = random_documents(SIZE, 50, seed=2)

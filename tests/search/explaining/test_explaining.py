@@ -8,7 +8,7 @@ import pytest
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search.rankers import RANKERS
-from tests.worlds import random_documents, topic_documents
+from tests.support.worlds import random_documents, topic_documents
 
 QUERIES = ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36", "t02 t05 t09 t14 t20 t31"]
 WAYS = {

@@ -1,0 +1,3 @@
+from tests.service.conftest import client, tiny_home
+
+__all__ = ["client", "tiny_home"]

@@ -1,0 +1,114 @@
+"""Laws of the document kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klsa_search.features import bm25, tfidf
+from klsa_search.kernel import DocumentKernel, neighbour_graph
+from tests.support.worlds import counts_of, random_documents, topic_documents
+
+words = st.sampled_from("abcdefg")
+collections = st.lists(st.lists(words, max_size=12).map(" ".join), min_size=1, max_size=12)
+FEATURES = {
+    "published": lambda counts: bm25.document_features(counts, k1=2.0, b=0.75),
+    "default": lambda counts: bm25.document_features(
+        counts, k1=3.0, b=0.75, idf_power=1.0, pairs=0.5
+    ),
+    "tfidf": tfidf.document_features,
+}
+SHAPES = [(False, False), (True, False), (False, True), (True, True)]
+every_kernel = pytest.mark.parametrize(
+    ("features", "centred", "normalised"),
+    [(name, *shape) for name in FEATURES for shape in SHAPES],
+)
+
+
+def kernel_of(documents, features="default", centred=True, normalised=True):
+    Phi = FEATURES[features](counts_of(*documents))
+    return DocumentKernel.of(Phi, centred=centred, normalised=normalised)
+
+
+def by_definition(documents, features, centred, normalised):
+    """S (Φ - 1μᵀ)(Φ - 1μᵀ)ᵀ S, written out."""
+    Phi = FEATURES[features](counts_of(*documents)).toarray()
+    A = Phi - centred * Phi.mean(axis=0)
+    if normalised:
+        lengths = np.linalg.norm(A, axis=1)
+        empty = ~Phi.any(axis=1) | (lengths**2 <= 1e-9 * (Phi**2).sum(axis=1).max())
+        A = np.where(empty[:, None], 0, A / np.sqrt(np.where(lengths > 0, lengths, 1))[:, None])
+    return A @ A.T
+
+
+@every_kernel
+@settings(max_examples=40)
+@given(documents=collections)
+def test_k_is_its_definition_symmetric_and_positive_semi_definite(
+    features, centred, normalised, documents
+):
+    K = kernel_of(documents, features, centred, normalised).explicit()
+    scale = max(1.0, np.abs(K).max())
+    assert np.abs(K - by_definition(documents, features, centred, normalised)).max() < 1e-8 * scale
+    assert np.abs(K - K.T).max() < 1e-12 * scale
+    assert np.linalg.eigvalsh(K).min() >= -1e-9 * scale
+
+
+@every_kernel
+@settings(max_examples=40)
+@given(documents=collections, seed=st.integers(0, 2**32 - 1))
+def test_implicit_is_explicit(features, centred, normalised, documents, seed):
+    kernel = kernel_of(documents, features, centred, normalised)
+    x = np.random.default_rng(seed).standard_normal((len(kernel), 3))
+    K = kernel.explicit()
+    scale = max(1.0, np.abs(K).max())
+    assert np.abs(kernel.apply(x) - K @ x).max() < 1e-8 * scale
+    assert np.abs(kernel.apply(x[:, 0]) - K @ x[:, 0]).max() < 1e-8 * scale
+    assert np.abs(kernel.diagonal - K.diagonal()).max() < 1e-8 * scale
+
+
+def test_entries_of_a_document_are_those_of_its_row():
+    kernel = kernel_of(random_documents())
+    others = np.array([3, 0, 3, 5])
+    for document in range(len(kernel)):
+        row = kernel.rows(np.array([document]))[0]
+        assert np.array_equal(kernel.between(document, others), row[others])
+
+
+def test_the_kernel_does_not_depend_on_the_order_of_documents():
+    documents = random_documents()
+    order = np.random.default_rng(3).permutation(len(documents))
+    K = kernel_of(documents).explicit()
+    shuffled = kernel_of([documents[i] for i in order]).explicit()
+    assert shuffled == pytest.approx(K[np.ix_(order, order)])
+
+
+def test_a_centred_kernel_has_no_direction_that_all_documents_share():
+    K = kernel_of(random_documents(), normalised=False).explicit()
+    assert K.sum(axis=0) == pytest.approx(np.zeros(len(K)), abs=1e-6)
+
+
+def test_the_rows_of_the_neighbour_graph_are_shares_of_the_nearest():
+    W = neighbour_graph(kernel_of(random_documents()), 5).toarray()
+    assert (W >= 0).all()
+    assert not W.diagonal().any()
+    assert ((W > 0).sum(axis=1) == 5).all()
+    assert W.sum(axis=1) == pytest.approx(np.ones(len(W)))
+
+
+def test_neighbours_are_the_strongest_of_the_row():
+    kernel = kernel_of(topic_documents())
+    K = kernel.explicit()
+    np.fill_diagonal(K, -1)
+    W = neighbour_graph(kernel, 3).toarray()
+    for document, row in enumerate(K):
+        nearest = np.argsort(-row, kind="stable")[:3]
+        assert set(nearest) == set(np.flatnonzero(W[document]))
+        assert W[document, nearest] == pytest.approx(row[nearest] / row[nearest].sum())
+
+
+@pytest.mark.parametrize("documents", [[], [""], ["", ""], ["a b"], ["a b", "a b"]])
+def test_documents_without_contrast_have_no_neighbours(documents):
+    assert neighbour_graph(kernel_of(documents), 5).nnz == 0

@@ -1,0 +1,259 @@
+"""Laws of the rankers, on built indexes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from klsa_search import build
+from klsa_search.config import LanguageSettings
+from klsa_search.expansion import top_z
+from klsa_search.features import tfidf
+from klsa_search.search.rankers import RANKERS
+from tests.support.worlds import counts_of, random_documents, topic_documents
+
+QUERIES = ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36"]
+PLAIN = {"language": "none"}
+PUBLISHED = {**PLAIN, "preset": "paper"}
+
+
+def records(documents):
+    return [{"id": f"d{number:03d}", "text": text} for number, text in enumerate(documents)]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    home = tmp_path_factory.mktemp("laws")
+    opened = build(records(random_documents(80, 40)), name="random", home=home, **PUBLISHED)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def default(tmp_path_factory):
+    home = tmp_path_factory.mktemp("default")
+    options = {"name": "random", "home": home, "expansion": "whole", **PLAIN}
+    opened = build(records(random_documents(80, 40)), **options)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_alpha_0_is_bm25_to_the_bit(index, default, query):
+    zero = default.scores(query, alpha=0.0)
+    assert np.array_equal(zero, default.scores(query, ranker="bm25"))
+    assert np.array_equal(index.scores(query, alpha=0.0), index.scores(query, ranker="bm25"))
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("dimensions", [None, 5])
+def test_alpha_1_with_all_seeds_is_the_latent_kernel(index, query, dimensions):
+    U = np.load(index.path / "eigenvectors.npy")[:, :dimensions].astype(np.float64)
+    row = index.scores(query, ranker="bm25").astype(np.float64)
+    scores = index.scores(query, alpha=1.0, z=len(index), dimensions=dimensions)
+    assert scores == pytest.approx(row @ U @ U.T, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_scores_follow_the_published_formula(index, query):
+    D = np.load(index.path / "expansion.npy")
+    row = index.scores(query, ranker="bm25")
+    seeds, weights = top_z(row, 3)
+    expected = 0.4 * (weights @ D[seeds]) + 0.6 * row
+    assert index.scores(query, alpha=0.4, z=3) == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("query", [*QUERIES, "t03 t03 t03 t11"])
+def test_lsi_is_the_inner_product_of_logarithmic_weights(index, query):
+    counts = counts_of(*random_documents(80, 40))
+    X = tfidf.document_features(counts)
+    asked = np.zeros(len(counts.vocabulary))
+    for term, count in Counter(query.split()).items():
+        number = counts.vocabulary.numbers[term]
+        asked[number] = np.log1p(count) * tfidf.inverse_document_frequencies(counts)[number]
+    V = np.linalg.svd(X.toarray(), full_matrices=False)[2]
+    for dimensions in (5, 20):
+        kept = V[:dimensions].T @ V[:dimensions]
+        expected = X @ kept @ asked
+        scores = index.scores(query, ranker="lsi", dimensions=dimensions)
+        assert scores == pytest.approx(expected, rel=1e-3, abs=1e-3)
+        lengths = np.linalg.norm(X @ V[:dimensions].T, axis=1)
+        cosines = index.scores(query, ranker="lsi-cosine", dimensions=dimensions)
+        assert cosines == pytest.approx(expected / lengths, rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("options", [PLAIN, PUBLISHED])
+def test_d_whole_and_in_factors_rank_alike(options, tmp_path):
+    documents = records(random_documents(80, 40))
+    whole = build(documents, name="w", home=tmp_path, expansion="whole", **options)
+    factored = build(documents, name="f", home=tmp_path, expansion="factors", **options)
+    assert (whole.path / "expansion.npy").exists()
+    assert not (factored.path / "expansion.npy").exists()
+    for query in QUERIES:
+        assert factored.scores(query) == pytest.approx(whole.scores(query), rel=1e-3, abs=1e-4)
+    factored.close()
+    whole.close()
+
+
+def lengths_at_seeds(index, query, scores):
+    """Length over the 20 seeds of the query kernel."""
+    seeds = top_z(index.scores(query, ranker="bm25"), 20)[0]
+    return np.linalg.norm(scores[seeds])
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(("coverage", "latent"), [(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)])
+def test_every_part_of_the_default_has_length_one_over_the_seeds(default, query, coverage, latent):
+    """With the whole share given to one part, the scores have its length: 1."""
+    scores = default.scores(query, alpha=1.0, hold_back=0.0, coverage=coverage, latent=latent)
+    assert lengths_at_seeds(default, query, scores) == pytest.approx(1, rel=1e-5)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_default_is_linear_in_its_parts_and_never_negative(default, query):
+    def part(coverage, latent):
+        return default.scores(query, alpha=1.0, hold_back=0.0, coverage=coverage, latent=latent)
+
+    # The expansion of the default weighs its seeds by coverage, so it is taken from the whole.
+    whole = default.scores(query, alpha=1.0, hold_back=0.0)
+    expansion = (whole - 0.4 * part(1.0, 0.0) - 0.2 * part(0.0, 1.0)) / 0.4
+    assert lengths_at_seeds(default, query, expansion) == pytest.approx(1, rel=1e-4)
+    assert (expansion > -1e-6).all()
+    assert (default.scores(query) >= 0).all()
+
+
+def written_out(
+    index, query, *, alpha, hold_back, z, sharpness, lexical_sharpness, coverage, latent
+):
+    """The formula of `search/rankers/klsa.py` in float64, from the arrays on disk."""
+    load = {path.stem: np.load(path) for path in index.path.glob("*.npy")}
+    N, V = len(index), len(load["postings_starts"]) - 1
+    terms = sorted(Counter(index._opened().language.read(query, LanguageSettings()).terms).items())
+    numbers = [number for number, _ in terms]
+    asked = np.array([count for _, count in terms], dtype=float)
+    saturations = np.zeros((N, V), np.int64)
+    for term in range(V):  # all in one block
+        some = slice(load["postings_starts"][term], load["postings_starts"][term + 1])
+        entries = load["postings_entries"][some].astype(np.int64)
+        saturations[entries >> 16, term] = entries & 0xFFFF
+    held = (saturations > 0).sum(axis=0)
+    bursts = np.sqrt(N * (1 - np.exp(-load["postings_occurrences"] / N)) / held).clip(1, 2)
+    w = np.log1p((N - held + 0.5) / (held + 0.5)) * bursts
+    unit = (index.settings.k1 + 1) / 2**16
+    impacts = unit * saturations * w
+    W = np.zeros((N, N))
+    for document in range(N):
+        edges = slice(load["neighbours_starts"][document], load["neighbours_starts"][document + 1])
+        W[document, load["neighbours_columns"][edges]] = load["neighbours_weights"][edges]
+    found = saturations[:, numbers]
+    weights = (asked * np.rint(w[numbers] * 2**16)).astype(np.int64)
+    row = unit * ((found > 0) * (1 + (found * weights >> 16))).sum(axis=1)
+    best = np.argsort(-row, kind="stable")[:300]
+    counting = np.zeros((N, 1))
+    counting[best[row[best] > 0]] = 1
+    together = (counting * impacts + 4 * W @ (counting * impacts))[:, numbers] / w[numbers]
+    T = (together / (together + 1)) @ (asked * w[numbers])
+    L = load["latent_documents"] @ ((asked * bursts[numbers]) @ load["latent_terms"][numbers])
+    c = weights[found[best[0]] > 0].sum() / weights.sum()
+    alpha *= 1 - hold_back * c**3
+    seeds = np.argsort(-row, kind="stable")[:z]
+    seeds = seeds[row[seeds] > 0]
+    weights = row[seeds] * (row[seeds] / row.max()) ** (sharpness - 1)
+    if coverage:
+        weights = weights * (T[seeds] / T[seeds].max()) ** 6
+    E = weights @ load["expansion"][seeds]
+    X = row * (row / row.max()) ** (lexical_sharpness - 1)
+    E, T, L, X = (
+        np.maximum(part, 0) / np.linalg.norm(np.maximum(part, 0)[seeds]) for part in (E, T, L, X)
+    )
+    share = 1 - coverage - latent
+    return alpha * (share * E + coverage * T + latent * L) + (1 - alpha) * X
+
+
+USUAL = {
+    "alpha": 0.7,
+    "hold_back": 0.7,
+    "z": 20,
+    "sharpness": 5.0,
+    "lexical_sharpness": 8.0,
+    "coverage": 0.4,
+    "latent": 0.2,
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"alpha": 0.3},
+        {"hold_back": 0.0},
+        {"alpha": 1.0, "hold_back": 1.0},
+        {"z": 3},
+        {"sharpness": 1.0},
+        {"sharpness": 2.5},
+        {"lexical_sharpness": 1.0},
+        {"coverage": 0.0},
+        {"latent": 0.0},
+        {"coverage": 0.1, "latent": 0.7},
+    ],
+)
+def test_the_default_is_its_formula(default, query, change):
+    parameters = USUAL | change
+    expected = written_out(default, query, **parameters)
+    assert default.scores(query, **parameters) == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_bm25_finds_the_default_finds(default, query):
+    """Coverage gives every document that holds a term of the query a score above 0."""
+    assert (default.scores(query)[default.scores(query, ranker="bm25") > 0] > 0).all()
+
+
+def test_one_document_that_stands_out_holds_the_expansion_back(tmp_path):
+    """The whole length of the sharpened lexical part lies on it, so it stays first."""
+    documents = records([*topic_documents(), "a0 a1 a2 unique words here"])
+    index = build(documents, name="out", home=tmp_path, **PLAIN)
+    assert index.rank("unique words here a0")[0][0] == len(documents) - 1
+    index.close()
+
+
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
+def test_scores_do_not_depend_on_the_order_of_documents(ranker, tmp_path):
+    # Where documents tie at the z-th place the first ones are the seeds: no ties here.
+    documents = records(random_documents(80, 40))
+    order = np.random.default_rng(5).permutation(len(documents))
+    options = {"home": tmp_path, **PLAIN}
+    one = build(documents, name="one", **options)
+    other = build([documents[i] for i in order], name="other", **options)
+    for query in QUERIES:
+        scores = one.scores(query, ranker=ranker)
+        assert other.scores(query, ranker=ranker) == pytest.approx(scores[order], abs=1e-4)
+    one.close()
+    other.close()
+
+
+@pytest.mark.parametrize("ranker", sorted(RANKERS))
+def test_ties_go_by_document_order(ranker, tmp_path):
+    documents = records(["wing flow", "bread oven", "wing flow", "wing flow"])
+    index = build(documents, name="ties", home=tmp_path)
+    positions, scores = index.rank("wing", ranker=ranker)
+    assert positions.tolist()[:3] == [0, 2, 3]
+    assert len(set(scores.tolist()[:3])) == 1
+    assert index.rank("wing", k=2, ranker=ranker)[0].tolist() == [0, 2]
+    index.close()
+
+
+def test_topics_are_found_through_their_own_words(tmp_path):
+    """The point of it all: documents of a topic are found by words they do not hold."""
+    documents = topic_documents()
+    index = build(records(documents), name="topics", home=tmp_path, **PLAIN)
+    for topic in range(4):
+        word = f"{chr(ord('a') + topic)}0"
+        holding = sum(word in text.split() for text in documents)
+        assert holding < 12
+        positions, _ = index.rank(word, k=12)
+        assert {position // 12 for position in positions.tolist()} == {topic}
+    index.close()

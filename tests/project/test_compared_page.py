@@ -1,0 +1,80 @@
+"""What docs/compared.md says is there, is there."""
+
+import json
+import re
+import shlex
+
+import pytest
+from starlette.testclient import TestClient
+
+from klsa_search import build
+from klsa_search.evaluation import record_run, write_record
+from klsa_search.service import Catalog, create_app
+from tests.conftest import ROOT
+from tests.project.test_public_api import METADATA, REPORTS
+from tools.openapi_examples import LAMP
+from tools.reference_page import COMMANDS
+
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split(" | ")]
+    for line in (ROOT / "docs" / "compared.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ") and not line.startswith("| | |")
+]
+SHOWN = sorted({shown for row in ROWS for shown in re.findall("`([^`]+)`", row[-1])} - {"docker/"})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder that the page speaks of."""
+    monkeypatch.chdir(tmp_path)
+    records = [
+        {"id": id_, "title": title, "text": text, "metadata": METADATA[id_]}
+        for id_, title, text in REPORTS
+    ]
+    (tmp_path / "reports.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    (tmp_path / "new.jsonl").write_text(json.dumps(LAMP) + "\n")
+    (tmp_path / "queries.tsv").write_text("1\tleaking coolant\n2\twet roads\n")
+    (tmp_path / "synonyms.txt").write_text("tyre, tire\n")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "hoses.md").write_text("# Hoses\n\nLook for stains.\n")
+    (tmp_path / "own_words.py").write_text(
+        "import re\n\n\ndef words(text):\n"
+        "    return [(m[0], m.start(), m.end()) for m in re.finditer(r'[^\\W_]+', text)]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    index = build(tmp_path / "reports.jsonl", name="reports")
+    index.judge("leaking coolant", "leak", 2)
+    record = record_run(index, tmp_path / "queries.tsv", tmp_path / "out.trec")
+    write_record(record, tmp_path / "out.json")
+    index.close()
+    return tmp_path
+
+
+def test_every_row_says_yes_or_no():
+    assert len(ROWS) > 35
+    for row in ROWS:
+        assert len(row) == 3
+        assert re.match("yes|partly|no", row[1]), row
+        assert row[1].startswith("no") == (row[2] in ("", "|")), row
+
+
+@pytest.mark.usefixtures("patient_service")
+@pytest.mark.parametrize("command", SHOWN)
+def test_what_shows_it_runs(folder, command, capsys):
+    program, *arguments = shlex.split(command)
+    if program == "curl":
+        with Catalog(folder / "index", interval=0) as catalog:
+            client = TestClient(create_app(catalog))
+            target = next(each for each in arguments if each.startswith("localhost:8000"))
+            body = arguments[arguments.index("-d") + 1] if "-d" in arguments else None
+            answer = client.request(
+                "GET" if body is None else "POST",
+                target.removeprefix("localhost:8000"),
+                content=body,
+                headers={"Content-Type": "application/json"},
+            )
+        assert answer.status_code == 200, answer.text
+        assert answer.text
+    else:
+        COMMANDS[program].main(arguments, prog_name=program, standalone_mode=False)
+        assert capsys.readouterr().out

@@ -1,0 +1,65 @@
+"""No test depends on time: a busy machine makes it slow, and not red."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.waiting import PATIENCE, wait_until
+
+CLOCKS = {"perf_counter", "monotonic", "process_time", "thread_time"}
+
+
+def nodes() -> Iterator[tuple[Path, ast.AST]]:
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            yield path, node
+
+
+def test_examples_take_the_time_they_need():
+    assert settings().deadline is None
+    assert HealthCheck.too_slow in settings().suppress_health_check
+
+
+def test_whoever_waits_has_patience():
+    impatient = [
+        f"{path}:{node.value.lineno}"
+        for path, node in nodes()
+        if isinstance(node, ast.keyword)
+        and node.arg in ("timeout", "deadline")
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, int | float)
+        and node.value.value < 30
+    ]
+    assert not impatient
+
+
+def test_only_who_waits_reads_a_clock():
+    read = {
+        path.name
+        for path, node in nodes()
+        if isinstance(node, ast.Attribute) and node.attr in CLOCKS
+    }
+    assert read <= {"forked.py", "test_turns.py", "waiting.py"}  # one computes for so long
+
+
+def test_only_who_waits_sleeps():
+    sleepers = {
+        path.name
+        for path, node in nodes()
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "time.sleep"
+    }
+    assert sleepers <= {"forked.py", "waiting.py", "openapi_examples.py"}  # one is slow to be late
+
+
+def test_waiting_ends_with_the_event_or_says_that_it_never_came(monkeypatch):
+    answers = iter([False, False, True])
+    wait_until(lambda: next(answers))
+    monkeypatch.setattr("tests.support.waiting.PATIENCE", 0.0)
+    with pytest.raises(AssertionError, match="has not come"):
+        wait_until(lambda: False)
+    assert PATIENCE >= 30

@@ -1,0 +1,166 @@
+"""The front door: public names keep their signatures, and their examples run."""
+
+import doctest
+import inspect
+import json
+import re
+import shutil
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import klsa_search as klsa
+from tests.conftest import ROOT
+from tools import public_api
+
+REPORTS = [
+    ("heat", "Overheating", "An engine that overheats has lost coolant, or its pump has failed."),
+    ("pump", "Pump", "A worn pump moves too little coolant: the needle climbs into the red."),
+    ("leak", "Leaks", "Coolant leaks from old hoses; look for stains below the pump."),
+    ("tyre", "Tyres", "Bald tyres slip on wet roads."),
+    ("grip", "Grip", "Wet roads and bald tyres ask for longer distances."),
+    ("copy", "Tyres again", "Bald tyres slip on wet roads."),
+]
+METADATA = {
+    "heat": {"year": 2021, "seen": "2024-02-01", "about": ["engines", "pumps"]},
+    "pump": {"year": 2019, "seen": "2024-03-05", "about": "pumps"},
+    "leak": {"year": 2024, "seen": "2024-03-31T18:00:00Z", "about": "hoses"},
+    "tyre": {"year": 2018, "seen": "2024-04-01", "about": "tyres"},
+    "grip": {"year": 2022, "about": ["tyres", "roads"]},
+    "copy": {},
+}
+FILES = {
+    "queries.jsonl": '{"_id": "1", "text": "leaking coolant"}\n',
+    "qrels.txt": "1 0 leak 2\n",
+    "topics.txt": "<top>\n<num> Number: 301\n<title> wet roads\n</top>\n",
+}
+
+
+def test_no_signature_changes_unseen():
+    assert public_api.text() == public_api.TABLE.read_text(encoding="utf-8"), (
+        "the front door has changed: if that is meant, write it down with "
+        "python -m tools.public_api, and tell it in CHANGELOG.md"
+    )
+
+
+def test_the_package_says_what_is_public():
+    said = " ".join(klsa.__doc__.split())
+    for package, names in public_api.PACKAGES.items():
+        room = package.partition(".")[2]
+        assert not room or f"`{room}`" in said
+        assert all(f"`{name}`" in said for name in names or ())
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A folder with the files of the examples, and the index that the first of them builds."""
+    folder = tmp_path_factory.mktemp("world")
+    records = [
+        {"id": id_, "title": title, "text": text, "metadata": METADATA[id_]}
+        for id_, title, text in REPORTS
+    ]
+    (folder / "reports.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    for name, content in FILES.items():
+        (folder / name).write_text(content)
+    klsa.build(folder / "reports.jsonl", name="reports", home=folder / "index").close()
+    return shutil.copytree(folder, tmp_path_factory.mktemp("kept") / "world"), folder
+
+
+@pytest.fixture
+def names(world, monkeypatch):
+    """What examples find: in a world as it was, an open index, a matrix of counts, the rest."""
+    kept, folder = world  # an index knows where its source lies
+    shutil.rmtree(folder)
+    shutil.copytree(kept, folder)
+    monkeypatch.chdir(folder)
+    found = {
+        name: getattr(import_module(package), name)
+        for package in public_api.PACKAGES
+        for name in public_api.public_names(package)
+    }
+    counts = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 1], [0, 1, 1, 1]])
+    index = klsa.open_index("index/reports")
+    yield found | {"klsa": klsa, "np": np, "Path": Path, "index": index, "counts": counts}
+    index.close()
+
+
+def parts(held):
+    """What a public thing is made of here: a class and the classes it builds on."""
+    if not inspect.isclass(held):
+        return [held]
+    return [part for part in held.__mro__ if part.__module__.startswith("klsa_search.")]
+
+
+def examples():
+    """Every docstring with examples of what is public: (title, doctest)."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    seen = {}
+    for package in public_api.PACKAGES:
+        module = import_module(package)
+        whole = doctest.DocTestParser().get_doctest(module.__doc__ or "", {}, package, None, 0)
+        if whole.examples:
+            seen[package] = whole
+        for name in public_api.public_names(package):
+            held = getattr(module, name)
+            if callable(held):
+                for found in [
+                    each for part in parts(held) for each in finder.find(part, f"{package}.{name}")
+                ]:
+                    if found.examples:
+                        member = found.name.removeprefix(f"{package}.{name}")
+                        seen.setdefault(f"{held.__module__}.{held.__qualname__}{member}", found)
+    return sorted(seen.items())
+
+
+@pytest.mark.parametrize("found", [pytest.param(one, id=title) for title, one in examples()])
+def test_examples_run(found, names):
+    found.globs = names
+    flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
+    told = []
+    runner = doctest.DocTestRunner(optionflags=flags)
+    runner.run(found, out=told.append, clear_globs=False)
+    assert runner.failures == 0, "".join(told)
+
+
+def shown():
+    """All that examples say and print."""
+    return "\n".join(
+        example.source + example.want for _, found in examples() for example in found.examples
+    )
+
+
+def test_every_public_name_is_in_an_example():
+    said = shown()
+    missing = [
+        f"{package}.{name}"
+        for package in public_api.PACKAGES
+        if package != "klsa_search.errors"
+        for name in public_api.public_names(package)
+        if not re.search(rf"\b{name}\b", said)
+    ]
+    assert missing == []
+
+
+def test_every_method_of_an_index_is_in_an_example():
+    methods = [
+        name
+        for part in parts(klsa.Index)
+        for name, member in vars(part).items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    ]
+    said = shown()
+    assert [name for name in methods if f"index.{name}" not in said] == []
+
+
+def test_the_example_of_the_readme_runs(names):
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    first, *others = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    found = {}
+    exec(first, found)
+    (writing,) = [other for other in others if "index.add(" in other]
+    exec(writing, found)
+    assert "belt" in found["index"].ids()
+    assert "tyre" not in found["index"].ids()
+    found["index"].close()

@@ -1,0 +1,110 @@
+"""Pages lead where they say, on GitHub and on the site; the site itself is built by `make docs`."""
+
+import importlib.util
+import re
+from functools import cache
+
+import pytest
+from markdown_it import MarkdownIt
+
+from tests.conftest import ROOT
+from tools import public_api
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "index" / "README.md"])
+NAVIGATION = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8")
+
+
+@cache
+def parsed(page):
+    return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+
+
+def targets(page):
+    """Where links and pictures of a page lead."""
+    for block in parsed(page):
+        for token in block.children or ():
+            target = token.attrs.get("href") or token.attrs.get("src")
+            if target is not None and not re.match("https?:|mailto:", target):
+                yield target
+
+
+@cache
+def anchors(page):
+    """Those of its headings, as GitHub and the site give them."""
+    found = {}
+    for opening, heading in zip(parsed(page), parsed(page)[1:], strict=False):
+        if opening.type == "heading_open":
+            text = "".join(token.content for token in heading.children)
+            slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+            found[slug] = found.get(slug, -1) + 1
+    return {
+        name if not n else f"{name}-{n}" for name, last in found.items() for n in range(last + 1)
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_its_links_lead_somewhere(page):
+    for target in targets(page):
+        name, _, anchor = target.partition("#")
+        led = (page.parent / name).resolve() if name else page
+        assert led.is_file(), target
+        assert not anchor or anchor in anchors(led), target
+    for name in re.findall(r"\bdocs/[\w-]+\.(?:md|rst)\b", page.read_text(encoding="utf-8")):
+        assert (ROOT / name).is_file(), name
+
+
+def test_the_site_leads_to_every_page():
+    led = set(re.findall(r"^   (?:.*<)?([\w-]+)>?$", NAVIGATION, re.MULTILINE))
+    assert {page.stem for page in PAGES if page.parent.name == "docs"} - {"README"} <= led
+
+
+def test_the_site_has_every_public_package():
+    shown = "".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.rst"))
+    assert set(re.findall(r"automodule:: ([\w.]+)", shown)) == set(public_api.PACKAGES)
+    for name in public_api.PACKAGES["klsa_search.analysis"]:
+        assert name in shown
+
+
+DOCSTRING = """\
+Find what is near; see docs/start.md.
+
+k  how many, of *all* |
+   or fewer
+with_room one blank, and a line
+          that goes on
+Only those of `index`.
+
+    k = 2
+
+>>> 1 + 1
+2
+"""
+RESTRUCTURED = """\
+Find what is near; see :doc:`/start`.
+
+``k``
+    how many, of \\*all\\* \\|
+    or fewer
+
+``with_room``
+    one blank, and a line
+    that goes on
+
+Only those of `index`.
+
+::
+
+        k = 2
+
+>>> 1 + 1
+2
+"""
+
+
+def test_the_site_reads_docstrings_as_they_are_written():
+    path = ROOT / "docs" / "site" / "docstrings.py"
+    spec = importlib.util.spec_from_file_location("docstrings", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made = "\n".join(module.restructured(DOCSTRING.splitlines()))
+    assert re.sub("\n{3,}", "\n\n", made) == RESTRUCTURED

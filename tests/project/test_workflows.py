@@ -1,0 +1,98 @@
+"""The workflows of the repository's host: what is tested there, and how a release is published."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.project.test_packaging import PROJECT, ROOT
+
+FOLDER = ROOT / ".github" / "workflows"
+if not FOLDER.is_dir():
+    pytest.skip("the workflows are no part of an sdist", allow_module_level=True)
+
+
+def read(name):
+    yaml = pytest.importorskip("yaml", reason="no YAML parser is installed")
+    return yaml.safe_load((FOLDER / name).read_text())
+
+
+def test_they_are_what_the_host_reads():
+    beside = Path(sys.executable).with_name("check-jsonschema")
+    checker = str(beside) if beside.exists() else shutil.which("check-jsonschema")
+    if checker is None:
+        pytest.skip("check-jsonschema is not installed: pip install check-jsonschema")
+    asked = [checker, "--builtin-schema", "vendor.github-workflows", *FOLDER.iterdir()]
+    done = subprocess.run(asked, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def steps():
+    """(workflow, step) of all steps of all workflows."""
+    for path in sorted(FOLDER.iterdir()):
+        for job in read(path.name)["jobs"].values():
+            yield from ((path.name, step) for step in job.get("steps", []))
+
+
+def test_they_run_targets_of_the_makefile():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    commands = [step["run"].split() for _, step in steps() if "run" in step]
+    asked = {command[1] for command in commands if command[0] == "make"}
+    asked = {name for each in asked for name in expanded(each)}
+    assert "test" in asked
+    assert asked <= targets
+
+
+def expanded(target):
+    """Targets that a step of the nightly matrix names."""
+    versions = read("nightly.yml")["jobs"]["dependencies"]["strategy"]["matrix"]["versions"]
+    place = "${{"
+    return [target.partition(place)[0] + each for each in versions] if place in target else [target]
+
+
+def test_every_action_is_pinned_by_its_commit():
+    used = [(name, step["uses"]) for name, step in steps() if "uses" in step]
+    assert used
+    for name, action in used:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), f"{name}: {action}"
+
+
+def test_the_readme_shows_both_commands_and_each_installs_what_it_needs():
+    rules = dict(re.findall(r"^([a-z-]+):(.*)", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^make ([a-z-]+)", readme, re.MULTILINE)
+    assert shown == ["run", "test"]
+
+    def installs(target):
+        """Stamps of the environments that a target has made before it runs."""
+        needed = rules.get(target, "").split()
+        return {target} if target.startswith("$(VENV)/.") else set().union(*map(installs, needed))
+
+    assert [installs(name) for name in shown] == [
+        {"$(VENV)/.installed"},
+        {"$(VENV)/.installed-test"},
+    ]
+
+
+def test_every_python_that_is_named_is_tested():
+    matrix = read("ci.yml")["jobs"]["test"]["strategy"]["matrix"]["python"]
+    named = [
+        each.rpartition(" ")[2] for each in PROJECT["classifiers"] if ":: Python :: 3." in each
+    ]
+    assert matrix == named
+    assert PROJECT["requires-python"] == f">={matrix[0]}"
+
+
+def test_what_is_published_was_tested_and_built_of_a_tag():
+    release = read("release.yml")
+    jobs = release["jobs"]
+    assert release[True] == {"push": {"tags": ["v*"]}}  # what YAML makes of `on`
+    assert jobs["ci"] == {"uses": "./.github/workflows/ci.yml"}
+    assert (jobs["publish"]["needs"], jobs["publish"]["environment"]) == ("ci", "pypi")
+    # Only this job gets tokens, and none is stored.
+    assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
+    assert release["permissions"] == {"contents": "read"}
+    assert "secrets" not in (FOLDER / "release.yml").read_text()

@@ -1,0 +1,363 @@
+"""Search as you type, filters, pages, what is told where little is found."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from klsa_search.search import open_index
+from tests.support.waiting import wait_until
+
+from .conftest import api, until, watched
+from .notes import HOSTILE
+
+expect = api.expect
+
+
+def titles(page):
+    return page.locator(".hit h2").all_inner_texts()
+
+
+def asked(page):
+    return parse_qs(urlsplit(page.url).query)
+
+
+def is_answer(response, text):
+    """Whether it answers this text, and is no file of the page."""
+    asked = response.request.post_data_json if response.request.method == "POST" else {}
+    return urlsplit(response.url).path.endswith("/search") and asked.get("q") == text
+
+
+IS_SHOWN = """({ids, time}) => {
+    const shown = [...document.querySelectorAll("#results .hit")].map((node) => node.dataset.id);
+    const took = document.querySelector(".summary .quiet")?.textContent;
+    return shown.join("\\n") === ids.join("\\n") && took === ` in ${time.toFixed(1)} ms`;
+}"""
+
+
+def search(page, text, typing=None):
+    """Type, and wait until the answer to the last letter is shown."""
+    page.locator("#q").fill("")
+    with page.expect_response(lambda each: is_answer(each, text)) as told:
+        page.locator("#q").fill(text) if typing is None else typing()
+    assert told.value.ok
+    answer = told.value.json()
+    wanted = {"ids": [hit["id"] for hit in answer["hits"]], "time": answer["time_ms"]}
+    page.wait_for_function(IS_SHOWN, arg=wanted)
+
+
+def test_each_letter_searches_and_the_address_is_a_link_to_the_answer(page, address):
+    box = page.locator("#q")
+    search(page, "automobile", lambda: box.press_sequentially("automobile", delay=20))
+    page.locator(".hit mark").first.wait_for()
+    expect(page.locator(".summary p")).to_contain_text("documents in")
+    expect(page.locator(".summary p")).to_contain_text(" ms")
+    assert {"Failed test", "For sale", "From the garage"} <= set(titles(page))
+    assert page.locator(".hit mark").first.inner_text().lower() == "automobile"
+    assert asked(page) == {"q": ["automobile"]}
+    assert page.title() == "automobile · klsa-search"
+    assert page.locator("#status").inner_text() != ""
+    found = titles(page)
+    page.reload()
+    page.locator(".hit").first.wait_for()
+    assert titles(page) == found
+    page.go_back()  # what was typed in one go is one step
+    page.locator(".welcome").wait_for()
+    assert box.input_value() == ""
+    page.go_forward()
+    page.locator(".hit").first.wait_for()
+    assert box.input_value() == "automobile"
+
+
+def test_an_answer_that_comes_late_is_dropped(page):
+    waiting = []
+
+    def late(route):
+        if '"q":"fer"' in route.request.post_data:
+            waiting.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/indexes/notes/search", late)
+    page.locator("#q").fill("fer")
+    until(page, lambda: waiting)
+    page.locator("#q").fill("oven")
+    page.get_by_role("link", name="Bread", exact=True).wait_for()
+    before = titles(page)
+    for each in waiting:
+        each.abort()  # the page has done so before
+    page.wait_for_timeout(100)
+    assert titles(page) == before
+
+
+def test_suggestions_by_keyboard(page):
+    box, options = page.locator("#q"), page.get_by_role("option")
+    box.fill("har")  # in one, as each letter has suggestions drawn anew
+    options.first.wait_for()
+    assert box.get_attribute("aria-expanded") == "true"
+    box.press("ArrowDown")
+    assert options.first.get_attribute("aria-selected") == "true"
+    assert box.get_attribute("aria-activedescendant") == options.first.get_attribute("id")
+    chosen = options.first.locator(".said").inner_text()
+    box.press("Enter")
+    assert box.input_value() == chosen
+    assert box.get_attribute("aria-expanded") == "false"
+    box.fill(f"{chosen} l")
+    options.first.wait_for()
+    box.press("Escape")
+    assert not page.locator("#suggestions").is_visible()
+    box.press("Tab")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "index"  # a list takes letters itself
+    page.locator("#main").focus()
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "q"
+
+
+def test_facets_filter_sort_and_pages(page):
+    search(page, "harbour")
+    assert page.locator(".hit").count() == 10
+    page.get_by_role("link", name="Page 3").click()
+    page.locator(".pager [aria-current]", has_text="3").wait_for()
+    assert 0 < page.locator(".hit").count() <= 10
+    assert asked(page)["page"] == ["3"]
+    page.go_back()
+    page.locator(".hit").first.wait_for()
+    search(page, "hot oven ferry")
+    kind = page.get_by_role("group", name="kind")
+    kind.get_by_label("kitchen").check()
+    expect(page.locator(".hit h2", has_text="Harbour")).to_have_count(0)
+    assert set(titles(page)) <= {"Bread", "Cake", "Rolls", "Pie"}
+    assert asked(page)["is.kind"] == ["kitchen"]
+    kind.get_by_label("log").check()  # of one field several values may be chosen
+    page.locator(".hit h2", has_text="Harbour").first.wait_for()
+    page.get_by_label("Sort by").select_option("year:desc")
+    first = page.locator(".hit h2").first
+    expect(first).to_have_text("Harbour log 27")
+    page.get_by_role("group", name="year").get_by_label("to", exact=True).fill("1995")
+    page.keyboard.press("Enter")
+    expect(first).to_have_text("Harbour log 5")
+    assert asked(page)["to.year"] == ["1995"]
+    page.get_by_role("button", name="Clear all filters").click()
+    expect(first).to_have_text("Harbour log 27")
+    assert set(asked(page)) == {"q", "sort"}
+
+
+def test_dates_and_numbers_are_written_as_people_do(page, address):
+    search(page, "automobile")
+    facts = page.locator(".hit", has_text="Failed test").locator(".facts-line")
+    expect(facts).to_have_text("kind workshop year 2010 seen 2024-03-01 13:45 UTC")
+    search(page, "ferry")
+    expect(page.locator(".hit").first.locator(".facts-line")).not_to_contain_text("T00:00")
+    # From and to, however few values are left, unless a link has chosen some.
+    page.goto(f"{address}/?q=automobile")
+    for name, told in (("seen", "2024-03-01 to 2024-03-03"), ("year", "2010 to 2012")):
+        group = page.get_by_role("group", name=name)
+        expect(group.locator("p")).to_have_text(told)
+        expect(group.get_by_role("checkbox")).to_have_count(0)
+    page.goto(f"{address}/?q=automobile&is.seen=2024-03-01T13:45:00Z")
+    expect(page.get_by_role("group", name="seen").get_by_role("checkbox").first).to_be_checked()
+    expect(page.locator(".hit h2")).to_have_text("Failed test")
+
+
+def test_a_page_full_of_what_holds_no_word_may_be_followed_by_another(page, address):
+    def few(route):  # as if seven alone held the word
+        if "explain" in route.request.post_data_json:
+            route.continue_()
+            return
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "total": 7})
+
+    page.route("**/indexes/notes/search", few)
+    search(page, "harbour")
+    first = titles(page)
+    assert len(first) == 10
+    page.get_by_role("link", name="Next page").click()
+    page.wait_for_url("**page=2**")
+    expect(page.locator(".hit h2").first).not_to_have_text(first[0])
+    page.unroute("**/indexes/notes/search")
+    page.goto(f"{address}/?q=storm&page=9")
+    page.get_by_role("heading", name="Nothing more is found").wait_for()
+    page.get_by_role("link", name="To the first page").click()
+    page.locator(".hit").first.wait_for()
+
+
+def test_a_link_with_an_index_waits_for_no_list(browser, address):
+    with watched(browser, address) as page:
+        held = []
+        page.route("**/indexes", lambda route: held.append(route))
+        page.goto(f"{address}/?q=bread&index=notes")
+        page.locator(".hit").first.wait_for()
+        assert len(held) == 1
+        held[0].continue_()
+        expect(page.locator("#index option")).to_have_text(["notes"])
+
+
+def test_what_was_understood_and_what_was_meant(page):
+    search(page, "automobil")
+    search(page, "engnie")
+    said = page.locator(".understood")
+    said.get_by_text("No document holds").wait_for()
+    assert "showing engine" in said.inner_text()
+    page.get_by_role("link", name="Search as typed").click()
+    page.get_by_role("heading", name="Nothing found").wait_for()
+    search(page, '+ferry -storm "harbour in"')
+    assert 'phrase "harbour in"' in said.inner_text()
+    assert "without storm" in said.inner_text()
+    search(page, "ferr*")
+    said.get_by_text("ferr* stands for").wait_for()
+
+
+def test_synonyms_that_were_asked_for_are_told(page, notes_home):
+    index = open_index(notes_home / "notes")
+    index.set_synonyms(["boat => ferry"])
+    try:
+        told = f"{page.url}indexes/notes/synonyms"
+        wait_until(lambda: page.request.get(told).json()["synonyms"])
+        search(page, "boat")
+        page.locator(".understood").get_by_text("boat also asks for ferry").wait_for()
+    finally:
+        index.set_synonyms({})
+        index.close()
+        wait_until(lambda: not page.request.get(told).json()["synonyms"])
+
+
+def test_where_nothing_fits_it_says_so(page):
+    search(page, "oven submarines of the unheard zebra parliament treaty")
+    page.get_by_text("Nothing here fits well").wait_for()
+    page.locator(".hit .quality").first.wait_for()
+    search(page, "bread dough oven")
+    page.get_by_text("Something here fits").wait_for()
+
+
+def test_where_nothing_is_found_there_is_a_way_on(page, address):
+    page.goto(f"{address}/?q=bread&is.kind=log")
+    page.get_by_role("heading", name="Nothing found").wait_for()
+    page.get_by_role("button", name="Search without filters").click()
+    page.locator(".hit h2", has_text="Bread").wait_for()
+
+
+def test_a_failure_is_told_and_can_be_tried_again(browser, address):
+    with watched(browser, address, expected=["422", "503", "Failed to load"]) as page:
+        page.goto(f"{address}/?q=bread&filter=year+%3E%3E")
+        alert = page.get_by_role("alert")
+        alert.wait_for()
+        assert "filter" in alert.inner_text()
+        page.get_by_role("button", name="Search without filters").click()
+        page.locator(".hit").first.wait_for()
+        page.route("**/indexes/notes/search", lambda route: route.abort())
+        page.locator("#q").fill("oven")
+        alert.get_by_text("The service does not answer").wait_for()
+        page.unroute("**/indexes/notes/search")
+        page.get_by_role("button", name="Try again").click()
+        page.locator(".hit h2", has_text="Cake").wait_for()
+
+
+def test_before_anything_is_asked_there_are_examples(page):
+    page.get_by_text("Search 40 documents in notes").wait_for()
+    assert "view=map" in page.get_by_role("link", name="Look at the map").get_attribute("href")
+    chip = page.locator(".chip").first
+    chip.wait_for()
+    named = chip.inner_text()
+    chip.click()
+    page.locator(".hit").first.wait_for()
+    assert asked(page)["q"] == [named]
+
+
+def test_script_stays_text(page, address):
+    search(page, "submarines")
+    page.locator(".hit").first.wait_for()
+    assert f"Submarines {HOSTILE}" in titles(page)
+    assert "Document a,b" in titles(page)
+    page.get_by_label(HOSTILE).first.check()
+    page.get_by_role("button", name="Why this? Submarines").click()
+    page.locator(".why-body").wait_for()
+    page.get_by_role("link", name=f"Submarines {HOSTILE}", exact=True).click()
+    page.locator("article h1").wait_for()
+    assert page.locator("article h1").inner_text() == f"Submarines {HOSTILE}"
+    page.locator("ol.near, .hint").first.wait_for()
+    page.goto(f"{address}/?q={'%3Cimg src=x onerror=hacked=1%3E'}&index=notes")
+    page.locator(".understood").wait_for(state="attached")
+    page.locator("#q").fill("submarines <")
+    page.wait_for_timeout(300)
+
+
+def test_nothing_moves_while_somebody_types(page):
+    search(page, "ferry")
+    page.evaluate(
+        """() => {
+            window.shifts = [];
+            new PerformanceObserver((list) => {
+                for (const each of list.getEntries()) {
+                    const moved = each.sources.map(({ node }) => node?.outerHTML ?? "");
+                    window.shifts.push([each.value, ...moved.map((one) => one.slice(0, 80))]);
+                }
+            }).observe({ type: "layout-shift" });
+        }"""
+    )
+    places = set()
+    for letter in " in storm":
+        with page.expect_response(lambda each: each.url.endswith("/search")):
+            page.locator("#q").press("Space" if letter == " " else letter)
+        page.locator(".hit").first.wait_for()
+        places.add(
+            tuple(
+                round(page.locator(each).first.bounding_box()[side])
+                for each in ("#q", ".summary", ".hit", "aside")
+                for side in ("x", "y")
+            )
+        )
+    assert len(places) == 1
+    page.wait_for_timeout(1000)  # until what is told later is there
+    shifts = page.evaluate("shifts")
+    # A number more in the time that was taken, and the like; up to .1 is called good.
+    assert sum(each[0] for each in shifts) < 0.02, shifts
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_a_narrow_window_needs_no_scrolling_aside(browser, address, width):
+    with watched(browser, address, viewport={"width": width, "height": 800}) as page:
+        for query in ("?q=harbour", "?q=harbour&ranker=compare", "?view=document&id=garage", ""):
+            page.goto(f"{address}/{query}")
+            page.locator(".hit, .column li, article, .welcome").first.wait_for()
+            page.wait_for_timeout(200)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.goto(f"{address}/?q=harbour")
+        page.get_by_text("Ranking and filters").click()
+        page.get_by_label("BM25").check()
+        page.wait_for_url("**ranker=bm25**")
+
+
+def test_everything_is_reached_by_keyboard(page):
+    search(page, "automobile")
+    page.locator("body").press("Tab")
+    reached = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate("document.activeElement.textContent || document.activeElement.id")
+        )
+    joined = "\n".join(reached)
+    for each in ("slider-alpha", "Failed test", "Why this?", "More like this"):
+        assert each in joined
+    page.get_by_role("button", name="Why this? For sale").focus()
+    page.keyboard.press("Enter")
+    page.locator(".why-body").wait_for()
+
+
+def test_several_indexes_can_be_chosen_and_none_is_said(browser, address, tmp_path):
+    from klsa_search.service import Catalog
+    from tests.service.conftest import build_tiny
+    from tests.service.sockets import serving
+
+    with Catalog(tmp_path, interval=0) as catalog, serving(catalog) as served:
+        other = f"http://127.0.0.1:{served.address[1]}"
+        with watched(browser, other) as page:
+            page.goto(other)
+            page.get_by_role("heading", name="There is no index to search").wait_for()
+            build_tiny(tmp_path, "first")
+            build_tiny(tmp_path, "second")
+            page.goto(f"{other}/?q=wing")
+            page.locator(".hit").first.wait_for()
+            page.get_by_label("Index").select_option("second")
+            page.wait_for_url("**index=second**")
+            page.locator(".hit").first.wait_for()

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { Latest, segment, STALE } from "../../../../klsa_search/service/page/api.js";
+
+test("any id is one part of a path", () => {
+  for (const id of ["a/b", "50%", "..", "ä ö?#"]) {
+    assert.equal(segment(id).includes("/"), false, id);
+    assert.equal(decodeURIComponent(segment(id)), id);
+  }
+});
+
+test("only the latest work counts, and earlier work is aborted", async () => {
+  const latest = new Latest();
+  let signal;
+  let finish;
+  const first = latest.run((given) => {
+    signal = given;
+    return new Promise((resolve) => { finish = resolve; });
+  });
+  const second = latest.run(async () => "second");
+  assert.equal(signal.aborted, true);
+  finish("first");
+  assert.equal(await first, STALE);
+  assert.equal(await second, "second");
+});
+
+test("a failure of the latest work is passed on, of earlier work is not", async () => {
+  const latest = new Latest();
+  const earlier = latest.run(async () => { throw new Error("late"); });
+  const now = latest.run(async () => { throw new Error("now"); });
+  assert.equal(await earlier, STALE);
+  await assert.rejects(now, /now/);
+});

@@ -1,0 +1,290 @@
+"""Writes the examples of the OpenAPI schema, by asking a service: python -m tools.openapi_examples.
+
+What stands in the schema as an answer is what came, of an index of six reports. What no two runs
+have alike, as times, is made the same.
+"""
+
+import json
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+from urllib.parse import quote
+
+from starlette.testclient import TestClient
+
+from klsa_search import build
+from klsa_search.search import Index
+from klsa_search.service import Catalog, create_app
+from klsa_search.service.admission import Admission
+from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.body_limit import LINES
+from klsa_search.service.middleware.keys import add_key
+from klsa_search.service.middleware.rates import Rates
+from klsa_search.service.refitting import Refits
+from klsa_search.service.schema import EXAMPLES
+from klsa_search.service.writing import Writes
+from tests.project.test_public_api import METADATA, REPORTS
+
+JSON = "application/json"
+LAMP = {"id": "lamp", "title": "Lamps", "text": "A dim lamp means a weak battery.", "year": 2025}
+NAMES = {"name": "reports"}
+LEAK = {**NAMES, "id": "leak"}
+
+REQUESTS = {
+    "GET /": {},
+    "GET /search": {
+        "parameters": {"q": "leaking coolant", "filter": "year >= 2020", "facets": "about", "k": 2}
+    },
+    "POST /search": {
+        "body": {
+            "q": "leaking coolant",
+            "filter": {"field": "year", ">=": 2020},
+            "limit": 1,
+            "highlight": True,
+            "quality": True,
+        }
+    },
+    "POST /indexes/{name}/search": {
+        "parameters": NAMES,
+        "body": {"q": "wet roads", "k": 1, "ranker": "bm25", "explain": True},
+    },
+    "POST /search/batch": {
+        "body": {
+            "searches": [
+                {"q": "wet roads", "k": 1, "fields": ["title"]},
+                {"q": '"lost coolant"', "k": 1, "fields": ["title"]},
+            ]
+        }
+    },
+    "GET /indexes/{name}/explain/{id}": {"parameters": {**LEAK, "q": "coolant hoses"}},
+    "POST /indexes/{name}/evaluate": {
+        "parameters": NAMES,
+        "body": {
+            "queries": {"1": "leaking coolant", "2": "wet roads"},
+            "judgements": {"1": {"leak": 2, "heat": 1}, "2": {"grip": 1}},
+        },
+    },
+    "GET /documents/{id}": {"parameters": {"id": "leak"}},
+    "GET /indexes": {},
+    "GET /indexes/{name}": {"parameters": NAMES},
+    "GET /indexes/{name}/documents/{id}/similar": {"parameters": {**LEAK, "k": 1}},
+    "GET /indexes/{name}/documents/{id}/terms": {"parameters": {**LEAK, "k": 2}},
+    "GET /indexes/{name}/map": {"parameters": NAMES},
+    "POST /indexes/{name}/map": {"parameters": NAMES, "body": {"ids": ["leak", "grip"]}},
+    "GET /indexes/{name}/terms/{term}/related": {
+        "parameters": {**NAMES, "term": "coolant", "k": 2}
+    },
+    "POST /indexes/{name}/classify": {
+        "parameters": NAMES,
+        "body": {"labels": {"leak": "engine", "grip": "road"}, "texts": ["Hoses that leak."]},
+    },
+    "GET /v1/{name}/search": {"parameters": {**NAMES, "query": "leaking coolant", "hits": 1}},
+    "GET /v1/{name}/doc/{docid}": {"parameters": {**NAMES, "docid": "tyre"}},
+    "PUT /indexes/{name}/synonyms": {
+        "parameters": NAMES,
+        "body": {"synonyms": {"car": ["automobile"], "tyre": ["tire", "wheel"]}},
+    },
+    "GET /indexes/{name}/synonyms": {"parameters": NAMES},
+    "DELETE /indexes/{name}/synonyms": {"parameters": NAMES},
+    "PUT /indexes/{name}/judgements": {
+        "parameters": NAMES,
+        "body": {"q": "leaking coolant", "id": "leak", "grade": 2},
+    },
+    "GET /indexes/{name}/judgements": {"parameters": {**NAMES, "q": "leaking coolant"}},
+    "GET /indexes/{name}/judgements.qrels": {"parameters": NAMES},
+    "GET /indexes/{name}/judgements.tsv": {"parameters": NAMES},
+    "DELETE /indexes/{name}/judgements": {
+        "parameters": {**NAMES, "q": "leaking coolant", "id": "leak"}
+    },
+    "POST /indexes/{name}/analyze": {"parameters": NAMES, "body": {"text": "The roads were wet"}},
+    "GET /indexes/{name}/spectrum": {"parameters": NAMES},
+    "GET /suggest": {"parameters": {"q": "wet r", "k": 3}},
+    "GET /indexes/{name}/suggest": {"parameters": {**NAMES, "q": "coo", "k": 2}},
+    "GET /health": {},
+    "GET /health/live": {},
+    "GET /health/ready": {},
+    "GET /metrics": {},
+    "POST /indexes/{name}/documents": {
+        "parameters": NAMES,
+        "body": [LAMP, {"id": "horn", "text": "A horn that will not sound."}],
+        "lines": [LAMP, {"id": "horn"}],
+    },
+    "PUT /indexes/{name}/documents/{id}": {
+        "parameters": {**NAMES, "id": "lamp"},
+        "body": {name: value for name, value in LAMP.items() if name != "id"},
+    },
+    "DELETE /indexes/{name}/documents/{id}": {"parameters": {**NAMES, "id": "lamp"}},
+    "POST /indexes/{name}/documents/delete-batch": {
+        "parameters": NAMES,
+        "body": ["horn", "lamp"],
+    },
+    "PUT /aliases/{name}": {
+        "parameters": {"name": "reports-live"},
+        "body": {"index": "reports"},
+    },
+    "GET /aliases": {},
+    "DELETE /aliases/{name}": {"parameters": {"name": "reports-live"}},
+    "POST /indexes/{name}/refit": {"parameters": NAMES, "body": {"settings": {"alpha": 0.5}}},
+    "GET /indexes/{name}/refit": {"parameters": NAMES},
+}
+"""By route, what is asked: in this order, as some write."""
+
+ALIKE = {
+    "time_ms": 1.25,
+    "begun": "2026-03-01T09:30:00Z",
+    "created": "2026-03-01T09:30:00Z",
+    "version": "0.2.0",
+    "fingerprint": "5f0c2f1d9a3b7c64",
+    "source": "reports.jsonl",
+    "bytes": 4096,
+    "sums": {"reports": "whole"},
+    "compiling": [],
+    "not_compiling": None,
+}
+"""What differs from run to run, or from machine to machine, and what stands in its place."""
+
+
+def main():
+    """Write the file that `klsa_search.service.schema` reads."""
+    EXAMPLES.write_text(json.dumps(examples(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def examples():
+    """All there is in the file: by route, requests and answers; by status, failures."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        made(home)
+        with service(home) as client:
+            operations = {
+                route: {**asked, "answers": answered(client, route, asked)}
+                for route, asked in REQUESTS.items()
+            }
+        for path in ("/health", "/health/ready"):
+            with service(home / "empty") as client:
+                operations[f"GET {path}"]["answers"]["503"] = told(client.get(path))
+        return {"operations": operations, "failures": failures(home)}
+
+
+def made(home):
+    """Make the index that is asked."""
+    reports = [
+        {"id": id_, "title": title, "text": text, "metadata": METADATA[id_]}
+        for id_, title, text in REPORTS
+    ]
+    build(reports, name="reports", home=home).close()
+
+
+@contextmanager
+def service(home, **options):
+    """A client of a service over a home, which may be written to."""
+    home.mkdir(exist_ok=True)
+    with Catalog(home, interval=0) as catalog:
+        refits = Refits(catalog, ["none"], share=None)  # nothing is begun, as nothing looks
+        app = create_app(catalog, refits=refits, **({"writes": Writes()} | options))
+        yield TestClient(app, raise_server_exceptions=False)
+
+
+def answered(client, route, asked):
+    """Ask what the example asks, and return what is answered, of each kind."""
+    answers = {}
+    for body in ("body", "lines"):
+        if body == "body" or body in asked:
+            answer = sent(client, route, asked, body)
+            assert answer.is_success, f"{route}: {answer.text}"
+            answers[LINES if body == "lines" else str(answer.status_code)] = told(answer)
+    return answers
+
+
+def sent(client, route, asked, body="body"):
+    """Send the request of an example."""
+    method, path = route.split()
+    query = dict(asked.get("parameters", {}))
+    for name in [name for name in query if f"{{{name}}}" in path]:
+        path = path.replace(f"{{{name}}}", quote(query.pop(name), safe=""))
+    content, headers = None, {}
+    if body in asked:
+        given = asked[body]
+        headers = {"Content-Type": LINES if body == "lines" else JSON}
+        content = in_lines(given) if body == "lines" else json.dumps(given)
+    return client.request(method, path, params=query, content=content, headers=headers)
+
+
+def in_lines(values):
+    """Write values as lines of JSON."""
+    return "".join(json.dumps(each) + "\n" for each in values)
+
+
+def told(answer):
+    """What an answer says, without what differs from run to run."""
+    kind = answer.headers["content-type"].partition(";")[0]
+    if kind == "text/plain":
+        metric = "klsa_index_documents"  # one of many
+        few = [line for line in answer.text.splitlines() if metric in line]
+        return "".join(f"{line}\n" for line in few) or answer.text
+    if kind == LINES:
+        return [alike(json.loads(line)) for line in answer.text.splitlines()]
+    assert kind == JSON
+    return alike(answer.json())
+
+
+def alike(value, name=None):
+    """Make the same of what differs from run to run; four digits are enough to show a number."""
+    if name in ALIKE and value not in (None, {}):
+        return ALIKE[name]
+    if isinstance(value, dict):
+        return {name: alike(held, name) for name, held in value.items()}
+    if isinstance(value, list):
+        return [alike(each) for each in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def failures(home):
+    """One failure of each kind, by status and code: each is made to happen."""
+    found = {}
+
+    def note(answer, own="", usual=""):
+        error = answer.json()["error"]
+        error["message"] = error["message"].replace(own, usual)
+        found.setdefault(str(answer.status_code), {})[error["code"]] = {"error": error}
+
+    with service(home) as client:
+        lamp = "/indexes/reports/documents/lamp"
+        note(client.post("/search", content="{", headers={"Content-Type": JSON}))
+        note(client.get("/search?q=wet+roads&index=raports"))
+        note(client.get("/documents/lake"))
+        note(client.get("/indexes/reports/terms/zeppelin/related"))
+        note(client.post("/search", content="x" * 2**21, headers={"Content-Type": JSON}))
+        note(client.put(lamp, content="dim", headers={"Content-Type": "text/plain"}))
+        note(client.get("/search?q=wet+roads&k=5000"))
+        note(client.put("/indexes/reports/documents/%20", json=LAMP | {"id": " "}))
+        with mock.patch.object(Index, "search", side_effect=RuntimeError("a slip")):
+            note(client.get("/search?q=wet+roads", headers={"X-Request-ID": "5f0c2f1d"}))
+        with mock.patch("klsa_search.extras.find_spec", return_value=None):
+            note(sent(client, judging := "POST /indexes/{name}/evaluate", REQUESTS[judging]))
+    soon = 0.01
+    slowly = mock.patch.object(Index, "search", side_effect=lambda *_, **__: time.sleep(1))
+    with slowly, service(home, admission=Admission(deadline=soon)) as client:
+        note(client.get("/search?q=wet+roads"), "0.01 s", "15 s")
+    with service(home, writes=None) as client:
+        note(client.put(lamp, json=LAMP))
+    with service(home, admission=Admission(running=1, waiting=-1)) as client:
+        note(client.get("/search?q=wet+roads"))
+    with service(home, writes=Writes(waiting=-1)) as client:
+        note(client.put(lamp, json=LAMP))
+    with service(home, rates=Rates(1, lambda: 0.0)) as client:
+        client.get("/indexes")
+        note(client.get("/indexes"))
+    file = home / "keys.json"
+    token = add_key(file, "web", ["search"])
+    with service(home, keys=Keys(file, {"search", "write"})) as client:
+        note(client.get("/indexes"))
+        note(client.delete(lamp, headers={"Authorization": f"Bearer {token}"}))
+    with service(home / "empty") as client:
+        note(client.get("/search?q=wet+roads"))
+    return {status: dict(sorted(kinds.items())) for status, kinds in sorted(found.items())}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Writes the table of scopes and routes into its page: python -m tools.scopes_page."""
+
+from klsa_search.service.app import ROUTERS
+from klsa_search.service.serving import Requires
+from tests.conftest import ROOT
+
+PAGE = ROOT / "docs" / "service.md"
+BEGIN = "<!-- made of the routes of klsa_search/service by: python -m tools.scopes_page -->\n"
+END = "<!-- end of scopes -->\n"
+
+
+def scopes_of(route):
+    """The scopes that a route declares, one of which a key needs; none for an open route."""
+    declared = [
+        each.dependency.scopes
+        for each in route.dependencies
+        if isinstance(each.dependency, Requires)
+    ]
+    assert declared, f"{route.path} declares no scope: add dependencies=requires(...) to it"
+    return declared[0]
+
+
+def table():
+    """One row for each combination of scopes, with all routes that need it."""
+    operations = {}
+    for router in ROUTERS:
+        for route in router.routes:
+            for method in sorted(route.methods):
+                path = route.path.replace(":whole", "")
+                operations.setdefault(scopes_of(route), []).append(f"`{method} {path}`")
+    rows = ["| scope | routes |", "|---|---|"]
+    for scopes, routes in sorted(operations.items(), key=lambda row: (not row[0], row[0])):
+        name = " or ".join(f"`{scope}`" for scope in scopes) or "no key"
+        rows.append(f"| {name} | {', '.join(routes)} |")
+    return "\n".join(rows) + "\n"
+
+
+def parts():
+    """What stands before the table, the table, and what stands after it."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    held, _, after = rest.partition(END)
+    return before + BEGIN, held, END + after
+
+
+if __name__ == "__main__":
+    before, _, after = parts()
+    PAGE.write_text(before + table() + after, encoding="utf-8")
