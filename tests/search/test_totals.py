@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from klsa_search.indexing import build
-from tests.worlds import random_documents
+from tests.support.worlds import random_documents
 
 SIZE = 90
 RANKERS = (

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from klsa_search.errors import StoreError
 from klsa_search.service import create_app
 from klsa_search.service.watching import Watch
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 
 def watched(failures):
