@@ -25,7 +25,7 @@ from klsa_search.store.holdings import built_documents, held_documents
 from klsa_search.store.manifest import settings_as_built
 from klsa_search.store.names import MANIFEST
 from klsa_search.store.recovery import RecoveredRecords, repair_current
-from klsa_search.store.upkeep import verify_shared
+from klsa_search.store.verifying import verify_shared
 
 
 @dataclass(frozen=True)

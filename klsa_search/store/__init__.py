@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         indexes_in,
         rollback,
         undo_writes,
-        verify,
     )
+    from klsa_search.store.verifying import verify
 else:
     __getattr__, __dir__ = handing_on(
         __name__,
@@ -39,7 +39,8 @@ else:
             "names": "index_path",
             "sum_check": "SumCheck",
             "synonyms": "read_synonyms synonyms_of_text write_synonyms",
-            "upkeep": "Rollback delete_index indexes_in rollback undo_writes verify",
+            "upkeep": "Rollback delete_index indexes_in rollback undo_writes",
+            "verifying": "verify",
         },
     )
 

@@ -1,15 +1,12 @@
-"""Upkeep: look over the indexes of a home, check one, go back, undo writes, remove one."""
+"""Upkeep: look over the indexes of a home, go back, undo writes, remove one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from klsa_search.errors import IndexDamaged, StoreError
-from klsa_search.store.checked import check_again
+from klsa_search.errors import StoreError
 from klsa_search.store.current import Current, current_generation, write_current
 from klsa_search.store.files import sync, writable, write_fresh
 from klsa_search.store.generations import (
@@ -20,14 +17,12 @@ from klsa_search.store.generations import (
     sealed_generations,
     writing,
 )
-from klsa_search.store.judgements import Judgements
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_format import Last
 from klsa_search.store.log_writing import LogWriter
 from klsa_search.store.manifest import Manifest, read_manifest
 from klsa_search.store.marking import (
     is_index,
-    is_marked,
     mark_index,
     refuse_foreign,
     remove_empty,
@@ -37,17 +32,13 @@ from klsa_search.store.names import (
     CURRENT,
     DELETED,
     HOLDERS,
-    INDEX_FILES,
     JUDGED,
-    JUDGEMENTS,
     LOCKS,
     MARKER,
     NAME,
     NEW_SYNONYMS,
     SYNONYMS,
 )
-from klsa_search.store.recovery import check_current
-from klsa_search.store.synonyms import read_synonyms
 
 
 @dataclass(frozen=True)
@@ -86,28 +77,6 @@ def unfinished_in(home: Path) -> list[Path]:
         and is_index(path)
         and not os.path.lexists(path / CURRENT)
     )
-
-
-def verify(path: Path) -> Manifest:
-    """Read every file of an index, and every write, and compare their sums.
-
-    Of other generations than the one in use the manifests alone. Not what is made from the log and
-    the build (`delta-*.npz`, `saturated-*.bin`), which is compared with its sum when it is used.
-    IndexDamaged. Cost: one read of each.
-    """
-    verify_shared(path)
-    generation = current_generation(path)
-    manifest = read_manifest(generation)
-    check_sizes(generation, manifest)
-    check_again(generation, manifest)
-    WriteLog(generation).check()
-    return manifest
-
-
-def verify_shared(path: Path) -> None:
-    """Read the files of an index that belong to no generation; IndexDamaged."""
-    for name in INDEX_FILES:
-        _CHECKS[name](path)
 
 
 def rollback(path: Path, to: str | None = None) -> Rollback:
@@ -175,22 +144,6 @@ def delete_index(path: Path) -> list[Path]:
         for name in ours:
             (path / name).unlink(missing_ok=True)
     return [] if remove_empty(path) else sorted(path.iterdir())
-
-
-def _check_mark(path: Path) -> None:
-    if os.path.lexists(path / MARKER) and not is_marked(path):
-        raise IndexDamaged(
-            f"{path / MARKER} has changed since it was written: remove it; the next build writes "
-            "it again"
-        )
-
-
-_CHECKS: Final[Mapping[str, Callable[[Path], object]]] = {
-    CURRENT: check_current,
-    MARKER: _check_mark,
-    SYNONYMS: read_synonyms,
-    JUDGEMENTS: lambda path: Judgements(path).check(),
-}
 
 
 def _refuse_other(path: Path) -> None:

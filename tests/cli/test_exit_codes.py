@@ -52,7 +52,7 @@ def test_what_is_not_there_or_broken_is_1(shell, cars, tmp_path):
     path.write_text(json.dumps(manifest))
     done = shell("klsa-search", "cars", "coolant")
     assert done.code == 1
-    assert "rebuild" in done.err
+    assert "klsa-index repair cars" in done.err
 
 
 def test_a_home_that_cannot_be_read_is_no_wrong_usage(shell, tmp_path, monkeypatch):
