@@ -290,7 +290,7 @@ class Index(LivingIndex):
         return self._opened().parameters.read(given)[1]
 
     def is_quick(self, query: str, k: int = 10) -> bool:
-        """Whether a `search` of no more than this takes less than a millisecond. Cost: 3 µs.
+        """Whether a `search` of no more than this takes a millisecond at most. Cost: 3 µs.
 
         For who answers in an event loop: a query of plain words that documents hold, and of few
         postings, for few hits. What it cannot know is how long documents take to be read, as from a

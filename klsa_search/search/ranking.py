@@ -25,6 +25,9 @@ from klsa_search.search.snapshot import Snapshot
 _QUICK_POSTINGS: Final = 2**17
 """Of all terms of a query that is quick: 250 µs of the engine's time at most."""
 
+EVERY: Final = 100
+"""Documents up to which each is scored: the rows of the seeds do not reach all that are related."""
+
 
 class Bm25Engine(Protocol):
     """What answers by BM25: see `Engine`."""
@@ -153,7 +156,7 @@ class Ranking:
         ]
 
     def is_quick(self, terms: Sequence[int]) -> bool:
-        """Whether a compiled engine answers this by the index's own parameters, in little time."""
+        """Whether this is answered by the index's own parameters in about a millisecond at most."""
         if self._engines is not None:  # which may be far away
             return False
         held = self._held
@@ -163,7 +166,8 @@ class Ranking:
     def _by_engine(self) -> bool:
         if self._defaults.ranker == "bm25":
             return not self._defaults.boosts
-        return self._snapshot.expanding is not None and self._expands(self._defaults)
+        # Few documents are scored one by one, in a millisecond.
+        return self._snapshot.expanding is not None and self._expands_itself
 
     @lazily
     def _held(self) -> memoryview:
@@ -214,6 +218,8 @@ class Ranking:
 
     def _expands(self, parameters: SearchSettings) -> bool:
         """Whether this is the ranking that the engine of a cut D gives."""
+        if self._snapshot.bm25.documents <= EVERY:
+            return False
         if parameters is self._defaults:
             return self._expands_itself
         return _is_expanded(parameters)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from klsa_search.indexing import build
 from tests.support.worlds import random_documents
 
-SIZE = 90
+SIZE = 140
 RANKERS = (
     {},
     {"exact": True},
@@ -36,24 +36,25 @@ def metadata(number):
     return {name: value for name, value in held.items() if rng.random() < 0.9}
 
 
-def made(folder, **settings):
+def made(folder, size=SIZE, **settings):
     """Most documents built in, some written later, some deleted; one contains `rare`."""
-    texts = random_documents(SIZE, 40)
+    texts = random_documents(size, 40)
     texts[17] += " rare"
     documents = [
         {"id": str(number), "text": text, "metadata": metadata(number)}
         for number, text in enumerate(texts)
     ]
-    index = build(documents[:70], name="totals", home=folder, **settings)
+    index = build(documents[: size - 25], name="totals", home=folder, **settings)
     if settings.get("expansion") != "whole":
-        index.add(documents[70:])
-        index.delete(["3", "80"])
+        index.add(documents[size - 25 :])
+        index.delete(["3", str(size - 10)])
     return index
 
 
-@pytest.fixture(scope="module", params=["cut", "whole"])
+@pytest.fixture(scope="module", params=["cut", "whole", "few"])
 def index(request, tmp_path_factory):
-    with closing(made(tmp_path_factory.mktemp("w"), expansion=request.param)) as index:
+    chosen = {"size": 60} if request.param == "few" else {"expansion": request.param}
+    with closing(made(tmp_path_factory.mktemp("w"), **chosen)) as index:
         yield index
 
 
@@ -107,7 +108,7 @@ def test_facets_and_filters_count_the_documents_of_the_total(index, query, ranke
             assert kept.total == count
 
 
-@pytest.mark.parametrize("k", [1, 10, 80])
+@pytest.mark.parametrize("k", [1, 10, 50])
 def test_a_rare_word_finds_its_document_and_those_near_it(index, k):
     assert index.search("rare", k, ranker="bm25").total == 1
     found = index.search("rare", k)
