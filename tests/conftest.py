@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,37 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+
+LONG = (
+    "benchmarks",
+    "campaigns",
+    "cli/test_lazy_imports.py",
+    "cli/test_serve.py",
+    "cli/test_workers.py",
+    "compiled/test_beside.py",
+    "connect",
+    "docker/test_cluster.py",
+    "docker/test_entrypoint.py",
+    "estimators/test_guide.py",
+    "estimators/test_scikit_learn.py",
+    "project/test_notebooks.py",
+    "project/test_packaging.py",
+    "project/test_start_page.py",
+    "project/test_walks.py",
+    "service/page/test_[!u]*.py",
+    "studies",
+)
+"""Tests that need a browser, many processes, large tools, or whole walks: `make test-long`."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        path = item.path.relative_to(here)
+        names = [path, *path.parents]
+        if any(fnmatch(str(name), pattern) for name in names for pattern in LONG):
+            item.add_marker("long")
 
 
 @pytest.fixture(autouse=True)

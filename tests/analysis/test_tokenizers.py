@@ -11,7 +11,7 @@ from klsa_search.analysis import Analyzer, Numbering, tokenizers, trust
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.config import AnalysisSettings
 from klsa_search.errors import SettingsError
-from tests import own_words
+from tests.support import own_words
 
 TEXT = "我写了搜索引擎"
 

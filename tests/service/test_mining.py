@@ -18,9 +18,9 @@ from klsa_search.mining import (
 from klsa_search.search import open_index
 from klsa_search.service.messages.mining import SimilarRequest
 from klsa_search.service.messages.requests import MAX_HITS
+from tests.campaigns.test_fuzz import check, fuzz, json_values
 
 from .conftest import build_tiny, failure_of
-from .test_fuzz import check, fuzz, json_values
 
 LABELS = {"1": "air", "3": "cold"}
 

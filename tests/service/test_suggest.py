@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.search import open_index
+from tests.campaigns.test_fuzz import check, fuzz
 
 from .conftest import failure_of
-from .test_fuzz import check, fuzz
 
 
 @pytest.mark.parametrize("path", ["/suggest", "/indexes/tiny/suggest"])

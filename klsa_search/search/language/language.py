@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -122,6 +123,7 @@ class Language:
         if reason is not None:
             relaxed = {clause.written: reason for clause in clauses if clause.has_sign}
             clauses = [_words_of(query)]
+        clauses = _first_signs(clauses)
         reading = self._taken(clauses, settings.spelling, synonyms)
         while settings.operators is None and (unmatched := self._unmatched(reading)):
             relaxed |= {clause.written: "no_match" for clause in unmatched}
@@ -155,11 +157,9 @@ class Language:
         self, clauses: Sequence[Clause], spelling: SpellingName, synonyms: Synonyms | None
     ) -> _Reading:
         """Read all clauses of a query."""
-        reading, signs = _Reading(synonyms), 0
+        reading = _Reading(synonyms)
         for clause in clauses:
-            signs += clause.has_sign
-            read = clause if signs <= SIGNS else clause._replace(sign="", field="", kind="word")
-            self._take(read, spelling, reading)
+            self._take(clause, spelling, reading)
         return reading
 
     def _unmatched(self, reading: _Reading) -> set[Clause]:
@@ -407,6 +407,15 @@ class _Reading:
 def _words_of(text: str) -> Clause:
     """Take a text as plain words."""
     return Clause("", "", "word", text, text)
+
+
+def _first_signs(clauses: Sequence[Clause]) -> list[Clause]:
+    """Take the first `SIGNS` clauses with signs as they are, and further ones as words."""
+    signs = accumulate(clause.has_sign for clause in clauses)
+    return [
+        clause if count <= SIGNS else _words_of(clause.text)
+        for clause, count in zip(clauses, signs, strict=True)
+    ]
 
 
 def _with_words(query: str, words: Mapping[str, str]) -> str:

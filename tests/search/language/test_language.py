@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError, SettingsError
+from klsa_search.search.language.language import SIGNS
 from klsa_search.store.manifest import settings_as_built
 from tests.search.language.conftest import KINDS, WORDS, documents
 
@@ -265,3 +266,10 @@ def test_signs_beyond_some_are_words(few_words):
         few_words.search('"wing drag" ' * 64 + "wing", operators=True).understood.phrases
         == ('"wing drag"',) * 64
     )
+
+
+def test_phrases_beyond_the_first_ones_are_words_whatever_the_first_match(few_words):
+    many = " ".join(f'"unheard wing{number}"' for number in range(SIGNS + 5))
+    understood = few_words.search(many + ' "flow wing"', 5).understood
+    assert len(understood.relaxed) == SIGNS
+    assert understood.phrases == ()
