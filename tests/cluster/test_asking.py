@@ -12,6 +12,9 @@ from .fleets import Threads
 
 
 class Echo:
+    def ready(self):
+        return None
+
     def say(self, word):
         return word
 
