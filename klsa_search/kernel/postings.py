@@ -136,7 +136,7 @@ class Postings:
         runs[:, :2] = self.runs[:, :2]  # blocks were counted from the first of some
         best = np.zeros(self.best.shape, np.uint16)
         longest = np.diff(self.starts).max(initial=0)
-        _find_best(np.asarray(self.starts), entries, np.empty(longest, np.int64), best)
+        _find_best(np.array(self.starts), entries, np.empty(longest, np.int64), best)
         return replace(self, entries=entries, runs=runs, best=best)
 
     @property

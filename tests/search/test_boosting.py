@@ -130,7 +130,8 @@ def test_all_ways_of_asking_agree(index, ranker, boosts):
         first, *others = (index.search(query, 2, offset=at, **asked) for at in (0, 2, 4))
         found = [hit.score for page in (first, *others) for hit in page]
         assert found == scores[:6].tolist()
-        assert first.total == index.search(query, ranker="bm25").total
+        lexical = index.search(query, ranker="bm25").total
+        assert first.total == lexical if ranker == "bm25" else first.total >= lexical
 
 
 @pytest.mark.parametrize("boosts", BOOSTS)
