@@ -58,7 +58,7 @@ class _Tools:
     def __init__(self, home: Path, name: str | None) -> None:
         self._home, self._name = home, name
         self._opened: dict[str, Index] = {}
-        self._opening = threading.Lock()
+        self._opening: dict[str, threading.Lock] = {}
         if name is not None:
             self._index(name)
         elif not self.names():
@@ -121,9 +121,10 @@ class _Tools:
             (name,) = known
         if name is None or (self._name is not None and name != self._name):
             raise QueryError(f"index = {name!r}: name one of {', '.join(known)}", field="index")
-        with self._opening:
+        path = index_path(self._home, name)
+        with self._opening.setdefault(name, threading.Lock()):
             if name not in self._opened:
-                self._opened[name] = open_index(index_path(self._home, name))
+                self._opened[name] = open_index(path)
         self._opened[name].refresh()
         return self._opened[name]
 

@@ -1,16 +1,19 @@
 """Indexes as tools of an assistant."""
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import klsa_search as klsa
 from klsa_search.errors import IndexNotFound
 from klsa_search.mining import related
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 pytest.importorskip("mcp_types", reason="needs version 2 of mcp: pip install 'klsa-search[mcp]'")
 
@@ -18,6 +21,7 @@ import anyio
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from klsa_search.connect import mcp
 from klsa_search.connect.mcp import server
 
 COMMAND = "from klsa_search.cli.mcp import main; main()"
@@ -165,3 +169,27 @@ def test_the_command_says_what_is_missing(tmp_path):
     )
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "there is no index" in done.stderr
+
+
+def test_an_index_that_opens_slowly_delays_no_other(home, tmp_path, monkeypatch):
+    for name in ("quick", "slow"):
+        shutil.copytree(home / "reports", tmp_path / name)
+    opening, opened = threading.Event(), threading.Event()
+
+    def open_index(path):
+        if path.name == "slow":
+            opening.set()
+            assert opened.wait(PATIENCE)
+        return klsa.open_index(path)
+
+    monkeypatch.setattr(mcp, "open_index", open_index)
+    tools = mcp._Tools(tmp_path, None)
+    with ThreadPoolExecutor(1) as threads:
+        slow = threads.submit(tools.search, "coolant", index="slow")
+        assert opening.wait(PATIENCE)
+        try:
+            quick = tools.search("coolant", index="quick")["results"]
+        finally:
+            opened.set()
+        ids = [each["id"].replace("quick", "slow") for each in quick]
+        assert [each["id"] for each in slow.result(PATIENCE)["results"]] == ids != []
