@@ -174,6 +174,7 @@ def test_generation_that_fails_slowly_is_left_alone_for_a_while(home, monkeypatc
         clock[0] += 5.0
         raise ValueError("its bytes")
 
+    monkeypatch.setattr(catalog, "TOGETHER", 1)
     monkeypatch.setattr(catalog, "open_warm", open_slowly)
     monkeypatch.setattr(catalog, "monotonic", lambda: clock[0])
     with Catalog(home, interval=3600) as opened:
