@@ -1,7 +1,7 @@
 # klsa-search as a service. Build and run from the root of the repository:
 #   docker build -t klsa-search .
 #   docker run -p 127.0.0.1:8000:8000 -v klsa-index:/data/index klsa-search
-# For the machines of a cluster (docs/cluster.md):
+# For the machines of a cluster (docs/guides/cluster.md):
 #   docker build --build-arg EXTRAS=cluster -t klsa-search:cluster .
 # What the container does with its arguments is said in docker/entrypoint.sh.
 

@@ -3,10 +3,10 @@
 #   serve [OPTIONS]             serve all indexes there are; build a sample if there are none
 #   build SOURCE --name NAME    build an index there, with any option of klsa-index build
 #   klsa-... [ARGUMENTS]        run that command as it stands
-#   ray [ARGUMENTS]             a machine of a cluster, in an image with EXTRAS=cluster (docs/cluster.md)
+#   ray [ARGUMENTS]             a machine of a cluster, in an image with EXTRAS=cluster (docs/guides/cluster.md)
 #   join HOST:PORT COMMAND ...  join the cluster of that head, without processors for its tasks, and
 #                               do any of the above there, at the address `auto`
-# All of them read KLSA_HOME, the home of the indexes, and serve what else docs/service.md names
+# All of them read KLSA_HOME, the home of the indexes, and serve what else docs/guides/run-the-service.md names
 # (KLSA_HOST, KLSA_PORT, ...); the image sets these three.
 set -eu
 

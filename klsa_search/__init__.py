@@ -52,7 +52,8 @@ Written(generation='000002', last=5, put=1, deleted=1, warnings=())
 
 Public are the names of this package and of its packages `collection`, `estimators`, `indexing` and
 `mining`, the errors of `errors`, and of `analysis` the `Analyzer` with `Token`, `languages` and
-`stemmers`; of `connect` what docs/connect.md shows. Everything else may change with any version.
+`stemmers`; of `connect` what docs/guides/integrations.md shows. Everything else may change with any
+version.
 """
 
 import logging

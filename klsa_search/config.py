@@ -109,14 +109,14 @@ class AnalysisSettings(SettingsGroup):
     fold_accents: bool | None = Field(
         None,
         description="treat é as e, with every letter; by default where é is no letter of the "
-        "language but a marked one (docs/sources.md)",
+        "language but a marked one (docs/guides/import-documents.md)",
     )
     symbols: bool = Field(True, description="signs belong to names such as C++, C# and .NET")
     tokenizer: str | None = Field(
         None,
         pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$",
         description="a function that finds the words, MODULE:FUNCTION, instead of the rules for "
-        "all scripts (docs/sources.md)",
+        "all scripts (docs/guides/import-documents.md)",
     )
 
 

@@ -1,4 +1,4 @@
-"""The pictures of docs/gallery.md: `klsa-index plot` of the docstrings of the running Python.
+"""Draw the pictures of docs/explanations/gallery.md, of the docstrings of the running Python.
 
 For the drift an index is built of four fifths of them, in the order of the alphabet; the rest comes
 in ten batches, and with each batch go ten documents of the build. Colours are cut down to 64.
@@ -53,7 +53,7 @@ def draw(documents: Iterable[Document], out: Path) -> list[Path]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="draw the pictures of docs/gallery.md")
+    parser = argparse.ArgumentParser(description="draw docs/explanations/gallery.md")
     parser.add_argument("--out", type=Path, default=Path("docs/figures/gallery"))
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)

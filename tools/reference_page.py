@@ -1,4 +1,4 @@
-"""Writes docs/reference.md from what is declared: python -m tools.reference_page."""
+"""Writes docs/reference/commands.md from what is declared: python -m tools.reference_page."""
 
 import tempfile
 from pathlib import Path
@@ -15,7 +15,7 @@ from klsa_search.config import LanguageSettings, SearchSettings, Settings
 from klsa_search.service import Catalog, create_app
 from tests.conftest import ROOT
 
-PAGE = ROOT / "docs" / "reference.md"
+PAGE = ROOT / "docs" / "reference" / "commands.md"
 COMMANDS = {
     "klsa-index": klsa_index,
     "klsa-search": klsa_search,
@@ -41,7 +41,7 @@ def page():
         "`klsa_search.build`. Those of a query are also options of `klsa-search`, parameters of a "
         "search over HTTP and arguments of `Index.search`.",
         of_settings(),
-        "Those of the service are [on the page about it](service.md#settings).",
+        "Those of the service are [on the page about it](../guides/run-the-service.md#settings).",
         "## Endpoints",
         "`/openapi.json`, and `/docs` as a page, also have the types, the limits, every failure "
         "and an example of each.",

@@ -4,7 +4,7 @@ from klsa_search.service.app import ROUTERS
 from klsa_search.service.serving import Requires
 from tests.conftest import ROOT
 
-PAGE = ROOT / "docs" / "service.md"
+PAGE = ROOT / "docs" / "guides" / "run-the-service.md"
 BEGIN = "<!-- made of the routes of klsa_search/service by: python -m tools.scopes_page -->\n"
 END = "<!-- end of scopes -->\n"
 

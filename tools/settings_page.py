@@ -4,7 +4,7 @@ from klsa_search.cli.service_options import default_of, flag_of
 from klsa_search.service.settings import PREFIX, ServiceSettings
 from tests.conftest import ROOT
 
-PAGE = ROOT / "docs" / "service.md"
+PAGE = ROOT / "docs" / "guides" / "run-the-service.md"
 BEGIN = "<!-- made of klsa_search/service/settings.py by: python -m tools.settings_page -->\n"
 END = "<!-- end -->\n"
 

@@ -9,7 +9,7 @@ import re
 
 ROW = re.compile(r"(\S+(?: \S+)*?) {2,}(\S.*)")
 TREE = re.compile("[├└]──")
-PAGE = re.compile(r"\bdocs/([\w-]+)\.md\b")
+PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 ARRAY = re.compile(
     r"[\w.~]*ndarray\[tuple\[[^]]*\], [\w.~]*dtype\[(?:~?\w+\.)?(\w+)(?:\[[^]]*\])?\]\]"
 )

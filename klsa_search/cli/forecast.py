@@ -24,7 +24,7 @@ def forecast(name: str, queries: Path, home: Path, json_file: Path | None) -> No
 
     The figure, WIG, says how far the best of BM25 stand above the collection: a rank among these
     queries, no probability, and nothing to compare with another index. Of two queries it names the
-    harder 56 to 74 times in a hundred, by collection (docs/judging.md).
+    harder 56 to 74 times in a hundred, by collection (docs/guides/judge-results.md).
     """
     from klsa_search.collection.query_lines import read_query_lines
     from klsa_search.evaluation import forecast as forecast_queries

@@ -138,7 +138,7 @@ def build(
     """Turn SOURCE into an index.
 
     SOURCE is a file or a folder, the name of a collection (cran, cisi, cacm, med), python-docs, or
-    - for standard input: docs/sources.md.
+    - for standard input: docs/guides/import-documents.md.
     An index of that name is replaced when the new one is whole; until then it goes on serving, and
     afterwards klsa-index rollback has it back. Where it holds documents of another source, or what
     this version cannot read, a terminal is asked first, and anything else needs --replace.

@@ -51,8 +51,8 @@ class Index(LivingIndex):
     ) -> Scores:
         """Score every document: (size,) float32, in document order; 0 where there is none.
 
-        query       a text, with the operators of docs/query-language.md unless `operators` is off;
-                    terms the collection does not hold are passed over
+        query       a text, with the operators of docs/guides/query-syntax.md unless `operators`
+                    is off; terms the collection does not hold are passed over
         dimensions  eigenvectors to use, at most those that were built
         parameters  `ranker`, `alpha`, `z`, `operators`, ...: `SearchParameters`
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
@@ -275,7 +275,7 @@ class Index(LivingIndex):
         Words that begin as the last one typed does, as documents write them, the most frequent
         first; terms that follow the words typed in at least two documents; titles with what was
         typed in them, those that begin so first. Where nothing begins so, the last word is put
-        right. A blank text gives none, and none raises. See `docs/searching.md`.
+        right. A blank text gives none, and none raises. See `docs/guides/search.md`.
 
         >>> [(each.kind, each.text) for each in index.suggest("tyr")]
         [('word', 'tyres'), ('title', 'Tyres'), ('title', 'Tyres again')]

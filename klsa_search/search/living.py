@@ -286,8 +286,8 @@ class LivingIndex:
                   for each other, `phone => iphone, galaxy` for what is found by *phone*, too; at
                   most 10,000 words with 100 each. Nothing, as `{}`, takes all of them away
         A side may be several words. They are of the index, whatever is built or written, and a
-        query is without them by `synonyms=False`. See docs/query-language.md. SettingsError for
-        what is no such thing; IndexBusy, StoreError.
+        query is without them by `synonyms=False`. See docs/guides/query-syntax.md. SettingsError
+        for what is no such thing; IndexBusy, StoreError.
 
         >>> index.set_synonyms(["automobile, engine", "chilled => coolant"])
         >>> index.synonyms["chilled"]

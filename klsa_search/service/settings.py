@@ -1,8 +1,8 @@
 """Settings of the service, each declared once: its name, its limits, what it is for.
 
 What `klsa-serve` is told by an option counts before `KLSA_...` in the environment, that before the
-TOML file, and that before the default. Options, their help and the table of `docs/service.md` are
-made from what stands here.
+TOML file, and that before the default. Options, their help and the table of
+`docs/guides/run-the-service.md` are made from what stands here.
 """
 
 from __future__ import annotations

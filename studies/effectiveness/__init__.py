@@ -1,1 +1,1 @@
-"""How well the default ranks, and what that rests on: every claim of docs/effectiveness.md."""
+"""Measure how well the default ranks: every claim of docs/explanations/effectiveness.md."""

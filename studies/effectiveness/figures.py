@@ -1,4 +1,4 @@
-"""Draw the figures of docs/effectiveness.md from what the commands wrote.
+"""Draw the figures of docs/explanations/effectiveness.md from what the commands wrote.
 
 python -m studies.effectiveness.figures OUT --ablation FILE --leave-one-out FILE
 """

@@ -22,7 +22,7 @@ def test_every_command_says_how_it_is_used(module, capsys):
 
 def written():
     """Commands that documents and modules name: (where, module, options)."""
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     for folder in ("benchmarks", "studies", "klsa_search"):
         pages += ROOT.glob(f"{folder}/**/*.py")
     for page in sorted(pages):

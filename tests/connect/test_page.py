@@ -1,4 +1,4 @@
-"""What docs/connect.md shows is what comes out, where the packages are found."""
+"""What docs/guides/integrations.md shows is what comes out, where the packages are found."""
 
 import re
 import warnings
@@ -9,7 +9,8 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.shown import wrong_examples
 
-FIRST, *SECTIONS = re.split(r"(?m)^## ", (ROOT / "docs" / "connect.md").read_text("utf-8"))
+PAGE = ROOT / "docs" / "guides" / "integrations.md"
+FIRST, *SECTIONS = re.split(r"(?m)^## ", PAGE.read_text("utf-8"))
 NEEDED = {
     "MCP": "mcp_types",
     "PyTerrier": "pyterrier",

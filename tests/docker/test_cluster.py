@@ -27,7 +27,7 @@ yaml = pytest.importorskip("yaml", reason="no YAML parser is installed")
 FOLDER = ROOT / "docker" / "cluster"
 COMMANDS = {"klsa-index": klsa_index, "klsa-keys": klsa_keys, "klsa-serve": klsa_serve}
 IMAGE = dict(instructions())
-PAGE = ROOT / "docs" / "cluster.md"
+PAGE = ROOT / "docs" / "guides" / "cluster.md"
 TOKENS_SINCE = "2.52.0"  # of Ray
 
 

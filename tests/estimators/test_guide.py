@@ -11,7 +11,7 @@ EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 def test_every_example_of_the_guide_runs():
-    guide = (ROOT / "docs" / "estimators.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "guides" / "scikit-learn.md").read_text(encoding="utf-8")
     names = {
         "texts": [f"{text} engine" for text in topic_documents()],
         "labels": ["rare" if document < 12 else "common" for document in range(48)],

@@ -151,8 +151,9 @@ def test_needs_grow_with_the_collection():
 
 
 # Shapes of Reuters-21578 and of documents generated from it, and what their builds took: all
-# processes at the peak of any phase, and the files. docs/performance.md tells how it was measured.
-# What is stored of the two largest, and their words, are foretold from those of 100,000.
+# processes at the peak of any phase, and the files. docs/explanations/performance.md says how
+# it was measured. What is stored of the two largest, and their words, are foretold from those of
+# 100,000.
 REUTERS = (21_578, 21_671_271, 1_617_801, 36_364, 1_040_646, 171_936, 1_022_073, 2_892_766)
 MEMORY = [
     (REUTERS, 370),

@@ -1,4 +1,4 @@
-"""What docs/compared.md says is there, is there."""
+"""What docs/reference/features.md says is there, is there."""
 
 import json
 import re
@@ -15,9 +15,10 @@ from tests.project.test_public_api import METADATA, REPORTS
 from tools.openapi_examples import LAMP
 from tools.reference_page import COMMANDS
 
+PAGE = ROOT / "docs" / "reference" / "features.md"
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
-    for line in (ROOT / "docs" / "compared.md").read_text(encoding="utf-8").splitlines()
+    for line in PAGE.read_text(encoding="utf-8").splitlines()
     if line.startswith("| ") and not line.startswith("| | |")
 ]
 SHOWN = sorted({shown for row in ROWS for shown in re.findall("`([^`]+)`", row[-1])} - {"docker/"})

@@ -1,11 +1,11 @@
-"""What docs/explaining.md shows is what comes out."""
+"""What docs/guides/explain-scores.md shows is what comes out."""
 
 from __future__ import annotations
 
 from tests.conftest import ROOT
 from tests.support.shown import wrong_commands, wrong_examples
 
-PAGE = ROOT / "docs" / "explaining.md"
+PAGE = ROOT / "docs" / "guides" / "explain-scores.md"
 
 
 def test_its_examples_give_what_it_says(tmp_path, monkeypatch):

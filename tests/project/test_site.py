@@ -10,8 +10,9 @@ from markdown_it import MarkdownIt
 from tests.conftest import ROOT
 from tools import public_api
 
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "index" / "README.md"])
-NAVIGATION = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8")
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "index" / "README.md"])
+DOCS = ROOT / "docs"
+NAVIGATION = (DOCS / "index.rst").read_text(encoding="utf-8")
 
 
 @cache
@@ -49,13 +50,14 @@ def test_its_links_lead_somewhere(page):
         led = (page.parent / name).resolve() if name else page
         assert led.is_file(), target
         assert not anchor or anchor in anchors(led), target
-    for name in re.findall(r"\bdocs/[\w-]+\.(?:md|rst)\b", page.read_text(encoding="utf-8")):
+    for name in re.findall(r"\bdocs/[\w/-]+\.(?:md|rst)\b", page.read_text(encoding="utf-8")):
         assert (ROOT / name).is_file(), name
 
 
 def test_the_site_leads_to_every_page():
-    led = set(re.findall(r"^   (?:.*<)?([\w-]+)>?$", NAVIGATION, re.MULTILINE))
-    assert {page.stem for page in PAGES if page.parent.name == "docs"} - {"README"} <= led
+    led = set(re.findall(r"^   (?:.*<)?([\w/-]+)>?$", NAVIGATION, re.MULTILINE))
+    pages = {page.relative_to(DOCS) for page in PAGES if page.is_relative_to(DOCS)}
+    assert {page.with_suffix("").as_posix() for page in pages} - {"README"} <= led
 
 
 def test_the_site_has_every_public_package():
@@ -66,7 +68,7 @@ def test_the_site_has_every_public_package():
 
 
 DOCSTRING = """\
-Find what is near; see docs/start.md.
+Find what is near; see docs/quickstart.md.
 
 k  how many, of *all* |
    or fewer
@@ -80,7 +82,7 @@ Only those of `index`.
 2
 """
 RESTRUCTURED = """\
-Find what is near; see :doc:`/start`.
+Find what is near; see :doc:`/quickstart`.
 
 ``k``
     how many, of \\*all\\* \\|

@@ -1,4 +1,4 @@
-"""What docs/start.md and docs/tuning.md show, in a row, is what comes out."""
+"""What docs/quickstart.md and docs/guides/tune.md show, in a row, is what comes out."""
 
 import re
 import shlex
@@ -19,7 +19,7 @@ def test_they_give_what_they_say(tmp_path, monkeypatch, capsys, patient_service)
     monkeypatch.setattr(space, "LENGTHS", ((0.9, 0.4),))  # fewer trials: no page shows the choice
     monkeypatch.setattr(space, "TRIALS", 4)
     ran = set()
-    for page in ("start", "tuning"):
+    for page in ("quickstart", "guides/tune"):
         text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
         for kind, block in BLOCK.findall(text):
             if kind == "text":

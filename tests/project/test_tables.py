@@ -9,15 +9,15 @@ from tests.conftest import ROOT
 from tools.tables import PAGES, RESULTS, SHOWN, rendered, updated
 
 NO_FIGURES_MEASURED = {
-    "docs/reference.md",
-    "docs/query-language.md",
-    "docs/compared.md",
-    "docs/connect.md",
-    "docs/walks.md",
-    "docs/page.md",
-    "docs/python.md",
-    "docs/service.md",
-    "docs/sources.md",
+    "docs/reference/commands.md",
+    "docs/guides/query-syntax.md",
+    "docs/reference/features.md",
+    "docs/guides/integrations.md",
+    "docs/guides/walkthroughs.md",
+    "docs/guides/search-page.md",
+    "docs/guides/python-programs.md",
+    "docs/guides/run-the-service.md",
+    "docs/guides/import-documents.md",
 }
 """Pages whose tables describe options, limits and examples, which may be numbers."""
 NUMBER = re.compile(r"\s*[*+−±~-]*\.?\d")

@@ -1,4 +1,4 @@
-"""The walks of docs/walks.md say what is written there, where the packages are found."""
+"""Commands of docs/guides/walkthroughs.md print what it shows, if their packages are installed."""
 
 import re
 from importlib.util import find_spec
@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.shown import commands, wrong_commands
 
-WALKS = re.split(r"(?m)^## ", (ROOT / "docs" / "walks.md").read_text("utf-8"))[1:]
+WALKS = re.split(r"(?m)^## ", (ROOT / "docs" / "guides" / "walkthroughs.md").read_text("utf-8"))[1:]
 NEEDED = {
     "A table of tickets, with filters": "numpy",
     "A folder of mixed files": "pypdfium2",

@@ -1,4 +1,4 @@
-"""The commands of docs/writing.md that write, as they stand there."""
+"""The commands of docs/guides/update-documents.md that write, as they stand there."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def blocks(tmp_path, monkeypatch):
     build(REPORTS, name="reports").close()
     lamp = json.dumps({"id": "lamp", "text": "A lamp."}) + "\n"
     (tmp_path / "new.jsonl").write_text(lamp)
-    page = (ROOT / "docs" / "writing.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "update-documents.md").read_text(encoding="utf-8")
     shell, curl = [text for kind, text in BLOCK.findall(page) if not kind][:2]
     return [
         [shlex.split(line, comments=True) for line in block.splitlines()]

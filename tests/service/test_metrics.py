@@ -134,7 +134,7 @@ def test_head_and_openmetrics_are_answered(client):
 
 
 def test_the_page_has_every_metric(client):
-    section = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    section = (ROOT / "docs" / "guides" / "run-the-service.md").read_text(encoding="utf-8")
     section = section.partition("## What it measures")[2].partition("\n## ")[0]
     written = set(re.findall(r"^\| `(klsa_\w+)`", section, re.MULTILINE))
     client.get("/search?q=wing&index=first")

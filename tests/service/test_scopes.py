@@ -17,7 +17,6 @@ from klsa_search.service.middleware.keys import add_key, revoke_key
 from klsa_search.service.serving import Requires
 from klsa_search.service.watching import Watch
 from klsa_search.service.writing import Writes
-from tests.conftest import ROOT
 from tools.scopes_page import parts, scopes_of, table
 
 ROUTES = [route for router in ROUTERS for route in router.routes]
@@ -138,4 +137,3 @@ def test_an_undeclared_route_would_be_noticed():
 
 def test_the_table_of_the_guide_is_that_of_the_routes():
     assert parts()[1] == table(), "write it by: python -m tools.scopes_page"
-    assert (ROOT / "docs" / "service.md").is_file()

@@ -1,4 +1,4 @@
-"""The studies of docs/effectiveness.md on a small world: that they tell what they say."""
+"""The studies of docs/explanations/effectiveness.md, on a small world."""
 
 import itertools
 import json
