@@ -22,14 +22,17 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+NO_ZERO = re.compile(r"(?<![\w.])\.(?=\d)")
+SPACED = re.compile(r"(?<=\d) %")
 SHOWN = re.compile(r"(<!-- results: (?P<name>\S+) -->\n).*?(<!-- end results -->)", re.DOTALL)
 
 
 def rendered(name: str) -> str:
-    """Return the table of `results/NAME.json` in Markdown."""
+    """Return the table of `results/NAME.json` in Markdown: 0.5 for .5, and 7% for 7 %."""
     result = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     lines = [result["columns"], ["---"] * len(result["columns"]), *result["rows"]]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return SPACED.sub("%", NO_ZERO.sub("0.", table))
 
 
 def updated(text: str) -> str:
