@@ -24,7 +24,7 @@ from klsa_search.store.files import read_regular
 from klsa_search.store.holdings import built_documents, held_documents
 from klsa_search.store.manifest import settings_as_built
 from klsa_search.store.names import MANIFEST
-from klsa_search.store.recovery import RecoveredRecords, repair_current
+from klsa_search.store.recovery import RecoveredRecords, repair_current, repair_manifest
 from klsa_search.store.verifying import verify_shared
 
 
@@ -48,7 +48,8 @@ def repair(
 ) -> Repair:
     """Verify the index at `<home>/<name>` deeply, and mend it if it fails, with all its writes.
 
-    CURRENT is written again if it does not agree with the generations. If anything else fails, a
+    CURRENT is written again if it does not agree with the generations, and the manifest if one of
+    its bytes was changed, which its sum in CURRENT proves. If anything else fails, a
     new generation is built from the documents and the log of the damaged one, which stays as after
     any build; nobody can write meanwhile. What is used is proven: documents by the sums that the
     manifest has of them, a damaged manifest by the fingerprint of settings and documents, writes by
@@ -64,6 +65,7 @@ def repair(
     fault = repair_current(path)
     verify_shared(path)
     generation = current_generation(path)
+    fault = repair_manifest(generation) or fault
     try:
         manifest = read_manifest(generation)
     except IndexDamaged as damage:

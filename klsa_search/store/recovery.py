@@ -2,6 +2,7 @@
 
     recovered_current(path) -> Current      what CURRENT says, or said
     repair_current(path) -> str | None      write it again; what was wrong with it
+    repair_manifest(generation) -> str | None   undo one changed byte in a manifest
     RecoveredRecords(generation)            the documents of the build, as far as they can be read
 
 CURRENT is told by the generations and the sums of their manifests. Headers of array files follow
@@ -42,6 +43,9 @@ _KEPT: Final = re.compile(rb"kept ([0-9]{6}) sha256 (.{64})", re.DOTALL)
 _CREATED: Final = re.compile(rb'"created": *"([^"]+)"')
 _NEAR: Final = 8
 """Characters in which two sums of 64 differ at most if one of them is the other, damaged."""
+
+_ASCII: Final = b"\n" + bytes(range(0x20, 0x7F))
+"""What a manifest is written in, but for names of fields in other scripts."""
 
 _HEAD: Final = struct.Struct("<3I")
 _PIECE: Final = 2**22
@@ -109,6 +113,48 @@ def check_current(path: Path) -> None:
     """Compare CURRENT with the generations of an index; IndexDamaged, IndexNotFound."""
     read_current(path)
     _compare(path, recovered_current(path))
+
+
+def repair_manifest(generation: Path) -> str | None:
+    """Undo the change of a single byte in a manifest; return what was wrong, None if nothing was.
+
+    The SHA-256 in CURRENT proves the result, so settings and sums are those of the build. Nothing
+    is changed if more than one byte differs, if CURRENT has no sum, or if the original byte was not
+    ASCII. Cost: some 2 s for 5 kB.
+    """
+    path, file = generation.parent, generation / MANIFEST
+    with alone(path, "repairing"):
+        expected = read_current(path).sums.get(generation.name)
+        try:
+            content = read_regular(file)
+        except FileNotFoundError:
+            return None
+        if expected is None or hashlib.sha256(content).hexdigest() == expected:
+            return None
+        original = _original_byte(content, bytes.fromhex(expected))
+        if original is None:
+            return None
+        place, byte = original
+        with file.open("r+b") as stream:
+            stream.seek(place)
+            stream.write(bytes([byte]))
+            stream.flush()
+            os.fsync(stream.fileno())
+    return f"one byte of {file} had changed since it was written"
+
+
+def _original_byte(content: bytes, digest: bytes) -> tuple[int, int] | None:
+    """Return the place and the value of the one byte that gives the content a SHA-256, or None."""
+    before = hashlib.sha256()
+    for place, byte in enumerate(content):
+        rest = content[place + 1 :]
+        for other in _ASCII:
+            candidate = before.copy()
+            candidate.update(bytes([other]) + rest)
+            if candidate.digest() == digest:
+                return place, other
+        before.update(bytes([byte]))
+    return None
 
 
 class RecoveredRecords:
