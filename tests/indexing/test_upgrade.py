@@ -1,4 +1,4 @@
-"""Indexes of every format there was, kept in `tests/formats`: read, or carried over."""
+"""Archives of indexes in every format that is read: opened or upgraded, they answer as recorded."""
 
 from __future__ import annotations
 
@@ -6,22 +6,43 @@ import json
 import re
 import shutil
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
 from klsa_search.indexing import build, upgrade
 from klsa_search.search import open_index
-from klsa_search.store import current_generation, rollback
-from klsa_search.store.manifest import FORMAT_VERSION
+from klsa_search.store import current_generation, read_manifest, rollback, verify
+from klsa_search.store.manifest import FORMAT_VERSION, FORMER_VERSIONS
+from tools.format_archive import FORMATS, NAME, answers, write
 
-FORMATS = Path(__file__).parents[1] / "formats"
 RECORDS = [json.loads(line) for line in (FORMATS / "letters.jsonl").open(encoding="utf-8")]
-FORMER = sorted(int(path.name.split(".")[0]) for path in FORMATS.glob("*.tar.gz"))
+RECORDED = sorted(path.stem for path in FORMATS.glob("*.json"))
 
 
-@pytest.fixture(params=FORMER)
+def test_every_format_that_is_read_has_an_archive():
+    archived = {int(path.name.partition(".")[0]) for path in FORMATS.glob("*.tar.gz")}
+    assert archived == {*FORMER_VERSIONS, FORMAT_VERSION}, "run: python -m tools.format_archive"
+
+
+@pytest.mark.parametrize("version", RECORDED)
+def test_an_archived_index_answers_as_recorded(tmp_path, version):
+    shutil.unpack_archive(FORMATS / f"{version}.tar.gz", tmp_path, filter="data")
+    recorded = json.loads((FORMATS / f"{version}.json").read_text(encoding="utf-8"))
+    assert read_manifest(current_generation(tmp_path / NAME), former=True).format_version == int(
+        version
+    )
+    upgrade(tmp_path / NAME).close()
+    assert answers(tmp_path) == recorded
+    assert verify(tmp_path / NAME)
+
+
+def test_an_index_written_now_answers_as_the_archived_one(tmp_path):
+    write(tmp_path)
+    assert answers(tmp_path) == json.loads((FORMATS / f"{FORMAT_VERSION}.json").read_text("utf-8"))
+
+
+@pytest.fixture(params=FORMER_VERSIONS)
 def letters(request, tmp_path):
     """An index of the six letters, built with alpha 0.7 and z 12 by the version of that format."""
     shutil.unpack_archive(FORMATS / f"{request.param}.tar.gz", tmp_path)
