@@ -1,6 +1,5 @@
 """Scopes: every route, as the application has it, against every kind of key."""
 
-import re
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -17,31 +16,14 @@ from klsa_search.service.middleware.keys import add_key, revoke_key
 from klsa_search.service.serving import Requires
 from klsa_search.service.watching import Watch
 from klsa_search.service.writing import Writes
+from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import parts, scopes_of, table
 
 ROUTES = [route for router in ROUTERS for route in router.routes]
-OPERATIONS = [(method, route) for route in ROUTES for method in sorted(route.methods)]
-NAMES = [f"{method} {route.path}" for method, route in OPERATIONS]
-BODIES = {
-    "/aliases/{name}": {"index": "first"},
-    "/search": {"q": "wing", "index": "first"},
-    "/search/batch": {"searches": [{"q": "wing", "index": "first"}]},
-    "/indexes/{name}/search": {"q": "wing"},
-    "/indexes/{name}/analyze": {"text": "wing"},
-    "/indexes/{name}/map": {"ids": ["1"]},
-    "/indexes/{name}/classify": {"labels": {"1": "a", "3": "b"}},
-    "/indexes/{name}/evaluate": {"queries": {"1": "wing"}, "judgements": {"1": {"1": 1}}},
-    "/indexes/{name}/judgements": {"q": "wing", "id": "1", "grade": 1},
-    "/indexes/{name}/synonyms": {"synonyms": {"wing": ["foil"]}},
-}
-QUERIES = {
-    "/search": "?q=wing&index=first",
-    "/documents/{id:whole}": "?index=first",
-    "/indexes/{name}/explain/{id:whole}": "?q=wing",
-    "/indexes/{name}/judgements": "?q=wing",
-    "/indexes/{name}/suggest": "?q=w",
-    "/suggest": "?q=w&index=first",
-    "/v1/{name}/search": "?query=wing",
+BY_NAME = {
+    f"{method} {route.path.replace(':whole', '')}": route
+    for route in ROUTES
+    for method in route.methods
 }
 SCOPES = ("search", "write", "metrics")
 
@@ -75,51 +57,46 @@ def home(two_home, tmp_path_factory):
         yield TestClient(app, raise_server_exceptions=False), tokens
 
 
-def ask(home, method, route, key, index="first"):
+def ask(home, endpoint, key, index="first"):
     client, tokens = home
-    path = re.sub(r"\{name\}", index, route.path)
-    path = re.sub(r"\{[^}]*\}", "1", path)
+    asked = endpoint.request(index)
     headers = {"Authorization": f"Bearer {tokens[key]}"} if key else {}
-    if method in ("GET", "DELETE"):
-        query = QUERIES.get(route.path, "").replace("first", index)
-        return client.request(method, path + query, headers=headers)
-    return client.request(method, path, headers=headers, json=BODIES.get(route.path, {}))
+    return client.request(**asked | {"headers": asked.get("headers", {}) | headers})
 
 
 def is_too_narrow(answer):
     return "insufficient_scope" in answer.headers.get("www-authenticate", "")
 
 
-@pytest.mark.parametrize(("method", "route"), OPERATIONS, ids=NAMES)
-def test_a_route_is_for_keys_of_the_scopes_that_it_declares(home, method, route):
-    scopes = scopes_of(route)
+def test_the_table_of_endpoints_has_every_route():
+    assert set(map(str, ENDPOINTS)) == BY_NAME.keys()
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=str)
+def test_a_route_is_for_keys_of_the_scopes_that_it_declares(home, endpoint):
+    scopes = scopes_of(BY_NAME[str(endpoint)])
     for scope in SCOPES:
-        refused = is_too_narrow(ask(home, method, route, scope))
+        refused = is_too_narrow(ask(home, endpoint, scope))
         assert refused == bool(scopes and scope not in scopes), scope
-    assert not is_too_narrow(ask(home, method, route, "all"))
+    assert not is_too_narrow(ask(home, endpoint, "all"))
 
 
-@pytest.mark.parametrize(("method", "route"), OPERATIONS, ids=NAMES)
-def test_a_route_needs_a_key_that_counts_unless_it_is_open(home, method, route):
-    is_closed = bool(scopes_of(route))
-    assert needs_key(route.path) == is_closed
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=str)
+def test_a_route_needs_a_key_that_counts_unless_it_is_open(home, endpoint):
+    is_closed = bool(scopes_of(BY_NAME[str(endpoint)]))
+    assert needs_key(endpoint.path) == is_closed
     for key in (None, "revoked"):
-        assert (ask(home, method, route, key).status_code == 401) == is_closed
-
-
-OF_ONE_INDEX = [each for each in OPERATIONS if "{name}" in each[1].path]
+        assert (ask(home, endpoint, key).status_code == 401) == is_closed
 
 
 @pytest.mark.parametrize(
-    ("method", "route"),
-    OF_ONE_INDEX,
-    ids=[f"{method} {route.path}" for method, route in OF_ONE_INDEX],
+    "endpoint", [each for each in ENDPOINTS if each.names_index or "{name}" in each.path], ids=str
 )
-def test_a_key_of_one_index_reaches_no_other_by_any_route(home, method, route):
-    answer = ask(home, method, route, "one", index="second")
+def test_a_key_of_one_index_reaches_no_other_by_any_route(home, endpoint):
+    answer = ask(home, endpoint, "one", index="second")
     assert is_too_narrow(answer) or answer.status_code == 404, answer.text
-    answer = ask(home, method, route, "one")
-    if "/aliases/" not in route.path:  # which a key of one index never changes
+    answer = ask(home, endpoint, "one")
+    if "/aliases/" not in endpoint.path:  # which a key of one index never changes
         assert not is_too_narrow(answer)
 
 

@@ -17,11 +17,11 @@ import httpx2
 import pytest
 
 from klsa_search.service import Catalog
-from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.access import Keys, needs_key
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.writing import Writes
+from tests.support.endpoints import ENDPOINTS
 from tests.support.waiting import wait_until
-from tools.openapi_examples import REQUESTS
 
 from .conftest import DOCUMENTS, build_tiny, failure_of
 from .sockets import serving
@@ -29,8 +29,7 @@ from .sockets import serving
 JSON = {"Content-Type": "application/json"}
 LINES = {"Content-Type": "application/x-ndjson"}
 LAMP = {"text": "A lamp."}
-ROUTES = [route.split() for route in REQUESTS]
-BODIES = [path.replace("{name}", "first") for method, path in ROUTES if method == "POST"]
+BODIES = [each.path.replace("{name}", "first") for each in ENDPOINTS if each.method == "POST"]
 
 TRAVERSAL = [
     "..", ".", "../first", "../../etc/passwd", "/etc/passwd", "first/../second", "first/000001",
@@ -99,15 +98,14 @@ def below(folder):
 @pytest.mark.parametrize("name", TRAVERSAL)
 def test_a_name_that_is_a_path_leads_nowhere(writer, home, name):
     before = below(home.parent)
-    for method, path in ROUTES:
-        if "{name}" not in path:
+    for endpoint in ENDPOINTS:
+        if "{name}" not in endpoint.path:
             continue
-        target = path.replace("{name}", quote(name, safe=""))
+        target = endpoint.path.replace("{name}", quote(name, safe=""))
         for part in ("{id}", "{docid}", "{term}"):
             target = target.replace(part, "1")
-        body = REQUESTS[f"{method} {path}"].get("body")
-        answer = writer.request(method, target, json=body)
-        assert 400 <= answer.status_code < 500, (method, target, answer.text)
+        answer = writer.request(endpoint.method, target, json=endpoint.example.get("body"))
+        assert 400 <= answer.status_code < 500, (endpoint, target, answer.text)
         assert "secret" not in answer.text
     for asked in ({"q": "wing", "index": name}, {"searches": [{"q": "wing", "index": name}]}):
         answer = writer.post("/search/batch" if "searches" in asked else "/search", json=asked)
@@ -270,21 +268,6 @@ def test_a_client_that_sends_in_drops_is_ended(catalog_of, tiny_home):
         assert served.get("/health")[0] == 200
 
 
-PRIVATE = [
-    ("GET", "/search?q=wing"),
-    ("GET", "/search?q=wing&index=first"),
-    ("POST", "/indexes/first/search"),
-    ("GET", "/indexes/first"),
-    ("GET", "/indexes"),
-    ("GET", "/documents/1?index=first"),
-    ("GET", "/v1/first/search?query=wing"),
-    ("GET", "/metrics"),
-    ("PUT", "/indexes/first/documents/1"),
-    ("DELETE", "/indexes/first/documents/1"),
-    ("PUT", "/aliases/live"),
-]
-
-
 @pytest.mark.parametrize(
     "key",
     [
@@ -308,8 +291,10 @@ def test_who_has_no_key_hears_nothing(home, tmp_path, key):
         serving(catalog, writes=Writes(), keys=Keys(file, ())) as served,
     ):
         client = Raw(served.address)
-        for method, path in PRIVATE:
-            answer = client.request(method, path, headers=key, json={"q": "wing"})
+        for endpoint in (each for each in ENDPOINTS if needs_key(each.path)):
+            asked = endpoint.request("first")
+            method, path, body = asked["method"], asked["url"], asked.get("content")
+            answer = client.request(method, path, headers=JSON | key, content=body)
             assert failure_of(answer, 401)["code"] == "key_refused"
             assert "first" not in answer.text
         for path in ("/search%00", "//search?q=wing", "/SEARCH?q=wing", "/./search?q=wing",
