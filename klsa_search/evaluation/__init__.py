@@ -7,7 +7,7 @@ from klsa_search.evaluation.forecasting import Forecast, forecast
 from klsa_search.evaluation.grid import Grid, measure_grid
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
 from klsa_search.evaluation.own import compare_rankers, own_judgements
-from klsa_search.evaluation.rankings import rank_all, rank_best
+from klsa_search.evaluation.rankings import DEPTH, rank_best
 from klsa_search.evaluation.record import RunRecord, read_record, record_run, write_record
 from klsa_search.evaluation.replaying import Replayed, build_as_recorded, refuse_other_files, replay
 from klsa_search.evaluation.runs import Ranking, read_run, recorded, told_apart
@@ -31,6 +31,7 @@ from klsa_search.evaluation.tuning import HeldOut, Tuning, tune, tune_by_halves
 __all__ = [
     "ALL_SYSTEMS",
     "DEFAULT_SYSTEM",
+    "DEPTH",
     "MEASURES",
     "SYSTEMS",
     "TIE",
@@ -62,7 +63,6 @@ __all__ = [
     "own_judgements",
     "paired_t_test",
     "randomisation_test",
-    "rank_all",
     "rank_best",
     "read_record",
     "read_run",

@@ -7,8 +7,9 @@ from typing import Any
 
 from klsa_search.collection import Collection
 from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.rankings import SearchParameters, rank_all
+from klsa_search.evaluation.rankings import rank_best
 from klsa_search.evaluation.systems import judged_queries
+from klsa_search.keywords import SearchParameters
 from klsa_search.progress import Progress, steps
 from klsa_search.search import Index
 
@@ -66,7 +67,7 @@ def measure_grid(
     told = steps(progress, "points", len(ALPHAS) * len(SEEDS) + 2)
 
     def mean(parameters: SearchParameters) -> float:
-        value = judge.measure(rank_all(index, queries, **parameters)).means()["map"]
+        value = judge.measure(rank_best(index, queries, **parameters)).means()["map"]
         told()
         return value
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from klsa_search.collection import Judgement, Query
+from klsa_search.config import RankerName
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.comparison import Comparison, compare
 from klsa_search.evaluation.measures import Judge, Measured
-from klsa_search.evaluation.rankings import rank_all
+from klsa_search.evaluation.rankings import rank_best
 from klsa_search.search import Index
 
 
@@ -36,14 +37,16 @@ def compare_rankers(
     index: Index,
     queries: Sequence[Query],
     judgements: Sequence[Judgement],
-    rankers: Sequence[str],
+    rankers: Sequence[RankerName],
 ) -> tuple[Mapping[str, Measured], Comparison]:
     """Measure rankers of an index, and compare their MAP with that of the first.
 
-    Every ranker ranks all documents for each judged query. MissingExtra without ir_measures.
+    Each ranks the best 1,000 documents for each judged query. MissingExtra without ir_measures.
     """
     judge = Judge(judgements)
     judged = set(judge.query_ids)
     asked = [query for query in queries if query.id in judged]
-    measured = {ranker: judge.measure(rank_all(index, asked, ranker=ranker)) for ranker in rankers}
+    measured: dict[str, Measured] = {
+        ranker: judge.measure(rank_best(index, asked, ranker=ranker)) for ranker in rankers
+    }
     return measured, compare(measured, target=index.name, measure="map", baseline=rankers[0])

@@ -11,7 +11,7 @@ from klsa_search.collection import Collection, Query
 from klsa_search.config import ExpansionName, RankerName, Settings
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
-from klsa_search.evaluation.rankings import rank_all
+from klsa_search.evaluation.rankings import rank_best
 from klsa_search.evaluation.runs import read_run, recorded
 from klsa_search.progress import Progress
 from klsa_search.search import Index
@@ -81,7 +81,7 @@ def judge_systems(
     for number, system in enumerate(systems):
         if progress is not None:
             progress(f"{collection.name} systems", number, len(systems))
-        run = rank_all(index_of(system.preset, system.expansion), queries, ranker=system.ranker)
+        run = rank_best(index_of(system.preset, system.expansion), queries, ranker=system.ranker)
         if run_dir is not None:
             path = run_dir / f"{collection.name}.{system.name}.run"
             run = recorded(run, path, tag=system.name)

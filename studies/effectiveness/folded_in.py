@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search import Index
-from klsa_search.evaluation import Judge, rank_all
+from klsa_search.evaluation import Judge, rank_best
 from studies.effectiveness.measuring import FOUR, Bench, Task, heading, percent, row
 
 SHARE: Final = 0.8
@@ -51,4 +51,4 @@ def _precisions(index: Index, task: Task, **search: Any) -> list[float]:
     judge = Judge(task.judgements, measures=("map",))
     judged = frozenset(judge.query_ids)
     asked = [query for query in task.queries if query.id in judged]
-    return judge.measure(rank_all(index, asked, **search)).values("map")
+    return judge.measure(rank_best(index, asked, **search)).values("map")

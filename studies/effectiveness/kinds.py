@@ -21,7 +21,6 @@ FIRST = {
     "time": 0.6254, "adi": 0.4033, "awsdocs": 0.6985, "medquad": 0.3282, "cosqa": 0.3175,
 }  # fmt: skip
 KINDS = tuple(FIRST)
-DEPTH = 1000
 _DRAWS = 20_000
 
 
@@ -34,8 +33,8 @@ def report(bench: Bench, data: Path, names: Sequence[str] = ()) -> dict[str, Any
     heading("", "queries", "first BM25", "BM25", "default", "gain over first", "over own", "hurt")
     for name in names or KINDS:
         task = task_of(name, data)
-        base = bench.precisions(task, {"ranker": "bm25"}, depth=DEPTH)
-        best = bench.precisions(task, {}, depth=DEPTH)
+        base = bench.precisions(task, {"ranker": "bm25"})
+        best = bench.precisions(task, {})
         measures = compared(best, base)
         measures["over_first"] = float(np.mean(best)) / FIRST[name] - 1
         found[name] = {"bm25": base, "default": best, "measures": measures}

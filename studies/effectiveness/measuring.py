@@ -13,8 +13,7 @@ from klsa_search import Index, build
 from klsa_search.collection import Document, open_collection
 from klsa_search.collection.model import Judgement, Query
 from klsa_search.config import LanguageSettings, SearchSettings
-from klsa_search.evaluation import TIE, Judge, Ranking, randomisation_test, rank_all
-from klsa_search.search.batch import ids_by_position
+from klsa_search.evaluation import TIE, Judge, Ranking, randomisation_test, rank_best
 
 TARGETS = ("cran", "cran-1837", "cisi", "cacm", "med")
 FOUR = ("cran", "cisi", "cacm", "med")
@@ -60,12 +59,9 @@ class Bench:
         self._home = home
         self._indexes: dict[str, tuple[Settings, Index]] = {}
 
-    def precisions(
-        self, task: Task, settings: Settings | None = None, *, depth: int | None = None
-    ) -> Precisions:
-        """Average precision of each judged query, in the order of the judgements.
+    def precisions(self, task: Task, settings: Settings | None = None) -> Precisions:
+        """Average precision of each judged query at depth 1,000, in the order of the judgements.
 
-        depth  documents of an answer, found as any search finds them; by default all are scored
         Settings of a search are handed to the search, the others (and `preset`) to the build.
         """
         given = dict(settings or {})
@@ -74,7 +70,7 @@ class Bench:
         judge = Judge(task.judgements, measures=("map",))
         judged = frozenset(judge.query_ids)
         asked = [query for query in task.queries if query.id in judged]
-        run = rank_first(index, asked, depth, search) if depth else rank_all(index, asked, **search)
+        run = rank_best(index, asked, **search)
         return judge.measure(_without(run, task.left_out)).values("map")
 
     def index(self, task: Task, settings: Settings) -> Index:
@@ -87,16 +83,6 @@ class Bench:
         index = build(task.documents, name=corpus, home=self._home, **settings)
         self._indexes[corpus] = (settings, index)
         return index
-
-
-def rank_first(
-    index: Index, queries: Sequence[Query], depth: int, search: Settings
-) -> Iterator[Ranking]:
-    """Rank the first documents of each query as a search does."""
-    ids = ids_by_position(index)
-    for query in queries:
-        positions, scores = index.rank(query.text, depth, **search)
-        yield Ranking(query.id, tuple(ids[positions]), scores)
 
 
 def _without(run: Iterator[Ranking], left_out: Mapping[str, str]) -> Iterator[Ranking]:

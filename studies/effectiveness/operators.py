@@ -19,10 +19,10 @@ import numpy as np
 
 from klsa_search import Index
 from klsa_search.collection.model import Query
-from klsa_search.evaluation import Judge
+from klsa_search.evaluation import Judge, rank_best
 from klsa_search.search.language import language
-from studies.effectiveness.kinds import DEPTH, KINDS, task_of
-from studies.effectiveness.measuring import Bench, Task, heading, percent, rank_first, row
+from studies.effectiveness.kinds import KINDS, task_of
+from studies.effectiveness.measuring import Bench, Task, heading, percent, row
 
 LANGUAGES: Final = {"finna-fi": "finnish", "jaquad-ja": "japanese", "drcd-zh": "chinese"}
 COLLECTIONS: Final = (*KINDS[:4], "cran-1837", *KINDS[4:], *LANGUAGES)
@@ -100,7 +100,7 @@ def _precisions(
     index: Index, task: Task, queries: Sequence[Query], **search: Any
 ) -> tuple[list[float], int]:
     """Average precision of each query, and how many find nothing."""
-    run = list(rank_first(index, queries, DEPTH, search))
+    run = list(rank_best(index, queries, **search))
     measured = Judge(task.judgements, measures=("map",)).measure(iter(run))
     return measured.values("map"), sum(not ranking.document_ids for ranking in run)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.effectiveness.kinds import DEPTH, FIRST, KINDS, task_of
+from studies.effectiveness.kinds import FIRST, KINDS, task_of
 from studies.effectiveness.measuring import (
     FOUR,
     Bench,
@@ -35,8 +35,8 @@ def report(bench: Bench, data: Path) -> dict[str, Any]:
     for name in KINDS:
         task = task_of(name, data)
         for label, settings in STEPS.items():
-            base = bench.precisions(task, {**settings, "ranker": "bm25"}, depth=DEPTH)
-            best = bench.precisions(task, settings, depth=DEPTH)
+            base = bench.precisions(task, {**settings, "ranker": "bm25"})
+            best = bench.precisions(task, settings)
             found[label][name] = {"bm25": base, "default": best, **compared(best, base)}
     heading("", "BM25", "the four", "the others", "worst", "over own BM25, worst", "hurt", "most")
     for label, measured in found.items():

@@ -10,7 +10,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.collection import open_collection
-from klsa_search.evaluation import Judge, rank_all
+from klsa_search.evaluation import Judge, rank_best
 
 BM25 = {"cran": 0.32, "cran-1837": 0.44, "cisi": 0.24, "cacm": 0.38, "med": 0.54}
 DEFAULT = {"cran": 0.375, "cran-1837": 0.5, "cisi": 0.283, "cacm": 0.42, "med": 0.68}
@@ -33,7 +33,7 @@ def precisions(collections_home, tmp_path_factory):
             indexes[documents, preset] = build(collection, name=name, home=home, preset=preset)
         judge = Judge(collection.judgements())
         queries = [query for query in collection.queries() if query.id in judge.query_ids]
-        run = rank_all(indexes[documents, preset], queries, **parameters)
+        run = rank_best(indexes[documents, preset], queries, **parameters)
         return np.array(judge.measure(run).values("map"))
 
     return measure

@@ -1,6 +1,7 @@
 """A small index and collection whose measures can be worked out by hand."""
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -22,9 +23,18 @@ class FakeIndex:
     def ids(self):
         return [f"d{number}" for number in range(self.size)]
 
-    def scores(self, query, **parameters):
+    @property
+    def snapshot(self):
+        return SimpleNamespace(counting=lambda: np.arange(self.size))
+
+    def rank_many(self, queries, k, *, threads=1, dimensions=None, **parameters):
+        return [self._rank(query, k, parameters) for query in queries]
+
+    def _rank(self, query, k, parameters):
         self.asked.append(parameters)
-        return np.array(self.rows.get(query, [0.0] * self.size), dtype=np.float32)
+        scores = np.array(self.rows.get(query, [0.0] * self.size), dtype=np.float32)
+        order = np.argsort(-scores, kind="stable")[: min(k, int((scores > 0).sum()))]
+        return order, scores[order]
 
 
 @dataclass

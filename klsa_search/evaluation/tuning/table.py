@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from klsa_search.collection import Query
 from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.rankings import rank_all
+from klsa_search.evaluation.rankings import rank_best
 from klsa_search.evaluation.tuning.space import Candidate
 from klsa_search.indexing import build_like
 from klsa_search.indexing.layout import layout
@@ -55,7 +55,7 @@ def measure_candidates(
             )
             for column, candidate in enumerate(candidates):
                 if candidate.lengths == lengths:
-                    run = rank_all(searched, asked, **candidate.parameters)
+                    run = rank_best(searched, asked, **candidate.parameters)
                     table[:, column] = judge.measure(run).values(judge.measures[0])
                     done += 1
                     if progress is not None:
