@@ -153,7 +153,7 @@ docs-serve: docs
 	$(BIN)/klsa-index build build/docs/sections.jsonl --name docs --home build/docs-index
 	@$(BIN)/python -m http.server 8001 --bind 127.0.0.1 -d build/docs & pages=$$!; \
 	  trap "kill $$pages" EXIT; \
-	  $(BIN)/klsa-serve --home build/docs-index --port 8000 --read-only --origin http://127.0.0.1:8001
+	  $(BIN)/klsa-serve --home build/docs-index --port 8000 --read-only --cors-origin http://127.0.0.1:8001
 
 eval: $(VENV)/.installed-eval
 	$(BIN)/klsa-eval map $(TARGETS)

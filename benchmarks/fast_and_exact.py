@@ -30,7 +30,7 @@ def of_collection(name: str, data: Path | None) -> None:
     queries = list(collection.queries())
     values = []
     with tempfile.TemporaryDirectory() as home:
-        index = build(collection, name="cut", home=home, expansion="cut")
+        index = build(collection, name="cut", home=home, expansion="sparse")
         for exact in (True, False):
             run = []
             for query in queries:

@@ -102,7 +102,7 @@ def main() -> None:
     options = parser.parse_args()
     documents = list(islice(open_collection(options.corpus).documents(), options.count))
     with closing(open_index(options.index)) as index:
-        epoch = open_epoch(index.path, index.settings, index.snapshot.vocabulary)
+        epoch = open_epoch(index.path, index.settings, index.arrays.vocabulary)
         found, segment = seconds(epoch, documents)
         found |= quality(epoch, segment, options.sample)
     print(f"{len(documents):,} documents into {epoch.documents:,}")

@@ -91,8 +91,8 @@ def meanwhile(path: Path, queries: Sequence[str], later: Sequence[Document], spa
     )
     follower = threading.Thread(target=follow)
     follower.start()
-    begun = index.last.seq
-    while index.last.seq == begun and writer.poll() is None:  # it has yet to start
+    begun = index.last_write.seq
+    while index.last_write.seq == begun and writer.poll() is None:  # it has yet to start
         time.sleep(_EVERY)
     until = time.perf_counter() + span
     while time.perf_counter() < until:

@@ -9,27 +9,27 @@
 >>> klsa.list_indexes("index"), klsa.__version__.count(".")
 (['reports'], 2)
 
-An index also gives positions and scores as arrays, answers many queries at once, and hands back its
+An index also gives doc ids and scores as arrays, answers many queries at once, and hands back its
 documents:
 
 >>> index = klsa.open_index("index/reports")
->>> positions, scores = index.rank("leaking coolant", k=2)
->>> index.ids(positions), bool(scores[0] > scores[1])
+>>> doc_ids, scores = index.rank("leaking coolant", k=2)
+>>> index.ids(doc_ids), bool(scores[0] > scores[1])
 (['leak', 'heat'], True)
 >>> index.scores("leaking coolant", ranker="bm25").shape
 (6,)
->>> [positions.tolist() for positions, _ in index.rank_many(["coolant", "roads"], k=1)]
+>>> [doc_ids.tolist() for doc_ids, _ in index.rank_many(["coolant", "roads"], k=1)]
 [[2], [3]]
 >>> [results.total for results in index.search_many(["coolant", "nothing like it"])]
 [3, 0]
->>> index.document("heat").metadata["year"], index.positions(["heat", "grip"])
+>>> index.document("heat").metadata["year"], index.doc_ids(["heat", "grip"])
 (2021, [0, 4])
 >>> [document.title for document in index.documents([0, 4])]
 ['Overheating', 'Grip']
 >>> index.parameters(alpha=0.5).ranker
 'klsa'
->>> positions, _ = index.rank("coolant", mask=index.fields["year"].between(2020))
->>> index.ids(positions)
+>>> doc_ids, _ = index.rank("coolant", mask=index.fields["year"].between(2020))
+>>> index.ids(doc_ids)
 ['leak', 'heat']
 >>> index.warm_up()
 
@@ -37,16 +37,16 @@ Documents come and go; each is there for good, and found, on return:
 
 >>> index.add([{"id": "horn", "text": "A horn that will not sound."}])
 1
->>> [hit.id for hit in index.search("horn", ranker="bm25").hits], len(index), index.size
+>>> [hit.id for hit in index.search("horn", ranker="bm25").hits], len(index), index.max_doc
 (['horn'], 7, 65)
->>> before = index.pinned()
+>>> before = index.snapshot()
 >>> index.delete(["horn", "never there"]), len(index), len(before)
 (1, 6, 7)
 >>> index.write([klsa.Document(id="lamp", text="A lamp.")], deletes=["copy"])
-Written(generation='000002', last=5, put=1, deleted=1, warnings=())
->>> index.since.added, index.since.gone, index.since.unseen_share
+WriteResult(generation='000002', last_write=5, written=1, deleted=1, warnings=())
+>>> index.drift.added, index.drift.deleted, index.drift.unseen_share
 (1, 1, 1.0)
->>> index.refresh(), index.last.seq  # another process may have written meanwhile
+>>> index.refresh(), index.last_write.seq  # another process may have written meanwhile
 (False, 5)
 >>> index.close()
 
@@ -70,9 +70,9 @@ if TYPE_CHECKING:
     from klsa_search.search.facets import Facet
     from klsa_search.search.highlights import Highlight
     from klsa_search.search.index import Index
-    from klsa_search.search.language.understood import Understood
+    from klsa_search.search.language.interpretation import QueryInterpretation
     from klsa_search.search.opening import list_indexes, open_index
-    from klsa_search.search.results import Hit, Results
+    from klsa_search.search.results import Hit, SearchResults
     from klsa_search.search.wishes import SearchOptions
     from klsa_search.store.fields.columns import Field
     from klsa_search.version import __version__
@@ -88,9 +88,9 @@ else:
             "search.facets": "Facet",
             "search.highlights": "Highlight",
             "search.index": "Index",
-            "search.language.understood": "Understood",
+            "search.language.interpretation": "QueryInterpretation",
             "search.opening": "list_indexes open_index",
-            "search.results": "Hit Results",
+            "search.results": "Hit SearchResults",
             "search.wishes": "SearchOptions",
             "store.fields.columns": "Field",
             "version": "__version__",
@@ -110,10 +110,10 @@ __all__ = [
     "Index",
     "IndexSettings",
     "KlsaError",
-    "Results",
+    "QueryInterpretation",
     "SearchOptions",
     "SearchParameters",
-    "Understood",
+    "SearchResults",
     "__version__",
     "build",
     "list_indexes",

@@ -25,7 +25,7 @@ from pydantic_core import PydanticCustomError
 from klsa_search.errors import SettingsError
 
 RankerName = Literal["klsa", "bm25", "rm3", "rocchio", "lsi", "lsi-cosine"]
-ExpansionName = Literal["auto", "whole", "factors", "cut"]
+ExpansionName = Literal["auto", "dense", "factored", "sparse"]
 SpellingName = Literal["auto", "suggest", "off"]
 StopWordsName = Literal["short", "long", "none"]
 IdfName = Literal["lucene", "robertson", "atire"]
@@ -329,8 +329,7 @@ class Settings(
 
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that change when any setting does."""
-        canonical = json.dumps(self.model_dump(), sort_keys=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        return fingerprint_of_settings(self.model_dump())
 
     @classmethod
     def of_preset(cls, preset: str = "default", /, **changes: Any) -> Settings:
@@ -341,6 +340,12 @@ class Settings(
                 f"there is no preset {preset!r}; there are: {known}", field="preset"
             )
         return cls.checked({**PRESETS[preset], **changes})
+
+
+def fingerprint_of_settings(settings: Mapping[str, Any]) -> str:
+    """Return sixteen hexadecimal digits that change when any setting does."""
+    canonical = json.dumps(settings, sort_keys=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
 PRESETS: dict[str, dict[str, Any]] = {

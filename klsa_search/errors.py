@@ -14,8 +14,8 @@ KlsaError
 │   ├── FormatUnsupported
 │   └── WritingRefused    an index, or a service, that takes no writes
 ├── QueryError            a search parameter outside its limits
-├── KeyRefused            a request without a key that counts
-├── KeyTooNarrow          a request for more than its key allows
+├── InvalidApiKey            a request without a key that counts
+├── InsufficientScope          a request for more than its key allows
 ├── ServiceBusy           a request that the service has no room for now
 │   ├── TooManyWrites     one of more writes than the disk takes
 │   └── RateExceeded      one of more requests than its key may make
@@ -130,20 +130,20 @@ class QueryError(KlsaError):
     code = "bad_query"
 
 
-class KeyRefused(KlsaError):
+class InvalidApiKey(KlsaError):
     """A request without a key that counts; `sent` if it had one."""
 
-    code = "key_refused"
+    code = "invalid_api_key"
 
     def __init__(self, message: str, *, sent: bool = True) -> None:
         super().__init__(message)
         self.sent = sent
 
 
-class KeyTooNarrow(KlsaError):
+class InsufficientScope(KlsaError):
     """A request for more than its key allows; `scope` is what it needs."""
 
-    code = "key_too_narrow"
+    code = "insufficient_scope"
 
     def __init__(self, message: str, *, scope: str, field: str | None = None) -> None:
         super().__init__(message, field=field)

@@ -42,7 +42,7 @@ def by_kernel(
     index: Index, labels: dict[str, str], topics: np.ndarray, names: list[str]
 ) -> np.ndarray:
     """Kernel ridge on the normalised K."""
-    kernel, known = index.snapshot.kernel, np.array(index.positions(labels))
+    kernel, known = index.arrays.kernel, np.array(index.doc_ids(labels))
     lengths = np.sqrt(np.maximum(kernel.diagonal, 1e-12))
     rows = kernel.rows(known) / lengths[known][:, None] / lengths
     wanted = (topics[known][:, None] == np.array(names)).astype(float)
@@ -54,9 +54,9 @@ def by_kernel(
 def by_centroid(
     index: Index, labels: dict[str, str], topics: np.ndarray, names: list[str]
 ) -> np.ndarray:
-    latent = index.snapshot.latent
+    latent = index.arrays.latent
     assert latent is not None  # the default settings ask for it
-    places, known = np.asarray(latent.documents), np.array(index.positions(labels))
+    places, known = np.asarray(latent.documents), np.array(index.doc_ids(labels))
     middles = np.array([places[known[topics[known] == name]].mean(axis=0) for name in names])
     middles /= np.linalg.norm(middles, axis=1, keepdims=True)
     given: np.ndarray = np.array(names)[(places @ middles.T).argmax(axis=1)]

@@ -77,7 +77,7 @@ def same_topic(near: np.ndarray, topics: np.ndarray) -> float:
 
 
 def report(index: Index, topics: dict[str, str]) -> None:
-    latent = index.snapshot.latent
+    latent = index.arrays.latent
     assert latent is not None  # the default settings ask for it
     coordinates = np.asarray(latent.documents)
     placed = np.flatnonzero(coordinates.any(axis=1))

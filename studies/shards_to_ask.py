@@ -67,13 +67,13 @@ class Wanted:
 
 def wanted(index: Index, texts: Sequence[str]) -> Iterator[Wanted]:
     """Ask the whole index; queries of which it knows no term are left out."""
-    numbers = TermNumbers(index.analyzer, index.snapshot.vocabulary)
+    numbers = TermNumbers(index.analyzer, index.arrays.vocabulary)
     z = index.settings.z
     for text in texts:
         terms = [number for number in numbers.of(text) if number >= 0]
         if not terms:
             continue
-        bm25, steps, _ = index.snapshot.engine.steps(terms, FIRST)
+        bm25, steps, _ = index.arrays.engine.steps(terms, FIRST)
         default, _ = index.rank(text, FIRST, operators=False)
         seeds, weights = index.rank(text, z, ranker="bm25", operators=False)
         weights = (weights / weights[0]) ** index.settings.sharpness
@@ -125,7 +125,7 @@ def compared(asked: Sequence[Wanted], index: Index, summaries: Summaries) -> dic
     """Shards to ask by each summary, for each of what is wanted; and until it is certain."""
     ranks: dict[str, dict[str, Ranks]] = {}
     certain, reached = [], []
-    cut = index.snapshot.cut
+    cut = index.arrays.cut
     assert cut is not None
     for one in asked:
         scores = summaries.scores(one.query)
@@ -156,7 +156,7 @@ def alone(asked: Sequence[Wanted], index: Index, summaries: Summaries) -> list[f
 
     Chosen by their bounds; in both rounds, so that the seeds are theirs as well.
     """
-    snapshot = index.snapshot
+    snapshot = index.arrays
     mix = mix_of(snapshot, index.settings)
     found = []
     for one in asked:
@@ -176,7 +176,7 @@ def alone(asked: Sequence[Wanted], index: Index, summaries: Summaries) -> list[f
 
 def study(index: Index, texts: Sequence[str], shards: int, seed: int) -> dict[str, Any]:
     """All figures of one index divided into so many shards, in both ways."""
-    snapshot = index.snapshot
+    snapshot = index.arrays
     latent, cut = snapshot.latent, snapshot.cut
     if latent is None or cut is None or len(snapshot.bm25.postings.parts) > 1:
         raise SystemExit(f"{index.name} is no index as built by default: build it again")

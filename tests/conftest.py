@@ -85,7 +85,7 @@ def patient_service() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         for kind in (Admission, Writes):
-            for name in ("patience", "deadline"):
+            for name in ("queue_timeout", "request_timeout"):
                 patch.setitem(kind.__init__.__kwdefaults__, name, 10 * PATIENCE)
         yield
 

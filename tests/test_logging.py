@@ -92,7 +92,7 @@ WORKER = """
 import logging
 from klsa_search.cli.serving import _journal
 from klsa_search.service.settings import ServiceSettings
-_journal(ServiceSettings(log={log!r}))
+_journal(ServiceSettings(log_format={log!r}))
 logging.getLogger("klsa_search.any.room").warning("told %s", "once")
 """
 

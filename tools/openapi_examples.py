@@ -265,7 +265,7 @@ def failures(home):
             note(sent(client, judging := "POST /indexes/{name}/evaluate", REQUESTS[judging]))
     soon = 0.01
     slowly = mock.patch.object(Index, "search", side_effect=lambda *_, **__: time.sleep(1))
-    with slowly, service(home, admission=Admission(deadline=soon)) as client:
+    with slowly, service(home, admission=Admission(request_timeout=soon)) as client:
         note(client.get("/search?q=wet+roads"), "0.01 s", "15 s")
     with service(home, writes=None) as client:
         note(client.put(lamp, json=LAMP))

@@ -37,9 +37,9 @@ def page():
         "`--help` of each says the same. Options that are settings of an index stand below.",
         *(part for name, command in COMMANDS.items() for part in of_command(name, command)),
         "## Settings of an index",
-        "Given as options of `klsa-index build` and `plan`, in a TOML file (`--config`), and to "
-        "`klsa_search.build`. Those of a query are also options of `klsa-search`, parameters of a "
-        "search over HTTP and arguments of `Index.search`.",
+        "Given as options of `klsa-index build` and `estimate`, in a TOML file (`--config`), and "
+        "to `klsa_search.build`. Those of a query are also options of `klsa-search`, parameters "
+        "of a search over HTTP and arguments of `Index.search`.",
         of_settings(),
         "Those of the service are [on the page about it](../guides/run-the-service.md#settings).",
         "## Endpoints",

@@ -26,7 +26,7 @@ def answers_of(index: Index, *, thoroughly: bool = False) -> Answers:
     asked: list[dict[str, Any]] = [{}, {"ranker": "bm25"}]
     if thoroughly:
         asked.append({"exact": True})
-    if thoroughly and index.settings.expansion != "cut":
+    if thoroughly and index.settings.expansion != "sparse":
         asked += [{"ranker": name} for name in ("lsi", "lsi-cosine", "rm3", "rocchio")]
         asked += [{"spectral": "exponential"}, {"alpha": 1.0, "dimensions": 2}]
     found: Answers = {}

@@ -80,9 +80,9 @@ def _serve(server: Server, source: Path, home: Path, tally: Tally) -> None:
 
 def build(folder: Path, home: Path, name: str) -> Said:
     """Build an index of that name from a source of its own."""
-    place = Place(folder, "cut")
+    place = Place(folder, "sparse")
     source = place.write("old")
-    return command("build", source, "--name", name, "--home", home, "--expansion", "cut")
+    return command("build", source, "--name", name, "--home", home, "--expansion", "sparse")
 
 
 def _ask(server: Server, tally: Tally, when: str) -> None:

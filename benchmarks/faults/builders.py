@@ -17,7 +17,7 @@ OTHER = ("next", "rollback", "delete")
 
 
 def run(
-    folder: Path, *, layout: str = "cut", one: tuple[str, ...] = ONE, every: int = 1
+    folder: Path, *, layout: str = "sparse", one: tuple[str, ...] = ONE, every: int = 1
 ) -> list[Tally]:
     """Set each of `one` beside each of OTHER, at every so many-th of the events that tell most."""
     known = call(known_of, folder / "known", layout).given()

@@ -57,7 +57,7 @@ def run(
     folder: Path,
     *,
     changes: tuple[Change, ...] = CHANGES,
-    layout: str = "cut",
+    layout: str = "sparse",
     step: int = 1,
 ) -> list[Tally]:
     """Allow 0, `step`, 2 · `step`, ... pages more than are taken, then so many files more.

@@ -16,7 +16,7 @@ _ENOUGH = 3
 def run(folder: Path, *, rebuilds: int = 40, descriptors: int = 64) -> list[Tally]:
     """Rebuild an index so many times while it is served; each generation is taken up."""
     tallies = []
-    for layout in ("cut", "whole"):
+    for layout in ("sparse", "dense"):
         tally = Tally(
             f"service: rebuilds, D {layout}",
             f"a generation, taken up with {descriptors} descriptors",

@@ -29,7 +29,7 @@ def run(
     folder: Path, *, sockets: int = 300, descriptors: int = 256, to_the_end: bool = True
 ) -> list[Tally]:
     """Open so many slow sockets on a service of so many descriptors, a quarter of each kind."""
-    place = Place(folder / "slow", "cut", 300)
+    place = Place(folder / "slow", "sparse", 300)
     call(place.do, "old").given().expect_done()
     others = Tally("service: slow sockets", f"another's search beside {sockets} slow sockets")
     ends = Tally("service: their end", "a slow socket, closed by the service")

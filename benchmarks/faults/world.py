@@ -21,7 +21,7 @@ from klsa_search.errors import IndexNotFound, KlsaError
 from klsa_search.indexing import rebuild
 from klsa_search.store import verify
 
-LAYOUTS = ("whole", "cut")
+LAYOUTS = ("dense", "sparse")
 NAME = "reports"
 VERSIONS = ("first", "old", "new", "next")
 FOREIGN = {"2023/spring.txt": "a report", "2023/04/may.txt": "another", "notes.txt": "my notes"}
@@ -88,7 +88,7 @@ class Place:
     """
 
     folder: Path
-    layout: str = "cut"
+    layout: str = "sparse"
     count: int = 30
 
     @property

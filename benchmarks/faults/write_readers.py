@@ -147,7 +147,7 @@ def _read(path: Path, known: Path, stop: Path) -> Found:
                     wrong.append(fault)
                 else:
                     counted["right"] += 1
-            pinned = index.pinned()
+            pinned = index.snapshot()
             ids = pinned.ids()
             if len(ids) != len(pinned) or any(pinned.document(id_).id != id_ for id_ in ids):
                 wrong.append(("two snapshots in one answer", f"{len(ids)} of {len(pinned)}"))

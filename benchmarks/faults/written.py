@@ -28,7 +28,7 @@ from klsa_search.store.log_writing import LogWriter
 NAME = "written"
 QUERIES = ("w0 w5", "w1 w20 w3", "w29 w2", "late w4")
 _PLAIN = {"stop_words": "none", "stemmer": "none"}
-_SMALL = {"expansion": "cut", "dimensions": 4, "latent_dimensions": 4}
+_SMALL = {"expansion": "sparse", "dimensions": 4, "latent_dimensions": 4}
 _IDS, _BUILT, _MOST = 60, 30, 1_000
 
 Documents = dict[str, str]
@@ -192,7 +192,7 @@ def seen(index: Index) -> Seen:
         found[query] = list(hits), total
     others = {hit.id for query in QUERIES for hit in index.search(query, _MOST)}
     documents = {id_: index.document(id_).text for id_ in index.ids()}
-    average = index.snapshot.average_length
+    average = index.arrays.average_length
     return Seen(index.generation, 0, documents, found, others, average)
 
 

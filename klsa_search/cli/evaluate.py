@@ -19,7 +19,7 @@ from klsa_search.cli.options import (
     json_file_option,
 )
 from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
-from klsa_search.cli.own import own
+from klsa_search.cli.own import judgements
 from klsa_search.cli.replay import replay
 from klsa_search.cli.workshop import open_targets, open_workshop
 from klsa_search.extras import require
@@ -105,7 +105,7 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
 
 
 klsa_eval.add_command(compare)
-klsa_eval.add_command(own)
+klsa_eval.add_command(judgements)
 klsa_eval.add_command(replay)
 klsa_eval.add_command(forecast)
 

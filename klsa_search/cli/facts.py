@@ -121,7 +121,7 @@ def writes_for_people(generation: Path) -> list[tuple[str, str]]:
 
 
 def drift_for_programs(generation: Path) -> dict[str, Any] | None:
-    """Say how far an index has come from its build; None where nothing was written since.
+    """Say how far an index has come from its build; None where nothing was written drift.
 
     It is opened for that: some 1 ms a later document. Where it cannot be, the reason is told.
     """
@@ -137,17 +137,17 @@ def drift_for_programs(generation: Path) -> dict[str, Any] | None:
     except StoreError as failure:
         return {"error": failure.message}
     try:
-        since, documents = index.since, len(index)
+        drift, documents = index.drift, len(index)
         misfits = {name: field.misfits for name, field in index.fields.items() if field.misfits}
     finally:
         index.close()
     return {
         "documents": documents,
-        "added": since.added,
-        "gone": since.gone,
-        "added_share": since.added_share(documents),
-        "changed_share": since.changed_share(documents),
-        "unseen_share": since.unseen_share,
+        "added": drift.added,
+        "deleted": drift.deleted,
+        "added_share": drift.added_share(documents),
+        "changed_share": drift.changed_share(documents),
+        "unseen_share": drift.unseen_share,
         "misfits": misfits,
     }
 
@@ -161,8 +161,8 @@ def drift_for_people(generation: Path) -> list[tuple[str, str]]:
         return [("drift", f"cannot be told: {drift['error']}")]
     told = (
         f"{drift['documents']:,} documents now, {drift['added_share']:.1%} of them came later "
-        f"({drift['unseen_share']:.1%} of their words unknown to the build), {drift['gone']:,} of "
-        "the build are gone"
+        f"({drift['unseen_share']:.1%} of their words unknown to the build), "
+        f"{drift['deleted']:,} of the build deleted or replaced"
     )
     counted = [f"{name} {count:,}" for name, count in drift["misfits"].items()]
     return [("drift", told), *([("other values", ", ".join(counted))] if counted else [])]

@@ -34,7 +34,7 @@ from klsa_search.cli.options import (
     source_options,
 )
 from klsa_search.cli.output import echo, printable, write_facts, write_json
-from klsa_search.cli.plan import plan
+from klsa_search.cli.plan import estimate
 from klsa_search.cli.plot import plot
 from klsa_search.cli.repair import repair
 from klsa_search.cli.safety import backup, export, restore
@@ -63,11 +63,11 @@ for command in (
     cluster,
     delete,
     duplicates,
+    estimate,
     export,
     info,
     judgements,
     list_,
-    plan,
     plot,
     refit,
     related,

@@ -25,7 +25,7 @@ from klsa_search.cli.output import Column, echo, make_folders, write_json, write
 def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
     """Show what was judged on an index, on the page of klsa-serve or by index.judge.
 
-    klsa-eval own NAME measures rankings by it.
+    klsa-eval judgements NAME measures rankings by it.
     """
     from klsa_search.collection.qrels import qrels_text
     from klsa_search.store import Judgements, current_generation, followed, index_path

@@ -11,7 +11,7 @@ from klsa_search.cli.beside import MODULE
 if TYPE_CHECKING:
     from klsa_search.collection import Query
     from klsa_search.evaluation import Ranking, RunRecord
-    from klsa_search.search import Explanation, Results
+    from klsa_search.search import Explanation, SearchResults
 
 _FEW: Final = 100
 """Hits up to which the slower ways answer before numba is loaded."""
@@ -27,7 +27,9 @@ class LocalIndex:
         self._index = open_index(index_path(home, name))
         self._threads = threads
 
-    def search(self, query: str, k: int, options: Mapping[str, Any]) -> tuple[str, str, Results]:
+    def search(
+        self, query: str, k: int, options: Mapping[str, Any]
+    ) -> tuple[str, str, SearchResults]:
         """Name, generation and what was found. See `Index.search`."""
         from klsa_search.compiled.beside import compile_beside, do_without
 

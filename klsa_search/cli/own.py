@@ -1,4 +1,4 @@
-"""klsa-eval own: rankers of an index, measured by what people said of its hits."""
+"""klsa-eval judgements: rankers of an index, measured by what people said of its hits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from klsa_search.evaluation import Comparison
 
 
-@click.command()
+@click.command("judgements")
 @click.argument("name")
 @click.option(
     "--ranker",
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @home_option
 @json_file_option
 @debug_option
-def own(name: str, rankers: Sequence[RankerName], home: Path, json_file: Path | None) -> None:
+def judgements(name: str, rankers: Sequence[RankerName], home: Path, json_file: Path | None) -> None:
     """Compare rankers of an index by its own judgements: MAP, queries won and lost.
 
     Judgements come from the page of klsa-serve, and from index.judge. A query is won or lost where
@@ -47,13 +47,13 @@ def own(name: str, rankers: Sequence[RankerName], home: Path, json_file: Path | 
         raise click.UsageError("a ranker is named twice: name each once")
     make_folders(json_file)
     index = open_index(index_path(home, name))
-    queries, judgements, gone = own_judgements(index)
-    _, comparison = compare_rankers(index, queries, judgements, rankers)
+    queries, judged, deleted = own_judgements(index)
+    _, comparison = compare_rankers(index, queries, judged, rankers)
     index.close()
     if json_file is not None:
         write_json_file(json_file, comparison.as_json())
-    if gone:
-        echo(f"note: {gone:,} judgements are of documents that are gone, and left out", err=True)
+    if deleted:
+        echo(f"note: {deleted:,} judgements of deleted documents are left out", err=True)
     _write(comparison, {query.id: query.text for query in queries})
 
 

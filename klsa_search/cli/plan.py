@@ -1,4 +1,4 @@
-"""klsa-index plan: what a build will take, before anything is built."""
+"""klsa-index estimate: what a build will take, before anything is built."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from klsa_search.indexing import Plan
 
 
-@click.command()
+@click.command("estimate")
 @click.argument("source")
 @memory_option
 @config_option
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @settings_options()
 @json_option
 @debug_option
-def plan(
+def estimate(
     source: Any,
     memory: str | None,
     shards: int | None,
@@ -55,9 +55,9 @@ def plan(
     phase on them. Nothing is built.
     """
     settings = chosen_settings(config, options)
-    from klsa_search.indexing import plan as plan_build
+    from klsa_search.indexing import plan
 
-    found = plan_build(source, memory=memory, **reading, **settings)
+    found = plan(source, memory=memory, **reading, **settings)
     worker: Mapping[str, int] = {}
     if shards is not None:
         from klsa_search.cluster.estimate import worker_memory

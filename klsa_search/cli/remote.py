@@ -17,7 +17,7 @@ from klsa_search.errors import KlsaError, QueryError, ServiceFailed
 if TYPE_CHECKING:
     from klsa_search.collection import Query
     from klsa_search.evaluation import Ranking
-    from klsa_search.search import Explanation, Results
+    from klsa_search.search import Explanation, SearchResults
 
 T = TypeVar("T")
 
@@ -53,14 +53,16 @@ class RemoteIndex:
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._opener = build_opener(_Straight)
 
-    def search(self, query: str, k: int, options: Mapping[str, Any]) -> tuple[str, str, Results]:
+    def search(
+        self, query: str, k: int, options: Mapping[str, Any]
+    ) -> tuple[str, str, SearchResults]:
         """Name, generation and what was found. See `Index.search`."""
-        from klsa_search.search import Results
+        from klsa_search.search import SearchResults
 
         told = self._asked("/search", self._search(query, k, options))
         for facet in told.get("facets", {}).values():
             facet["values"] = [(each["value"], each["count"]) for each in facet["values"]]
-        return told["index"], told["generation"], self._read(Results, told)
+        return told["index"], told["generation"], self._read(SearchResults, told)
 
     def explain(
         self, query: str, id_: str, options: Mapping[str, Any]

@@ -109,7 +109,9 @@ def _serve(
     if writes is not None:
         Reversing.ready()  # compiles beside what the first write would wait for
         command = command_of(REFITTING, "--home", str(settings.home))
-        refits = Refits(catalog, command, share=settings.refit_at or None, ledger=Ledger(folder))
+        refits = Refits(
+            catalog, command, share=settings.refit_threshold or None, ledger=Ledger(folder)
+        )
     admissions = [*_pools(settings), *([writes] if writes else [])]
     light, others = admissions[0], admissions[1:]
     connections = Connections(
@@ -124,7 +126,7 @@ def _serve(
         writes=writes,
         refits=refits,
         keys=keys,
-        origins=settings.origins,
+        origins=settings.cors_origins,
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
         journal=journal,
         log_queries=settings.log_queries,
@@ -139,15 +141,15 @@ def _serve(
 def _pools(settings: ServiceSettings) -> list[Admission]:
     """What runs light requests, and what runs heavy ones."""
     sizes = (
-        (settings.threads, settings.queue, QUEUED, AT_ONCE),
-        (settings.heavy_threads, settings.heavy_queue, None, 0.0),
+        (settings.threads, settings.queue_size, QUEUED, AT_ONCE),
+        (settings.heavy_threads, settings.heavy_queue_size, None, 0.0),
     )
     return [
         Admission(
             running=running,
             waiting=waiting,
-            patience=settings.patience,
-            deadline=settings.deadline,
+            queue_timeout=settings.queue_timeout,
+            request_timeout=settings.request_timeout,
             queued=queued,
             at_once=at_once,
         )
@@ -157,7 +159,7 @@ def _pools(settings: ServiceSettings) -> list[Admission]:
 
 def _journal(settings: ServiceSettings) -> Journal | None:
     """Where lines of JSON go, and from now on all that is logged; None for sentences."""
-    if settings.log != "json":
+    if settings.log_format != "json":
         log_for_people()  # a worker has yet to
         return None
     journal = Journal()

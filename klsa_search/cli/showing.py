@@ -9,7 +9,7 @@ from klsa_search.cli.explaining import write_explanation
 from klsa_search.cli.output import Cell, Column, Marked, echo, write_json, write_table
 
 if TYPE_CHECKING:
-    from klsa_search.search import Hit, Results
+    from klsa_search.search import Hit, SearchResults
     from klsa_search.search.language import Relaxed
 
 
@@ -20,13 +20,13 @@ _RELAXED: Final[dict[Relaxed, str]] = {
 }
 
 
-def write_results(results: Results) -> None:
+def write_results(results: SearchResults) -> None:
     """Write what was found, with what was wished for besides."""
-    understood = results.understood
-    for word, right in understood.corrections.items():
-        said = "did you mean" if word in understood.unknown else "no document has it; asked for"
+    interpretation = results.interpretation
+    for word, right in interpretation.corrections.items():
+        said = "did you mean" if word in interpretation.unknown else "no document has it; asked for"
         echo(f"{word}: {said} {right}", err=True)
-    for written, reason in understood.relaxed.items():
+    for written, reason in interpretation.relaxed.items():
         echo(f"{written}: read as plain words: {_RELAXED[reason]}", err=True)
     if not results.hits:
         echo("no document matches")
@@ -44,7 +44,7 @@ def write_results(results: Results) -> None:
             for hit in results
         ]
         write_table(columns, rows)
-        if results.fits is False:
+        if results.good_match is False:
             echo("nothing here fits well")
         for hit in results:
             if hit.explanation is not None:
@@ -56,12 +56,12 @@ def write_results(results: Results) -> None:
         write_table([Column(name, wraps=True), Column("documents", right=True)], counts)
 
 
-def write_results_json(index: str, generation: str, results: Results) -> None:
+def write_results_json(index: str, generation: str, results: SearchResults) -> None:
     """Write the same for programs."""
     write_json({"index": index, "generation": generation, **told(results)})
 
 
-def told(results: Results) -> dict[str, Any]:
+def told(results: SearchResults) -> dict[str, Any]:
     """What a search found, without what was not asked for."""
     found = asdict(results)
     for hit in found["hits"]:
@@ -71,7 +71,7 @@ def told(results: Results) -> dict[str, Any]:
     if found["quality"] is None:
         del found["quality"]
     else:
-        found["fits"] = results.fits
+        found["good_match"] = results.good_match
     return found
 
 

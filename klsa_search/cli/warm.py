@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 _DOCUMENTS = 70
 _WIDE = 500
 _LAYOUTS: tuple[tuple[str, ExpansionName], ...] = (
-    ("default", "cut"),
-    ("default", "whole"),
-    ("default", "factors"),
-    ("paper", "whole"),
-    ("paper", "factors"),
+    ("default", "sparse"),
+    ("default", "dense"),
+    ("default", "factored"),
+    ("paper", "dense"),
+    ("paper", "factored"),
 )
 
 
@@ -97,7 +97,7 @@ def _use_everything() -> None:
             )
             with closing(index):
                 _ask_everything(index)
-                if index.snapshot.cut is not None:
+                if index.arrays.cut is not None:
                     write(index)
                     _ask_everything(index)
     random = np.random.default_rng(0)

@@ -115,7 +115,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "name": index.name,
         "generation": index.generation,
         "documents": len(index),
-        "log_position": index.last.seq,
+        "log_position": index.last_write.seq,
     }
 
 

@@ -31,8 +31,8 @@ _FEATURE = 24  # of each feature: sums over all documents
 def refuse_uncut(documents: int, settings: Settings) -> None:
     """SettingsError where D of so many documents is not cut."""
     kept = layout(documents, settings)
-    if kept != "cut":
-        said = "whole" if kept == "whole" else "in its factors"
+    if kept != "sparse":
+        said = "whole" if kept == "dense" else "in its factors"
         raise SettingsError(
             f"expansion: under these settings D is not cut but kept {said}, which one machine has "
             "to do: build without a cluster, or take the settings of the default preset",

@@ -16,7 +16,7 @@ from klsa_search.search import Index
 from klsa_search.search.pickling import reopened
 from klsa_search.search.ranking import Ranking
 from klsa_search.search.state import State
-from klsa_search.search.writing import Written
+from klsa_search.search.writing import WriteResult
 
 
 class Fleet(Protocol):
@@ -57,7 +57,7 @@ class SpreadIndex(Index):
         ranking = Ranking(snapshot, facts.defaults, spread(snapshot, shards))
         return replace(state, ranking=ranking)
 
-    def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> Written:
+    def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
         """Write one batch, as `Index` does.
 
         WritingRefused as well if a shard reads the log through a network file system.

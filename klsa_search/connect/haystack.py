@@ -74,7 +74,7 @@ class KlsaDocumentStore:
         if self._opened is None:
             return None
         self._opened.refresh()
-        return self._opened.pinned()
+        return self._opened.snapshot()
 
     def count_documents(self) -> int:
         """Count them."""
@@ -86,7 +86,7 @@ class KlsaDocumentStore:
         index = self.index()
         if index is None:
             return []
-        allowed = passing(index, filters) & index.snapshot.counting()
+        allowed = passing(index, filters) & index.arrays.counting()
         return [_given(document) for document in index.documents(np.flatnonzero(allowed).tolist())]
 
     def write_documents(
@@ -191,8 +191,8 @@ class KlsaRetriever:
 def passing(index: Index, filters: dict[str, Any] | None) -> Allowed:
     """Documents that a filter of Haystack lets through: (size,) bool. FilterError."""
     if not filters:
-        return np.ones(index.size, np.bool_)
-    return mask_of(filter_of(filters, index.fields, _OURS), index.fields, index.size).allowed
+        return np.ones(index.max_doc, np.bool_)
+    return mask_of(filter_of(filters, index.fields, _OURS), index.fields, index.max_doc).allowed
 
 
 def _kept(document: Document) -> Kept:

@@ -48,7 +48,7 @@ class KlsaRetriever(BaseRetriever):
         k: int | None = None,
         filter: str | Mapping[str, Any] | None = None,  # noqa: A002 - as of the index
     ) -> list[Document]:
-        now = self.index.pinned()
+        now = self.index.snapshot()
         hits = now.search(
             query,
             self.k if k is None else k,

@@ -63,7 +63,7 @@ class KlsaRetriever(pt.Transformer):
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Add docno, score and rank, from 0; what else stands beside a query stays."""
         pt.validate.query_frame(inp, extra_columns=["query"], context=self)
-        now = self.index.pinned()
+        now = self.index.snapshot()
         answers = now.rank_many(
             inp["query"], self.num_results, threads=self.threads, **self.parameters
         )
@@ -106,7 +106,7 @@ class KlsaTexts(pt.Transformer):
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Add one column a field; None where a document has no such metadata."""
         pt.validate.columns(inp, includes=["docno"])
-        now = self.index.pinned()
+        now = self.index.snapshot()
         documents = now.documents(now.positions(inp["docno"]))
         columns = {
             field: [

@@ -63,7 +63,7 @@ def forecast(index: Index, queries: Sequence[Query]) -> list[Forecast]:
 
 def score_of_collection(index: Index, terms: Sequence[str]) -> float:
     """s(C) of the terms of a query; 0 where no document holds any."""
-    settings, bm25, numbers = index.settings, index.snapshot.bm25, index.snapshot.vocabulary.numbers
+    settings, bm25, numbers = index.settings, index.arrays.bm25, index.arrays.vocabulary.numbers
     counts = Counter(numbers[term] for term in terms if term in numbers)
     asked = np.array([*counts], np.int64)
     c = bm25.occurrences[asked].astype(np.float64)

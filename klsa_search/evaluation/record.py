@@ -131,7 +131,7 @@ def conditions(
     parameters: SearchParameters,
 ) -> Conditions:
     """Say what a run follows from, before it is made. See `record_run`."""
-    if index.last.seq:
+    if index.last_write.seq:
         raise ReplayFailed(
             f"index {index.name} was written to since it was built, and a record knows it as it "
             f"was built: klsa-index refit {index.name} builds it anew from what it holds, "

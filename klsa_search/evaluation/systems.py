@@ -35,7 +35,7 @@ _PAPER = System(name="paper", preset="paper", ranker="klsa")
 
 SYSTEMS = (
     System(name="bm25", preset="default", ranker="bm25"),
-    System(name="lsi", preset="default", ranker="lsi", expansion="factors"),
+    System(name="lsi", preset="default", ranker="lsi", expansion="factored"),
     _PAPER,
     System(name="klsa", preset="default", ranker="klsa"),
 )
@@ -47,7 +47,7 @@ ALL_SYSTEMS = (
             name=name,
             preset="default",
             ranker=name,
-            expansion="factors" if name.startswith("lsi") else "auto",
+            expansion="factored" if name.startswith("lsi") else "auto",
         )
         for name in get_args(RankerName)
     ),

@@ -204,7 +204,7 @@ def manifest_of(
         format_version=FORMAT_VERSION,
         package_version=version("klsa-search"),
         source=collection.name,
-        fingerprint=fingerprint_of(settings, digest),
+        fingerprint=fingerprint_of(settings.fingerprint(), digest),
         settings=settings.model_dump(),
         counts=counts,
         spectra=dict(spectra),
@@ -252,9 +252,13 @@ def spectrum_entry(spectrum: Solved) -> SpectrumEntry:
     )
 
 
-def fingerprint_of(settings: Settings, digest: str) -> str:
-    """Same documents, settings and format: same fingerprint, on every machine."""
-    parts = f"{FORMAT_VERSION}:{settings.fingerprint()}:{digest}"
+def fingerprint_of(settings: str, digest: str) -> str:
+    """Return the same fingerprint for the same documents, settings and format, on every machine.
+
+    settings  fingerprint of the settings
+    digest    SHA-256 of the documents, in hexadecimal digits
+    """
+    parts = f"{FORMAT_VERSION}:{settings}:{digest}"
     return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 

@@ -29,7 +29,7 @@ def carried(index: Index, generation: Path) -> Iterator[None]:
     batch that is undone, D is not kept cut any more, or more documents are there than can be
     numbered.
     """
-    path, log, last = index.path.parent, WriteLog(index.path), index.last
+    path, log, last = index.path.parent, WriteLog(index.path), index.last_write
     with writing(path, "refitting"):
         if current_generation(path) != index.path:
             raise StoreError(

@@ -52,7 +52,7 @@ class _Comparison:
     """Compares an open index with its documents."""
 
     def __init__(self, index: Index) -> None:
-        self._index, self._snapshot = index, index.snapshot
+        self._index, self._snapshot = index, index.arrays
         self._forward = self._snapshot.forward
         self._numbering = Numbering(index.analyzer)
         self._numbers: list[int] = []  # among all terms, of each term of the numbering
@@ -62,7 +62,7 @@ class _Comparison:
     def run(self, report: Progress) -> None:
         """IndexDamaged where anything differs."""
         living = self._snapshot.living
-        every = np.arange(self._index.size)
+        every = np.arange(self._index.max_doc)
         positions = every if living is None else every[living.allowed]
         for first in range(0, len(positions), _TOGETHER):
             self._compare(positions[first : first + _TOGETHER])
@@ -86,7 +86,7 @@ class _Comparison:
 
     def _compare(self, positions: npt.NDArray[np.int64]) -> None:
         documents = self._index.documents(positions.tolist())
-        found = self._index.positions([document.id for document in documents])
+        found = self._index.doc_ids([document.id for document in documents])
         for document, position, there in zip(documents, positions.tolist(), found, strict=True):
             if position != there:
                 raise self._damaged(f"its id {document.id!r} leads to another document")

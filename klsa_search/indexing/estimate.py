@@ -82,7 +82,7 @@ def memory_needed(
         progress.EIGENVECTORS: kernel + _solver(shape, settings, processes),
     } | (
         _cut(shape, settings, processes, kernel + vectors, weighed)
-        if layout(documents, settings) == "cut"
+        if layout(documents, settings) == "sparse"
         else _uncut(shape, settings, kernel + vectors)
     )
 
@@ -119,7 +119,7 @@ def _cut(shape: Shape, settings: Settings, threads: int, held: int, weighed: int
 
 def _uncut(shape: Shape, settings: Settings, held: int) -> dict[str, int]:
     """Of the phases that make D whole or in its factors."""
-    whole = layout(shape.documents, settings) == "whole"
+    whole = layout(shape.documents, settings) == "dense"
     lsi = _WEIGHTED * shape.non_zeros + 8 * settings.dimensions * shape.documents
     expansion = 4 * shape.documents**2 if whole else 0
     block = min(shape.documents**2, max(_GRAPH, shape.documents)) if settings.coverage else 0
@@ -142,13 +142,13 @@ def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
         "lengths": 4 * documents,
         "runs": 6 * runs,
     }
-    if kept == "cut":
+    if kept == "sparse":
         return disk | {"postings": 4 * shape.non_zeros} | _cut_disk(shape, settings)
     return disk | {
         "postings": 8 * shape.non_zeros,
         "features": _ENTRY * shape.features,
         "eigenvectors": 2 * 4 * k * documents,
-        "expansion": 4 * documents * documents if kept == "whole" else 0,
+        "expansion": 4 * documents * documents if kept == "dense" else 0,
         "neighbours": _ENTRY * settings.neighbours * documents * bool(settings.coverage),
         "latent": 4 * latent * (documents + terms) * bool(settings.latent),
     }

@@ -10,7 +10,7 @@ from klsa_search.errors import SettingsError
 from klsa_search.expansion import packing
 from klsa_search.expansion.cut import multiple_of_kernel
 
-Layout = Literal["whole", "factors", "cut"]
+Layout = Literal["dense", "factored", "sparse"]
 
 WHOLE: Final = 2**28
 """Bytes up to which a D that cannot be cut is kept whole: 8,192 documents."""
@@ -25,20 +25,20 @@ _SECOND: Final = 10**8
 def layout(documents: int, settings: Settings) -> Layout:
     """Choose for so many documents.
 
-    cut      where D is a multiple of K and the ranker needs no more
-    whole    (N, N), else, while it is small
-    factors  beyond: every spectral function and ranker is at hand, and a query costs O(nnz + N · k)
-    SettingsError where `cut` is asked for and cannot be, and where `auto` would choose it but for
-    the number of documents: another layout takes no writes, so that is for the user to choose.
+    sparse    where D is a multiple of K and the ranker needs no more
+    dense     (N, N), else, while it is small
+    factored  beyond: all spectral functions and rankers work; a query costs O(nnz + N · k)
+    SettingsError if `sparse` is requested and cannot be used, and if `auto` would choose it but for
+    the number of documents: other layouts are read-only, so the user has to choose them.
     """
-    if settings.expansion == "cut" and not _can_cut(settings):
+    if settings.expansion == "sparse" and not _can_cut(settings):
         raise SettingsError(
-            f"expansion = 'cut': only a D that is a multiple of K can be cut, and with spectral = "
-            f"{settings.spectral!r} and head = {settings.head} it is none; take expansion = "
-            "'factors', or spectral = 'gvsm' and head = 0",
+            f"expansion = 'sparse': only a D that is a multiple of K can be sparse, and with "
+            f"spectral = {settings.spectral!r} and head = {settings.head} it is not; use "
+            "expansion = 'factored', or spectral = 'gvsm' and head = 0",
             field="expansion",
         )
-    cut = settings.expansion == "cut" or (
+    cut = settings.expansion == "sparse" or (
         settings.expansion == "auto"
         and _can_cut(settings)
         and not settings.ranker.startswith("lsi")
@@ -47,19 +47,19 @@ def layout(documents: int, settings: Settings) -> Layout:
         raise SettingsError(
             f"expansion = {settings.expansion!r}: {documents:,} documents are more than the "
             f"{packing.MAX_DOCUMENTS:,} that a writable index can number; divide them among "
-            "several indexes, or set expansion = 'factors', which makes the index read-only",
+            "several indexes, or set expansion = 'factored', which makes the index read-only",
             field="expansion",
         )
     if cut:
-        return "cut"
+        return "sparse"
     if settings.expansion != "auto":
         return settings.expansion
-    return "whole" if 4 * documents**2 <= WHOLE else "factors"
+    return "dense" if 4 * documents**2 <= WHOLE else "factored"
 
 
 def keeps_spectrum(documents: int, settings: Settings) -> bool:
     """Whether the eigenvectors are kept: where D is cut, in small collections only."""
-    return layout(documents, settings) != "cut" or documents <= SMALL
+    return layout(documents, settings) != "sparse" or documents <= SMALL
 
 
 def solved_dimensions(documents: int, settings: Settings) -> int:
@@ -68,7 +68,7 @@ def solved_dimensions(documents: int, settings: Settings) -> int:
     There the latent space needs some, and a small collection keeps as many beside it as take about
     a second, so that function of the spectrum and dimensions can be chosen with a query.
     """
-    if layout(documents, settings) != "cut":
+    if layout(documents, settings) != "sparse":
         return settings.dimensions
     latent = min(settings.dimensions, settings.latent_dimensions)
     if not keeps_spectrum(documents, settings):

@@ -208,7 +208,7 @@ def _costs(
         ),
         PhaseCost(progress.FILES, "bytes", written, hashing / _HASHED),
     ]
-    if kept == "cut":
+    if kept == "sparse":
         looked = np.unique(np.linspace(0, len(kernel) - 1, _LOOKED).astype(np.int64))
         strongest, looking = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=looked))
         dimensions = min(wanted, settings.latent_dimensions)
@@ -228,7 +228,7 @@ def _costs(
                 scattered * _each(packing, kernel.features.nnz),
             ),
         ]
-    if kept == "whole":
+    if kept == "dense":
         _, expanding = _timed(
             lambda: expansion_matrix(
                 kernel, spectrum, settings.spectral, settings.gamma, settings.head

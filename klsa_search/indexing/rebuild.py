@@ -47,7 +47,7 @@ def rebuild(
             f"{folder} has been built again since generation {index.generation} was opened: "
             "open it again and start over"
         )
-    held = index.pinned()  # what others write to it meanwhile is not in it
+    held = index.snapshot()  # what others write to it meanwhile is not in it
     with told(progress) as report:
         return build_generation(
             folder,
@@ -81,6 +81,6 @@ def build_like(
 
 def _stored(index: Index) -> Stored:
     """The documents that it has now."""
-    held = index.pinned()
+    held = index.snapshot()
     types = {name: field.type for name, field in held.fields.items()}
     return Stored(held.manifest, len(held), lambda: map(held.document, held.ids()), types)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from klsa_search.bars import told
 from klsa_search.collection import Document
+from klsa_search.config import fingerprint_of_settings
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.build import build_generation, fingerprint_of
@@ -105,14 +106,15 @@ def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
     file, step = generation / MANIFEST, last_resort(generation.parent)
     try:
         manifest = Manifest.model_validate_json(read_regular(file))
-        settings = settings_as_built(manifest.settings)
+        settings_as_built(manifest.settings)
     except (OSError, ValueError, SettingsError) as error:
         reason = str(error).splitlines()[0]
         raise IndexDamaged(f"{file} cannot be recovered ({reason}): {step}") from error
     digest = hashlib.sha256()
     for document in built_documents(records):
         digest.update(content_of(document))
-    if fingerprint_of(settings, digest.hexdigest()) != manifest.fingerprint:
+    of_settings = fingerprint_of_settings(manifest.settings)  # as written, under former names too
+    if fingerprint_of(of_settings, digest.hexdigest()) != manifest.fingerprint:
         raise IndexDamaged(
             f"{file} cannot be recovered (its fingerprint is not that of its settings and "
             f"documents): {step}"

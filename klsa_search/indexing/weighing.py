@@ -35,7 +35,7 @@ def weigh(
     write_arrays(generation, postings_arrays(postings_of(counts, settings)))
     write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     kernel = document_kernel(counts, settings)
-    if layout(len(kernel), settings) == "cut":
+    if layout(len(kernel), settings) == "sparse":
         write_arrays(generation, epoch_arrays(counts, settings))
         return {"bm25": write_cut(generation, kernel, weights, settings, report)}
     spectrum = decompose(kernel, settings.dimensions, seed=settings.seed, progress=report)
@@ -56,7 +56,7 @@ def weigh(
         "lsi_eigenvalues": lsi.eigenvalues,
     }
     report(EXPANSION, 0, None)
-    if layout(len(kernel), settings) == "whole":
+    if layout(len(kernel), settings) == "dense":
         arrays["expansion"] = expansion_matrix(
             kernel, spectrum, settings.spectral, settings.gamma, settings.head
         )

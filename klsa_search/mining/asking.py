@@ -23,7 +23,7 @@ def latent_space(index: Index, *, field: str = "index", otherwise: str = "") -> 
 
     field, otherwise  the argument at fault, and what may be asked for instead
     """
-    space = index.snapshot.latent
+    space = index.arrays.latent
     if space is None:
         raise QueryError(
             f"index {index.name} was built without its latent part, which this is told from; "

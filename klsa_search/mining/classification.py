@@ -71,9 +71,9 @@ def classify(
     coordinates = latent_space(index).documents
     if ids is not None:
         wanted = list(ids)
-        places = np.asarray(coordinates)[index.positions(wanted)]
+        places = np.asarray(coordinates)[index.doc_ids(wanted)]
         return _answers(wanted, learnt.names, learnt.scores(places))
-    rest = np.setdiff1d(np.flatnonzero(index.snapshot.counting()), learnt.positions)
+    rest = np.setdiff1d(np.flatnonzero(index.arrays.counting()), learnt.positions)
     scores = np.concatenate(
         [np.zeros((0, len(learnt.names)))]
         + [
@@ -125,7 +125,7 @@ class _Classifier:
     def of(cls, index: Index, labels: Mapping[str, str]) -> _Classifier:
         """Learn from labelled documents; QueryError for fewer than two labels."""
         names = _names(labels)
-        positions = np.array(index.positions(labels))
+        positions = np.array(index.doc_ids(labels))
         places = np.asarray(latent_space(index).documents)[positions].astype(np.float64)
         wanted = np.array([[float(label == name) for name in names] for label in labels.values()])
         mean, shares = places.mean(axis=0), wanted.mean(axis=0)

@@ -85,7 +85,7 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
     k, words = whole_number("k", k), whole_number("words", words)
     titles = whole_number("titles", titles)
     coordinates = latent_space(index).documents
-    counting = index.snapshot.counting()
+    counting = index.arrays.counting()
     placed = np.flatnonzero(np.asarray(coordinates).any(axis=1) & counting)
     if k > len(placed):
         instead = "ask for fewer" if len(placed) else "there is nothing to divide"
@@ -162,16 +162,16 @@ def _chosen_apart(points: Matrix, k: int, generator: np.random.Generator) -> Mat
 
 def terms_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list[list[int]]:
     """Numbers of the terms whose impact stands out in each cluster; `labels` is k for none."""
-    bm25 = index.snapshot.bm25
+    bm25 = index.arrays.bm25
     terms = len(bm25.worth)
     sums = np.zeros(terms * (k + 1))
-    counting = index.snapshot.counting()
+    counting = index.arrays.counting()
     for held, documents, saturations in bm25.postings.at_a_time(_BLOCK):
         places = held * (k + 1) + labels[documents]
         np.add.at(sums, places, saturations * counting[documents])
     by_cluster = sums.reshape(terms, k + 1)
     by_cluster *= (bm25.postings.step * bm25.worth)[:, None]
-    by_cluster[index.snapshot.common] = 0
+    by_cluster[index.arrays.common] = 0
     sizes = np.bincount(labels, minlength=k + 1)
     overall = by_cluster.sum(axis=1) / max(bm25.documents, 1)
     strongest = []

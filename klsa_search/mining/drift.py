@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from klsa_search.search import Index
-from klsa_search.search.since import Since
+from klsa_search.search.drift import Drift
 from klsa_search.store import DocumentReader
 from klsa_search.store.log import WriteLog
 
@@ -29,7 +29,7 @@ class DriftPoint:
 def drift(index: Index) -> tuple[DriftPoint, ...]:
     """Tell how far an index was from its build after each batch of writes that stands.
 
-    None where nothing was written. The last is what `index.since` says, where no write came since
+    None where nothing was written. The last is what `index.drift` says, where no write came since
     the index was opened or refreshed. Cost: reading the log. IndexDamaged.
 
     >>> index.delete(["copy", "tyre"])
@@ -53,14 +53,14 @@ def drift(index: Index) -> tuple[DriftPoint, ...]:
             later[write.id] = write.document is not None
             added += later[write.id]
             if write.seq in ends:
-                since = Since(added=added, gone=gone, passed=passed)
+                drift = Drift(added=added, deleted=gone, passed=passed)
                 count = documents - gone + added
                 points.append(
                     DriftPoint(
                         writes=writes,
                         time=ends[write.seq].time,
-                        added_share=since.added_share(count),
-                        changed_share=since.changed_share(count),
+                        added_share=drift.added_share(count),
+                        changed_share=drift.changed_share(count),
                     )
                 )
         return tuple(points)

@@ -62,7 +62,7 @@ def duplicates(
     DuplicateGroup(documents=(Duplicate(id='tyre', ...), Duplicate(id='copy', ...)))
     """
     least = share("threshold", threshold)
-    near = nearest_rows(_normalised(index.snapshot.kernel), _NEAREST, progress=progress)
+    near = nearest_rows(_normalised(index.arrays.kernel), _NEAREST, progress=progress)
     pairs = sparse.csr_array(near.maximum(near.T))
     pairs.data[~_counting(index, pairs)] = 0
     leaders = _leaders(pairs, least - _ROUNDING)
@@ -87,14 +87,14 @@ def _normalised(kernel: DocumentKernel) -> DocumentKernel:
 
 def _counting(index: Index, pairs: sparse.csr_array) -> npt.NDArray[np.bool_]:
     """Whether both documents of each pair count."""
-    counting = index.snapshot.counting()
+    counting = index.arrays.counting()
     rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
     return np.asarray(counting[rows] & counting[pairs.indices])
 
 
 def _mean_documents(index: Index) -> list[int]:
     """Documents of content terms that yet have no K: what distinguishes them is centred away."""
-    snapshot = index.snapshot
+    snapshot = index.arrays
     alike = (snapshot.lengths > 0) & (snapshot.kernel.diagonal == 0) & snapshot.counting()
     means = np.flatnonzero(alike)
     held = np.diff(snapshot.content_counts_of(means).indptr) > 0

@@ -55,7 +55,7 @@ class MapCluster:
 class DocumentMap:
     """An index in two dimensions.
 
-    positions  (n,) of the documents that are drawn, in their order
+    doc_ids    (n,) of the documents that are drawn, in their order
     places     (n, 2) x and y of each, from 0 to 1; the larger of both spans is 1
     cluster    (n,) the number of each one's cluster
     clusters   the largest first
@@ -63,7 +63,7 @@ class DocumentMap:
     unplaced   of them lie nowhere: they have no known term, or are the mean of all
     """
 
-    positions: Positions
+    doc_ids: Positions
     places: Matrix
     cluster: Positions
     clusters: tuple[MapCluster, ...]
@@ -72,7 +72,7 @@ class DocumentMap:
 
     def __len__(self) -> int:
         """Count the documents that are drawn."""
-        return len(self.positions)
+        return len(self.doc_ids)
 
     def whole(self, span: int) -> Positions:
         """Tell the places in whole numbers from 0 to span: (n, 2)."""
@@ -98,13 +98,13 @@ def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = No
 
     >>> drawn = document_map(index, words=1)
     >>> drawn
-    DocumentMap(positions=array([0, 1, 2, 3, 4, 5]), places=array(...), cluster=array(...), ...)
+    DocumentMap(doc_ids=array([0, 1, 2, 3, 4, 5]), places=array(...), cluster=array(...), ...)
     >>> drawn.clusters
     (MapCluster(words=(...), size=6, x=..., y=..., tone=0),)
     """
     words = whole_number("words", words)
     coordinates = np.asarray(latent_space(index).documents)
-    counting = index.snapshot.counting()
+    counting = index.arrays.counting()
     placed = np.asarray(coordinates.any(axis=1))
     built = min(index.manifest.counts.documents, len(coordinates))
     basis = _evenly(np.flatnonzero(placed[:built]))
@@ -115,7 +115,7 @@ def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = No
     if ids is None:
         shown = _shown(basis, built, wanted)
     else:
-        asked = np.unique(np.array(index.positions(ids), np.int64))
+        asked = np.unique(np.array(index.doc_ids(ids), np.int64))
         shown = asked[wanted[asked]]
     places = _places(coordinates, basis, plan.places, shown)
     sizes = np.bincount(labels, minlength=len(plan.centres) + 1)[:-1]
@@ -125,7 +125,7 @@ def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = No
     ranks[order] = np.arange(len(order))
     cluster = ranks[labels[shown]]
     return DocumentMap(
-        positions=shown,
+        doc_ids=shown,
         places=places,
         cluster=cluster,
         clusters=_clusters(index, labels, order, sizes, words, places, cluster)

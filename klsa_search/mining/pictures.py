@@ -29,7 +29,7 @@ def draw_spectrum(index: Index, path: Path) -> None:
 
     Errors are those of `drawn`; QueryError for an index without eigenvalues.
     """
-    eigenvalues = np.asarray(index.snapshot.eigenvalues, np.float64)
+    eigenvalues = np.asarray(index.arrays.eigenvalues, np.float64)
     if not len(eigenvalues) or eigenvalues[0] <= 0:
         raise QueryError(
             f"index {index.name} has no eigenvalue above 0: its documents are all alike",
@@ -38,7 +38,7 @@ def draw_spectrum(index: Index, path: Path) -> None:
     captured = index.manifest.spectra["bm25"].captured
     shares = np.cumsum(eigenvalues) / eigenvalues.sum() * captured
     numbers = np.arange(1, len(eigenvalues) + 1)
-    used = index.snapshot.latent_dimensions
+    used = index.arrays.latent_dimensions
     with drawn(path, 7.2, 3.2, [index.name]) as figure:
         left, right = figure.subplots(1, 2)
         left.plot(numbers, eigenvalues, color=TONES[0], linewidth=1.6)
@@ -115,7 +115,7 @@ def draw_drift(index: Index, path: Path) -> None:
         for (label, (shares, style)), colour in zip(lines.items(), TONES, strict=False):
             percent = [100 * share for share in shares]
             axes.step(writes, percent, where="post", color=colour, linestyle=style, label=label)
-        unseen = index.since.unseen_share
+        unseen = index.drift.unseen_share
         axes.plot([], [], " ", label=f"{unseen:.1%} of the later words the build has not seen")
         axes.legend(frameon=False, loc="upper left", fontsize="small")
         axes.set_xlabel("documents written and deleted since the build")
@@ -133,7 +133,7 @@ def draw_terms(index: Index, path: Path) -> None:
     Errors are those of `drawn`; QueryError for an index without a latent space.
     """
     places = np.asarray(term_places(index), np.float64)
-    frequencies = index.snapshot.bm25.frequencies
+    frequencies = index.arrays.bm25.frequencies
     # A term of few documents lies where these happen to: see `related`.
     strengths = places * (frequencies / (frequencies + DOUBT))[:, None]
     dimensions = min(_DIMENSIONS, latent_space(index).terms.shape[1])

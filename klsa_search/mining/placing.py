@@ -21,7 +21,7 @@ def place_texts(index: Index, texts: Sequence[str]) -> Matrix:
     Cost: analysing the texts, and O(m) a term.
     """
     terms = latent_space(index).terms
-    settings, snapshot = index.settings, index.snapshot
+    settings, snapshot = index.settings, index.arrays
     common = index.analyzer.common() if len(snapshot.common) else frozenset()
     counts = counts_of_texts(([text] for text in texts), index.analyzer, snapshot.vocabulary)
     counts = without_columns(counts, snapshot.common)

@@ -51,7 +51,7 @@ def similar(
     ('latent', 'document')
     """
     k = whole_number("k", k)
-    (position,) = index.positions([id])
+    (position,) = index.doc_ids([id])
     if kernel not in KERNELS:
         raise QueryError(
             f"kernel = {kernel!r}: there is none of that name; there are: {', '.join(KERNELS)}",
@@ -60,16 +60,16 @@ def similar(
     _refuse_beyond_cut(index, k, kernel)
     row, own = _row(index, position, kernel, gamma)
     row[position] = 0
-    positions, values = top_z(row * index.snapshot.counting(), k)
+    positions, values = top_z(row * index.arrays.counting(), k)
     return _hits(index, position, positions, values / own if own else values)
 
 
 def _refuse_beyond_cut(index: Index, k: int, kernel: str) -> None:
     """Refuse what a cut D cannot answer."""
-    cut = index.snapshot.cut
-    if cut is None or kernel == LATENT or index.snapshot.has_spectrum:
+    cut = index.arrays.cut
+    if cut is None or kernel == LATENT or index.arrays.has_spectrum:
         return
-    instead = "or build it again with --expansion factors"
+    instead = "or build it again with --expansion factored"
     if kernel not in (DOCUMENT, "gvsm"):
         raise QueryError(
             f"kernel = {kernel}: index {index.name} keeps D cut, which knows "
@@ -87,7 +87,7 @@ def _refuse_beyond_cut(index: Index, k: int, kernel: str) -> None:
 
 def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple[Scores, float]:
     """Row of the kernel, and its entry for the document itself."""
-    snapshot = index.snapshot
+    snapshot = index.arrays
     one, itself = np.array([position]), np.ones(1, np.float32)
     if kernel == LATENT:
         space = latent_space(index, field="kernel", otherwise=f"ask for {DOCUMENT}, or ")
@@ -113,7 +113,7 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
 
 def _hits(index: Index, position: int, positions: Positions, values: Scores) -> tuple[Hit, ...]:
     (document,) = index.documents([position])
-    numbers, worth = index.snapshot.vocabulary.numbers, index.snapshot.bm25.worth
+    numbers, worth = index.arrays.vocabulary.numbers, index.arrays.bm25.worth
     terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}
     weights = {term: float(worth[numbers[term]]) for term in terms if term in numbers}
     return index.hits(positions, values, terms, weights)

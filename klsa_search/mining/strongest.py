@@ -46,8 +46,8 @@ def strongest_terms(
     (StrongTerm(word='tyres', term='tyre', weight=..., count=3, documents=3),)
     """
     k = whole_number("k", k)
-    (position,) = index.positions([id])
-    snapshot = index.snapshot
+    (position,) = index.doc_ids([id])
+    snapshot = index.arrays
     row = snapshot.content_counts_of(np.array([position]))
     weights = np.array([_addend(index, term, position) for term in row.indices.tolist()])
     names = [snapshot.vocabulary.terms[term] for term in row.indices.tolist()]
@@ -67,7 +67,7 @@ def strongest_terms(
 
 def _addend(index: Index, term: int, position: int) -> float:
     """What a term adds to the score of a document that holds it."""
-    bm25 = index.snapshot.bm25
+    bm25 = index.arrays.bm25
     documents, saturations = bm25.postings.of_term(term)
     (saturation,) = saturations[documents == position]
     return float(bm25.worth[term] * bm25.postings.step * saturation)

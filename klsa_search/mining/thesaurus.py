@@ -64,7 +64,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     asked = _numbers(index, term)
     space = term_places(index)
     place = space[asked].sum(axis=0)
-    frequencies = index.snapshot.bm25.frequencies
+    frequencies = index.arrays.bm25.frequencies
     cosines = _cosines(space, place) * (frequencies / (frequencies + DOUBT))
     cosines[frequencies < 2] = 0
     cosines[asked] = 0
@@ -72,7 +72,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     return tuple(
         RelatedTerm(
             word=word,
-            term=index.snapshot.vocabulary.terms[number],
+            term=index.arrays.vocabulary.terms[number],
             similarity=float(value),
             documents=int(frequencies[number]),
         )
@@ -83,13 +83,13 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
 def term_places(index: Index) -> Matrix:
     """Rows of w^p V Λ^½, each along its term's place: (V, m). Cost O(V · m). QueryError."""
     terms = latent_space(index).terms
-    roots = np.sqrt(index.snapshot.eigenvalues[: terms.shape[1]])
+    roots = np.sqrt(index.arrays.eigenvalues[: terms.shape[1]])
     return np.asarray(terms * roots.astype(np.float32))
 
 
 def _numbers(index: Index, text: str) -> list[int]:
     terms = dict.fromkeys(index.analyzer.terms(text))
-    numbers, common = index.snapshot.vocabulary.numbers, set(index.snapshot.common.tolist())
+    numbers, common = index.arrays.vocabulary.numbers, set(index.arrays.common.tolist())
     known = [numbers[term] for term in terms if term in numbers and numbers[term] not in common]
     if known:
         return known

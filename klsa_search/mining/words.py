@@ -14,8 +14,8 @@ def words_of(index: Index, terms: Iterable[int]) -> list[str]:
     See `written_forms`, which says where they are counted and what that costs.
     """
     numbers = [int(term) for term in terms]
-    forms = written_forms(index.snapshot, index.analyzer, index.documents, numbers)
-    names = index.snapshot.vocabulary.terms
+    forms = written_forms(index.arrays, index.analyzer, index.documents, numbers)
+    names = index.arrays.vocabulary.terms
     return [
         commonest(found) if found else names[number]
         for number, found in zip(numbers, forms, strict=True)

@@ -5,7 +5,7 @@ from klsa_search.search.facets import Facet
 from klsa_search.search.highlights import Highlight
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
-from klsa_search.search.results import Hit, Results
+from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.suggest import Suggestion
 from klsa_search.search.wishes import SearchOptions
 
@@ -15,8 +15,8 @@ __all__ = [
     "Highlight",
     "Hit",
     "Index",
-    "Results",
     "SearchOptions",
+    "SearchResults",
     "Suggestion",
     "list_indexes",
     "open_index",

@@ -71,12 +71,12 @@ def find(
         mask = filtered if mask is None else mask & filtered
     nothing = not query.strip()
     blank = nothing and (wishes.filter is not None or bool(wishes.sort))
-    if wishes.liked or wishes.disliked:
-        liked, disliked = (
+    if wishes.positive or wishes.negative:
+        positive, negative = (
             np.array(state.documents.positions(ids), np.int64)
-            for ids in (wishes.liked, wishes.disliked)
+            for ids in (wishes.positive, wishes.negative)
         )
-        moved = state.ranking.moved(asked, parameters, dimensions, liked, disliked)
+        moved = state.ranking.moved(asked, parameters, dimensions, positive, negative)
         rank, blank = partial(_by_scores, moved), False
     elif blank:
         mask = both(mask, state.snapshot.counting())

@@ -39,6 +39,6 @@ def ids_by_position(index: Index) -> npt.NDArray[Any]:
 
     `Index.ids` names the documents that count, without a gap; a batch looks up by position.
     """
-    ids = np.full(index.size, None, dtype=object)
-    ids[index.snapshot.counting()] = index.ids()
+    ids = np.full(index.max_doc, None, dtype=object)
+    ids[index.arrays.counting()] = index.ids()
     return ids

@@ -21,11 +21,11 @@ from klsa_search.features import bm25
 from klsa_search.growing import Growing
 from klsa_search.kernel import Gone, QueryKernel, Weighting
 from klsa_search.kernel.segments import Segment, Segments
+from klsa_search.search.drift import Drift
 from klsa_search.search.engine import Engine, Mask
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.search.joined import Joined
 from klsa_search.search.parts import Parts
-from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store import DocumentReader
 from klsa_search.store.fields.columns import Fields
@@ -135,12 +135,12 @@ class Grown:
             if nearest not in (self._length, self._first_length):
                 self._saturated.prepare(nearest)
 
-    def since(self) -> Since:
+    def drift(self) -> Drift:
         """Tell how far this is from the build. Cost: nothing."""
         gone = self._gone_of_build
-        return Since(
+        return Drift(
             added=self._folding.after - self._folding.first - (self._gone.documents - gone),
-            gone=gone,
+            deleted=gone,
             passed=self._gone.documents - gone,
             words=self._later_words,
             unseen=self._unseen,

@@ -23,7 +23,7 @@ from klsa_search.search.parameters import whole_number
 from klsa_search.search.presenting import Presenting, hits_of
 from klsa_search.search.rankers import USES
 from klsa_search.search.ranking import both
-from klsa_search.search.results import Hit, Results
+from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.snippet import LENGTH, checked_length
 from klsa_search.search.state import State
 from klsa_search.search.suggest import Suggestion
@@ -122,8 +122,8 @@ class Index(LivingIndex):
         max_facet_values: int = 100,
         distinct: str | None = None,
         min_score: float | None = None,
-        liked: Iterable[str] = (),
-        disliked: Iterable[str] = (),
+        positive: Iterable[str] = (),
+        negative: Iterable[str] = (),
         mask: Mask | None = None,
         explain: bool = False,
         highlight: bool = False,
@@ -131,7 +131,7 @@ class Index(LivingIndex):
         quality: bool = False,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
-    ) -> Results:
+    ) -> SearchResults:
         """Return the k best documents with titles, snippets and metadata. See `rank`.
 
         offset    hits to pass over: that of the second page is k. Pages of one k never overlap
@@ -149,8 +149,8 @@ class Index(LivingIndex):
         quality   tell how good a match each hit is, and whether any fits: some 2 ms, and a second
                   for the first of an index (`klsa_search.search.quality`)
         explain   tell of each hit how its score came about: some 2 ms a hit
-        liked, disliked  ids of documents to move the ranking towards and away from; without a query
-                  it is of them alone. Every document is scored then
+        positive, negative  ids of relevant and irrelevant documents (relevance feedback). Without a
+                  query the ranking depends on them alone. All documents are scored
         QueryError for what cannot be read, and for fields there are not; DocumentNotFound.
 
         >>> answer = index.search("coolant", filter="year >= 2020", sort=["year:desc"])
@@ -164,20 +164,24 @@ class Index(LivingIndex):
         asked, chosen, used = _read(state, query, dimensions, parameters)
         allowed = both(self._checked(mask), asked.allowed)
         wishes = Wishes.checked(
-            offset, filter, sort, facets, max_facet_values, distinct, min_score, liked, disliked
+            offset, filter, sort, facets, max_facet_values, distinct, min_score, positive, negative
         )
-        if explain and wishes is not None and (wishes.liked or wishes.disliked):
+        if explain and wishes is not None and (wishes.positive or wishes.negative):
             raise QueryError(
-                "explain: a ranking that liked or disliked documents have moved is no sum "
+                "explain: a ranking moved by positive or negative examples is not a sum "
                 "of these parts; leave them out",
                 field="explain",
             )
         if asked.allowed is not None:
             asked = asked._replace(allowed=None)  # which stands in the mask
         found = find(state, query, asked, k, chosen, used, allowed, wishes)
-        understood = state.language.understood(query, asked)
+        interpretation = state.language.interpretation(query, asked)
         showing = Presenting(
-            state=state, asked=asked, understood=understood, parameters=chosen, dimensions=used
+            state=state,
+            asked=asked,
+            interpretation=interpretation,
+            parameters=chosen,
+            dimensions=used,
         )
         length, offset = checked_length(snippet_length), wishes.offset if wishes else 0
         hits = showing.hits(found.positions, found.scores, offset, length, weighed=highlight)
@@ -188,9 +192,9 @@ class Index(LivingIndex):
             hits, best = showing.judged(hits, found.positions)
         if explain:
             hits = showing.explained(hits, found.positions)
-        return Results(
+        return SearchResults(
             query=query,
-            understood=understood,
+            interpretation=interpretation,
             hits=hits,
             total=found.total,
             ranker=chosen.ranker,
@@ -228,15 +232,19 @@ class Index(LivingIndex):
         alone[position] = True
         (top,) = state.ranking.top([asked], 1, chosen, used, engine.Mask(alone))
         score = float(top.scores[0]) if len(top.scores) else None
-        understood = state.language.understood(query, asked)
+        interpretation = state.language.interpretation(query, asked)
         showing = Presenting(
-            state=state, asked=asked, understood=understood, parameters=chosen, dimensions=used
+            state=state,
+            asked=asked,
+            interpretation=interpretation,
+            parameters=chosen,
+            dimensions=used,
         )
         return showing.explaining().of(position, score)
 
     def hits(
         self,
-        positions: Positions,
+        doc_ids: Positions,
         scores: Scores,
         terms: Collection[str],
         weights: Mapping[str, float] | None = None,
@@ -245,11 +253,11 @@ class Index(LivingIndex):
 
         terms, weights  as `snippet` takes them
 
-        >>> positions, scores = index.rank("wet roads", k=1)
-        >>> [hit.id for hit in index.hits(positions, scores, {"road"})]
+        >>> doc_ids, scores = index.rank("wet roads", k=1)
+        >>> [hit.id for hit in index.hits(doc_ids, scores, {"road"})]
         ['tyre']
         """
-        return hits_of(self._opened(), positions, scores, terms, weights)
+        return hits_of(self._opened(), doc_ids, scores, terms, weights)
 
     def search_many(
         self,
@@ -258,13 +266,13 @@ class Index(LivingIndex):
         *,
         threads: int = 1,
         **wishes: Unpack[SearchOptions],
-    ) -> list[Results]:
+    ) -> list[SearchResults]:
         """Search for each query, in their order: what `search` gives. See `rank_many`.
 
         wishes  what else `search` takes, the same for all: `SearchOptions`
         """
 
-        def work(some: Sequence[str]) -> list[Results]:
+        def work(some: Sequence[str]) -> list[SearchResults]:
             return [self.search(query, k, **wishes) for query in some]
 
         return in_parallel(work, queries, whole_number("threads", threads))
@@ -319,7 +327,7 @@ class Index(LivingIndex):
             self.rank("", ranker=ranker)
             self.rank_many([""], ranker=ranker)
         living = self._opened().snapshot.living
-        first = np.arange(self.size)[slice(None) if living is None else living.allowed][:1]
+        first = np.arange(self.max_doc)[slice(None) if living is None else living.allowed][:1]
         self.hits(first, np.zeros(len(first), np.float32), ())
 
     def _checked(self, mask: Mask | None) -> engine.Mask | None:
@@ -327,12 +335,12 @@ class Index(LivingIndex):
             return None
         if not isinstance(mask, np.ndarray):
             fact = f"a {type(mask).__name__}"
-        elif mask.dtype != np.bool_ or mask.shape != (self.size,):
+        elif mask.dtype != np.bool_ or mask.shape != (self.max_doc,):
             fact = f"of shape {mask.shape} and type {mask.dtype}"
         else:
             return engine.Mask(mask)
         raise QueryError(
-            f"mask is {fact}: give an array with a bool for each of the {self.size} positions",
+            f"mask is {fact}: give an array with a bool for each of the {self.max_doc} positions",
             field="mask",
         )
 

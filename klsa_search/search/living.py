@@ -13,14 +13,14 @@ from klsa_search.config import Settings
 from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
 from klsa_search.forks import lock_free_in_children
 from klsa_search.progress import DOCUMENTS, Progress
+from klsa_search.search.drift import Drift
 from klsa_search.search.pickling import Moment, pinned_again, reopened
-from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import Facts, Following, State, open_state
 from klsa_search.search.writing import (
     Added,
     Source,
-    Written,
+    WriteResult,
     batches,
     check_writable,
     declared_of,
@@ -106,17 +106,17 @@ class LivingIndex:
         return self._facts.analyzer
 
     @property
-    def last(self) -> Last:
+    def last_write(self) -> Last:
         """How far the log of writes was taken up."""
         return self._facts.last
 
     @property
-    def since(self) -> Since:
+    def drift(self) -> Drift:
         """How far it has come from what was built, and what of that the build does not know."""
-        return self._facts.since
+        return self._facts.drift
 
     @property
-    def size(self) -> int:
+    def max_doc(self) -> int:
         """Positions, those of documents that are gone among them: what masks and scores are for.
 
         As many as documents until one is deleted or replaced.
@@ -219,7 +219,7 @@ class LivingIndex:
                 documents_of(source, declared_of(self.settings, self.fields), **reading)
             ):
                 written = self.write(puts)
-                count += written.put
+                count += written.written
                 for warning in written.warnings:
                     warnings.add(warning.message, kind=warning.field)
                 report(DOCUMENTS, count, None)
@@ -238,7 +238,7 @@ class LivingIndex:
             raise CollectionError(f"ids = {ids!r} is a text: give a list of ids", field="ids")
         return self.write((), list(ids)).deleted
 
-    def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> Written:
+    def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
         """Write one batch, the deletions before the documents: all of it, or nothing.
 
         Of several documents of one id the last stays. It is durable, and found, on return. For what
@@ -272,7 +272,7 @@ class LivingIndex:
                 following.save()
         found = {name: field for name, field in state.fields.items() if name not in declared.types}
         warnings = tuple(field_warnings(puts, Fields(found, state.fields.others)))
-        return Written(state.facts.path.name, last.seq, len(puts), len(there), warnings)
+        return WriteResult(state.facts.path.name, last.seq, len(puts), len(there), warnings)
 
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
@@ -309,22 +309,22 @@ class LivingIndex:
         """Say how relevant a document is to a query: above 0 it is; the last word counts.
 
         It is durable on return, stays where the document goes, and changes no ranking: to measure
-        rankings by it, see `klsa-eval own`. DocumentNotFound, QueryError. Cost: some ms.
+        rankings by it, see `klsa-eval judgements`. DocumentNotFound, QueryError. Cost: some ms.
 
         >>> index.judge("leaking coolant", "leak", 1)
         >>> index.judge("leaking coolant", "tyre", 0)
         >>> [(judged.text, judged.grades) for judged in index.judgements.queries()]
         [('leaking coolant', {'leak': 1, 'tyre': 0})]
         """
-        self.positions([id])
+        self.doc_ids([id])
         self.judgements.put(query, id, grade)
 
-    def pinned(self) -> Self:
+    def snapshot(self) -> Self:
         """Return an index of what is there now, which nothing changes; it closes with this one.
 
         For who asks several times for one answer, while others write.
 
-        >>> before = index.pinned()
+        >>> before = index.snapshot()
         >>> index.delete(["copy"]), len(before), len(index)
         (1, 6, 5)
         """
@@ -338,10 +338,10 @@ class LivingIndex:
         """Return the document of that id as it was indexed; DocumentNotFound."""
         return self._opened().documents.get(id)
 
-    def ids(self, positions: Iterable[int] | None = None) -> list[str]:
+    def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
         """Ids of the documents at these positions, or of all, in document order."""
         documents = self._opened().documents
-        return documents.all_ids() if positions is None else documents.ids(positions)
+        return documents.all_ids() if doc_ids is None else documents.ids(doc_ids)
 
     @property
     def fields(self) -> Fields:
@@ -362,17 +362,17 @@ class LivingIndex:
         return self._opened().fields
 
     @property
-    def snapshot(self) -> Snapshot:
+    def arrays(self) -> Snapshot:
         """The arrays of the index: what a room above reads its documents and terms from."""
         return self._opened().snapshot
 
-    def positions(self, ids: Iterable[str]) -> list[int]:
+    def doc_ids(self, ids: Iterable[str]) -> list[int]:
         """Positions of the documents of these ids, in their order; DocumentNotFound."""
         return self._opened().documents.positions(ids)
 
-    def documents(self, positions: Iterable[int]) -> list[Document]:
+    def documents(self, doc_ids: Iterable[int]) -> list[Document]:
         """Documents at these positions, in their order, as they were indexed."""
-        return self._opened().documents.at(positions)
+        return self._opened().documents.at(doc_ids)
 
     def close(self) -> None:
         """Let go of all files and memory; any call afterwards is refused with a StoreError.

@@ -100,7 +100,7 @@ class Parameters:
         if field is not None:
             raise QueryError(
                 f"{field} = {getattr(chosen, field)}: index {self._name} keeps D cut, without "
-                "what that needs; build it again with --expansion factors",
+                "what that needs; build it again with --expansion factored",
                 field=field,
             )
 
@@ -111,7 +111,7 @@ class Parameters:
                 return len(self._snapshot.eigenvalues)
             raise QueryError(
                 f"dimensions = {wanted}: index {self._name} keeps D cut, which has all of them; "
-                "build it again with --expansion factors to choose",
+                "build it again with --expansion factored to choose",
                 field="dimensions",
             )
         of_lsi = parameters.ranker.startswith("lsi")

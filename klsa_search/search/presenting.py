@@ -11,7 +11,7 @@ from klsa_search.config import SearchSettings
 from klsa_search.deadlines import in_time
 from klsa_search.search.explaining import Explaining
 from klsa_search.search.highlights import highlighted
-from klsa_search.search.language import Asked, Understood
+from klsa_search.search.language import Asked, QueryInterpretation
 from klsa_search.search.results import Hit
 from klsa_search.search.snippet import LENGTH
 from klsa_search.search.state import State
@@ -24,7 +24,7 @@ class Presenting:
 
     state: State
     asked: Asked
-    understood: Understood
+    interpretation: QueryInterpretation
     parameters: SearchSettings
     dimensions: int
 
@@ -59,7 +59,7 @@ class Presenting:
         """Hits that tell how good a match they are, and the best; None where nothing is asked."""
         stand_ins = self.asked.stand_ins
         asked = self.state.language.shown(self.asked) - stand_ins.added
-        terms = asked.union(self.understood.unknown)
+        terms = asked.union(self.interpretation.unknown)
         if not terms:
             return hits, None
         qualities = self.state.quality.of(self.state.snapshot, terms, positions, stand_ins.of)

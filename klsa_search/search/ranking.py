@@ -99,12 +99,12 @@ class Ranking:
         asked: Asked,
         parameters: SearchSettings,
         dimensions: int,
-        liked: Positions,
-        disliked: Positions,
+        positive: Positions,
+        negative: Positions,
     ) -> Scores:
         """Score every document, moved by some that were judged: see `rankers.judged`."""
         scores = self.scores(asked, parameters, dimensions)
-        return moved(self._snapshot, scores, liked, disliked, parameters, dimensions)
+        return moved(self._snapshot, scores, positive, negative, parameters, dimensions)
 
     def top(
         self,

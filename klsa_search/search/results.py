@@ -9,7 +9,7 @@ from typing import Any
 from klsa_search.search.explaining.explanation import Explanation
 from klsa_search.search.facets import Facet
 from klsa_search.search.highlights import Highlight
-from klsa_search.search.language import Understood
+from klsa_search.search.language import QueryInterpretation
 from klsa_search.search.quality import FITS
 
 
@@ -36,15 +36,15 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
+class SearchResults:
     """The hits of one query, with what they were ranked by.
 
     `total` counts all documents that were found, those that score above 0, whatever k and page;
     `hits` are the best of them, or those from `offset` on. `parameters` are those that the ranker
-    used, `facets` those asked for, by name, `understood` is what the query was read as, `quality`
-    that of the best match among the hits, where it was asked for.
+    used, `facets` those requested, by name, `interpretation` is how the query was read, `quality`
+    that of the best match among the hits, if it was requested.
 
-    >>> results: klsa.Results = index.search("leaking coolant", k=2)
+    >>> results: klsa.SearchResults = index.search("leaking coolant", k=2)
     >>> results.total, len(results), results.ranker
     (3, 2, 'klsa')
     >>> hit = results[0]
@@ -53,7 +53,7 @@ class Results:
     """
 
     query: str
-    understood: Understood
+    interpretation: QueryInterpretation
     hits: tuple[Hit, ...]
     total: int
     ranker: str
@@ -63,12 +63,12 @@ class Results:
     quality: float | None = None
 
     @property
-    def fits(self) -> bool | None:
+    def good_match(self) -> bool | None:
         """Whether anything here fits; None where no quality was asked for.
 
-        >>> index.search("leaking coolant", quality=True).fits
+        >>> index.search("leaking coolant", quality=True).good_match
         True
-        >>> index.search("leaking submarines of the admiralty", quality=True).fits
+        >>> index.search("leaking submarines of the admiralty", quality=True).good_match
         False
         """
         return None if self.quality is None else self.quality >= FITS

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from klsa_search.analysis import Analyzer
 from klsa_search.config import LanguageSettings, SearchSettings, Settings
+from klsa_search.search.drift import Drift
 from klsa_search.search.filters import Masks
 from klsa_search.search.language import Language, Synonyms
 from klsa_search.search.parameters import Parameters
@@ -15,7 +16,6 @@ from klsa_search.search.passages import Passages
 from klsa_search.search.pickling import Moment
 from klsa_search.search.quality import Quality
 from klsa_search.search.ranking import Ranking
-from klsa_search.search.since import Since
 from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.search.suggest import Suggesting, Titles
 from klsa_search.store import DocumentReader, Manifest, check_once, read_manifest, read_synonyms
@@ -50,7 +50,7 @@ class Facts:
     analyzer: Analyzer
     documents: int
     last: Last
-    since: Since
+    drift: Drift
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def open_state(generation: Path) -> State:
             analyzer=analyzer,
             documents=len(snapshot),
             last=Last(),
-            since=Since(),
+            drift=Drift(),
         ),
         snapshot=snapshot,
         ranking=Ranking(snapshot, defaults),
@@ -198,7 +198,7 @@ class Following:
         language = _language(snapshot, analyzer, fields, documents, facts.settings)
         return replace(
             built,
-            facts=replace(facts, documents=count, last=last, since=grown.since()),
+            facts=replace(facts, documents=count, last=last, drift=grown.drift()),
             snapshot=snapshot,
             ranking=Ranking(snapshot, facts.defaults),
             language=language,

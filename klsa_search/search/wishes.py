@@ -41,8 +41,8 @@ class SearchOptions(RankingOptions, total=False):
     max_facet_values: int
     distinct: str | None
     min_score: float | None
-    liked: Iterable[str]
-    disliked: Iterable[str]
+    positive: Iterable[str]
+    negative: Iterable[str]
     mask: Mask | None
     explain: bool
     highlight: bool
@@ -61,8 +61,8 @@ class Wishes:
     max_facet_values: int = 100
     distinct: str | None = None
     min_score: float | None = None
-    liked: tuple[str, ...] = ()
-    disliked: tuple[str, ...] = ()
+    positive: tuple[str, ...] = ()
+    negative: tuple[str, ...] = ()
 
     @classmethod
     def checked(
@@ -74,8 +74,8 @@ class Wishes:
         max_facet_values: int,
         distinct: str | None,
         min_score: float | None,
-        liked: Iterable[str],
-        disliked: Iterable[str],
+        positive: Iterable[str],
+        negative: Iterable[str],
     ) -> Self | None:
         """Check what is asked for; None where it is nothing. QueryError."""
         wishes = cls(
@@ -86,8 +86,8 @@ class Wishes:
             max_facet_values=_number("max_facet_values", max_facet_values, 1),
             distinct=distinct,
             min_score=_score(min_score),
-            liked=names("liked", liked),
-            disliked=names("disliked", disliked),
+            positive=names("positive", positive),
+            negative=names("negative", negative),
         )
         return None if wishes == cls(max_facet_values=wishes.max_facet_values) else wishes
 

@@ -35,7 +35,7 @@ CHARACTERS: Final = 2**25
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """A batch that was written.
 
     generation  whose log it is in
@@ -46,8 +46,8 @@ class Written:
     """
 
     generation: str
-    last: int
-    put: int
+    last_write: int
+    written: int
     deleted: int
     warnings: tuple[FieldWarning, ...] = ()
 
@@ -119,7 +119,7 @@ def check_writable(name: str, snapshot: Snapshot, built: int, puts: int) -> None
     if snapshot.cut is None:
         raise WritingRefused(
             f"index `{name}` is read-only, because it was built with D whole or in its factors: "
-            "build it again from all documents, or with `--expansion cut`"
+            "build it again from all documents, or with `--expansion sparse`"
         )
     used = max(len(snapshot), aligned(built))
     if puts and used + puts > packing.MAX_DOCUMENTS:

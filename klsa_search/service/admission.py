@@ -23,7 +23,7 @@ from klsa_search.service.turns import Turns
 
 T = TypeVar("T")
 
-Reason = Literal["full", "patience", "deadline", "stopping"]
+Reason = Literal["full", "queue_timeout", "request_timeout", "stopping"]
 """Why a request was refused, or given up."""
 
 WAITING = 64
@@ -48,10 +48,10 @@ the light ones keep what they had but for a share of one processor.
 HEAVY_WAITING = 8
 """Such requests that may wait."""
 
-PATIENCE = 10.0
+QUEUE_TIMEOUT = 10.0
 """Seconds that a request waits at most."""
 
-DEADLINE = 15.0
+REQUEST_TIMEOUT = 15.0
 """Seconds after which a request that runs is answered without its result."""
 
 
@@ -84,7 +84,7 @@ class _Work(Generic[T]):
     def check(self) -> None:
         """Give up what has run for too long."""
         assert self.begun is not None
-        self._admission.check_deadline(self.begun)
+        self._admission.check_request_timeout(self.begun)
 
 
 class _Errand(Generic[T]):
@@ -119,9 +119,10 @@ class Admission:
 
     running   requests at work at the same time
     waiting   requests that may wait for one of them to end
-    patience  seconds that one waits at most
-    deadline  seconds that one runs at most; its thread goes on, and counts as running, to the next
-              step at which it may be given up (`in_time` of `klsa_search.deadlines`)
+    queue_timeout    seconds a request may wait
+    request_timeout  seconds a request may run; its thread continues, and counts as running, up to
+                     the next step at which it can be cancelled (`in_time` of
+                     `klsa_search.deadlines`)
     queued    seconds that may be in front of who waits, see `QUEUED`; any by default
     at_once   seconds of a turn of the event loop for what needs no thread, see `Turns`; none by
               default
@@ -132,8 +133,8 @@ class Admission:
         *,
         running: int | None = None,
         waiting: int = WAITING,
-        patience: float = PATIENCE,
-        deadline: float = DEADLINE,
+        queue_timeout: float = QUEUE_TIMEOUT,
+        request_timeout: float = REQUEST_TIMEOUT,
         queued: float | None = None,
         at_once: float = 0.0,
     ) -> None:
@@ -143,8 +144,8 @@ class Admission:
         self._queued = queued
         self._seconds = 0.0  # that a request takes of late
         self._turns = Turns(at_once)
-        self._patience = patience
-        self._deadline = deadline
+        self._queue_timeout = queue_timeout
+        self._request_timeout = request_timeout
         self._lock = threading.Lock()  # held from counting to submitting
         self._under_way: set[Future[Any]] = set()
         self._errands: set[_Errand[Any]] = set()
@@ -160,10 +161,10 @@ class Admission:
         if self._stopping or not self._turns.has_time():
             return None
         try:
-            with checked(partial(self.check_deadline, perf_counter())):
+            with checked(partial(self.check_request_timeout, perf_counter())):
                 done, seconds = self._turns.spend(work)
         except RequestTimedOut:
-            self._refused["deadline"] += 1
+            self._refused["request_timeout"] += 1
             raise
         if done is not None:
             self.took(seconds)
@@ -180,20 +181,24 @@ class Admission:
         errand = _Errand(timed, self._submit(timed), loop)
         self._errands.add(errand)
         errand.task.add_done_callback(errand.ended)
-        errand.timer = loop.call_later(min(self._patience, self._deadline), self._look, errand)
+        errand.timer = loop.call_later(
+            min(self._queue_timeout, self._request_timeout), self._look, errand
+        )
         try:
             await errand.answer
             if errand.task.cancelled():
-                raise self._refusal("patience", f"no thread was free for {self._patience:g} s")
+                raise self._refusal(
+                    "queue_timeout", f"no thread was free for {self._queue_timeout:g} s"
+                )
             if not errand.task.done():  # its time is over, or that of the service
                 if self._stopping:
                     raise self._refusal("stopping", "")
-                self._refused["deadline"] += 1
-                raise self._late(self._deadline)
+                self._refused["request_timeout"] += 1
+                raise self._late(self._request_timeout)
             try:
                 return errand.task.result()
             except RequestTimedOut:
-                self._refused["deadline"] += 1
+                self._refused["request_timeout"] += 1
                 raise
         finally:
             errand.timer.cancel()
@@ -205,12 +210,12 @@ class Admission:
 
         RequestTimedOut, and it runs no more.
         """
-        most = self._patience + self._deadline
+        most = self._queue_timeout + self._request_timeout
         try:
             async with asyncio.timeout(most):
                 return await asked
         except TimeoutError:
-            self._refused["deadline"] += 1
+            self._refused["request_timeout"] += 1
             raise self._late(most) from None
 
     @property
@@ -262,10 +267,10 @@ class Admission:
         """Take note of how long a request ran."""
         self._seconds += _LATELY * (seconds - self._seconds)
 
-    def check_deadline(self, begun: float) -> None:
+    def check_request_timeout(self, begun: float) -> None:
         """RequestTimedOut where what began then has run for too long."""
         if self._left(begun) < 0:
-            raise self._late(self._deadline)
+            raise self._late(self._request_timeout)
 
     def _submit(self, work: _Work[T]) -> Future[T]:
         with self._lock:
@@ -284,16 +289,16 @@ class Admission:
                 errand.settle()
                 return
         else:
-            left = errand.asked + self._patience - perf_counter()
+            left = errand.asked + self._queue_timeout - perf_counter()
             if left <= 0:
                 if errand.task.cancel() or errand.task.done():
                     return  # either way it is told
-                left = self._deadline  # it begins just now
-        errand.timer = errand.loop.call_later(min(left, self._deadline), self._look, errand)
+                left = self._request_timeout  # it begins just now
+        errand.timer = errand.loop.call_later(min(left, self._request_timeout), self._look, errand)
 
     def _left(self, begun: float) -> float:
         """Seconds that what began then may still run."""
-        return begun + self._deadline - perf_counter()
+        return begun + self._request_timeout - perf_counter()
 
     def _late(self, seconds: float) -> RequestTimedOut:
         step = "ask for fewer results, or for less to be computed for them"

@@ -95,7 +95,7 @@ class Status:
             return cls(name, None, sums.failure, sums.state, damaged=True)
         damage = opened.damage
         told = entry.failure or damage
-        index = opened.index.pinned()
+        index = opened.index.snapshot()
         return cls(name, index, told, sums.state, damaged=damage is not None)
 
 
@@ -156,14 +156,14 @@ class Catalog:
             if opened.known != writes:  # opened in the place of another, while that was written to
                 opened.index.refresh()
                 opened.known = writes
-            yield opened.index.pinned()
+            yield opened.index.snapshot()
 
     @contextmanager
     def at_hand(self, name: str | None = None) -> Iterator[Index | None]:
         """Lend an index as `use` does, or None where that would take up what was written first."""
         with self._lent(name) as opened:
             behind = opened.known != self._writes[opened.index.name]
-            yield None if behind else opened.index.pinned()
+            yield None if behind else opened.index.snapshot()
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Index]:

@@ -149,7 +149,7 @@ class Refits:
             index = status.index
             if last is not None and last.error is None and last.generation == index.generation:
                 continue  # what it made is not taken up yet
-            changed = index.since.changed_share(len(index))
+            changed = index.drift.changed_share(len(index))
             if changed >= share:
                 due.append((changed, status.name, index.generation))
         if due:

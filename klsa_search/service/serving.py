@@ -79,7 +79,7 @@ class Desk:
         return [each for each in statuses if each.name == besides or self._access.sees(each.name)]
 
     def require(self, *scopes: Scope) -> None:
-        """KeyTooNarrow unless the request has one of the scopes."""
+        """InsufficientScope unless the request has one of the scopes."""
         if self._access.scopes.isdisjoint(scopes):
             self._access.require(scopes[0])
 
@@ -104,7 +104,7 @@ class Desk:
         cost   estimates its milliseconds; it is heavy above `LIGHT`
         quick  whether it needs no thread, if nothing else has to be done first
 
-        QueryError where the answer would be too large, KeyTooNarrow.
+        QueryError where the answer would be too large, InsufficientScope.
         """
         name = self._allowed("search", name)
 
@@ -140,7 +140,7 @@ class Desk:
 
     @property
     def writes(self) -> Writes:
-        """The writes under way; WritingRefused where there may be none, KeyTooNarrow."""
+        """The writes under way; WritingRefused where there may be none, InsufficientScope."""
         if self._writes is None:
             raise WritingRefused(
                 "this service takes no writes: start klsa-serve without --read-only, or write on "
@@ -163,8 +163,8 @@ class Desk:
     async def refit(self, name: str, settings: Mapping[str, Setting] | None = None) -> Refit | None:
         """The last refit of the index of that name, or one that is begun with settings.
 
-        WritingRefused where there may be none, KeyTooNarrow; QueryError for settings that do not
-        hold, IndexBusy where others are on their way.
+        WritingRefused if the index is read-only, InsufficientScope; QueryError for invalid
+        settings, IndexBusy if another refit is under way.
         """
         refits = self.refits
         if refits is None or self._writes is None:
@@ -191,8 +191,8 @@ class Desk:
         return {name: index for name, index in found if sees(name) or sees(index)}
 
     async def change_aliases(self, change: Callable[[Catalog], None]) -> None:
-        """Change the aliases of the home; KeyTooNarrow for a key that is for some indexes alone,
-        as it could be pointed at any.
+        """Change aliases; InsufficientScope for a key limited to some indexes, as an alias could
+        point to any.
         """
         self._access.require_all("write")
 
@@ -246,8 +246,8 @@ def desk_of(request: Request) -> Desk:
 class Requires:
     """Dependency that each route declares: the scope a key needs for it, or one of several.
 
-    Without any, the route is open to requests without a key. KeyTooNarrow; WritingRefused where no
-    key was sent.
+    Without any, the route is open to requests without a key. InsufficientScope; WritingRefused if
+    no key was sent.
     """
 
     def __init__(self, *scopes: Scope) -> None:

@@ -26,7 +26,13 @@ from pydantic_settings import (
 )
 
 from klsa_search.errors import SettingsError
-from klsa_search.service.admission import DEADLINE, HEAVY, HEAVY_WAITING, PATIENCE, WAITING
+from klsa_search.service.admission import (
+    HEAVY,
+    HEAVY_WAITING,
+    QUEUE_TIMEOUT,
+    REQUEST_TIMEOUT,
+    WAITING,
+)
 
 PREFIX: Final = "KLSA_"
 """What the names of the settings begin with in the environment, in upper case."""
@@ -89,7 +95,7 @@ class ServiceSettings(BaseSettings):
         description="Whether who needs no key may also add and delete documents; read-only refuses "
         "them with a key too",
     )
-    refit_at: Annotated[float, Told("--refit-at", "SHARE")] = Field(
+    refit_threshold: Annotated[float, Told("--refit-threshold", "SHARE")] = Field(
         0.2,
         ge=0,
         le=1,
@@ -105,7 +111,7 @@ class ServiceSettings(BaseSettings):
         "keys: whoever reaches it may search",
     )
 
-    origins: Annotated[tuple[Origin, ...], *_PARTED, Told("--origin", "ORIGIN")] = Field(
+    cors_origins: Annotated[tuple[Origin, ...], *_PARTED, Told("--cors-origin", "ORIGIN")] = Field(
         (),
         description="Origin, such as https://example.org, of pages that may ask in a browser "
         "(CORS); * allows any",
@@ -116,7 +122,7 @@ class ServiceSettings(BaseSettings):
     tls_key: Annotated[
         Path | None, Told(metavar="FILE", default="in the file of the certificate")
     ] = Field(None, description="Private key of the certificate, in PEM")
-    log: Literal["plain", "json"] = Field(
+    log_format: Literal["plain", "json"] = Field(
         "plain",
         description="What goes to stderr: warnings and errors as sentences, or those and every "
         "request as lines of JSON",
@@ -148,7 +154,7 @@ class ServiceSettings(BaseSettings):
     threads: Annotated[int | None, Told(default="as many as processors, 2 at least")] = Field(
         None, ge=1, le=1024, description="Requests that run at the same time"
     )
-    queue: int = Field(
+    queue_size: int = Field(
         WAITING,
         ge=0,
         le=100_000,
@@ -162,12 +168,14 @@ class ServiceSettings(BaseSettings):
         description="Expensive requests (an estimated cost above 15 ms, or mining) that run at the "
         "same time",
     )
-    heavy_queue: int = Field(
+    heavy_queue_size: int = Field(
         HEAVY_WAITING, ge=0, le=100_000, description="Expensive requests that may wait"
     )
-    patience: float = Field(PATIENCE, ge=0.1, le=3600, description="Seconds that one waits at most")
-    deadline: float = Field(
-        DEADLINE,
+    queue_timeout: float = Field(
+        QUEUE_TIMEOUT, ge=0.1, le=3600, description="Seconds that one waits at most"
+    )
+    request_timeout: float = Field(
+        REQUEST_TIMEOUT,
         ge=0.1,
         le=3600,
         description="Seconds after which one that runs is answered with 503",

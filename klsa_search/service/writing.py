@@ -18,10 +18,10 @@ WAITING = 16
 SHORT = 2**16
 """Bytes of the largest body of a short write: even the slowest client has sent it in 16 s."""
 
-PATIENCE = 20.0
+QUEUE_TIMEOUT = 20.0
 """Seconds that one waits for those before it: who writes waits ten for another process."""
 
-DEADLINE = 60.0
+REQUEST_TIMEOUT = 60.0
 """Seconds after which one is answered without its result; it goes on, and is whole or not at all.
 """
 
@@ -30,9 +30,15 @@ class Writes(Admission):
     """Runs writes one after the other, in a thread of its own. See `Admission`."""
 
     def __init__(
-        self, *, waiting: int = WAITING, patience: float = PATIENCE, deadline: float = DEADLINE
+        self,
+        *,
+        waiting: int = WAITING,
+        queue_timeout: float = QUEUE_TIMEOUT,
+        request_timeout: float = REQUEST_TIMEOUT,
     ) -> None:
-        super().__init__(running=1, waiting=waiting, patience=patience, deadline=deadline)
+        super().__init__(
+            running=1, waiting=waiting, queue_timeout=queue_timeout, request_timeout=request_timeout
+        )
         self._most = waiting
         self._most_long = max(1, waiting // 2)
         self._short_now = self._long_now = 0
@@ -58,7 +64,7 @@ class Writes(Admission):
             self._long_now -= is_long
             self._short_now -= not is_long
 
-    def check_deadline(self, begun: float) -> None:
+    def check_request_timeout(self, begun: float) -> None:
         """Never: what is written is written whole."""
 
     def _busy(self, reason: str) -> ServiceBusy:

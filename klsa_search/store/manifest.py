@@ -35,6 +35,9 @@ FileName = Annotated[str, StringConstraints(pattern=r"^\w[\w.-]*$")]
 _AS_IT_WAS: Final = {"symbols": False}
 """Values of settings that an index of this format may have been built without."""
 
+_FORMER_EXPANSIONS: Final = {"whole": "dense", "factors": "factored", "cut": "sparse"}
+"""Values of `expansion` up to version 0.2, and what they are called now."""
+
 
 class FileEntry(Frozen):
     """One file of the generation."""
@@ -143,6 +146,7 @@ def settings_as_built(settings: Mapping[str, Any]) -> Settings:
     What was no setting then is what it was then; `operators` was true where it is auto now.
     """
     given = {**_AS_IT_WAS, **settings}
+    given["expansion"] = _FORMER_EXPANSIONS.get(given["expansion"], given["expansion"])
     return Settings.checked(given | {"operators": None} if given.get("operators") else given)
 
 

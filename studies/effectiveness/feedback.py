@@ -1,8 +1,9 @@
-"""What it is worth to say of the first hits which are liked and which are not.
+"""How much relevance feedback on the first hits is worth.
 
-Of the ten best of the default, up to two that are relevant are liked and up to two that are not
-disliked. Measured on what is left of the ranking, without these documents [residual collection,
-Chang, Cirillo & Razon 1971]; queries with nothing to like, or nothing left to find, are left out.
+Of the ten best of the default, up to two that are relevant are positive examples and up to two that
+are not are negative ones. Measured on what is left of the ranking, without these documents
+[residual collection, Chang, Cirillo & Razon 1971]; queries without positive examples, or with no
+relevant documents left, are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from studies.effectiveness.measuring import FOUR, Bench, Task, heading, percent,
 SEEN: Final = 10
 """Hits that are looked at."""
 JUDGED: Final = 2
-"""Of these, how many are liked and disliked, at most."""
+"""Of these, how many are positive and negative examples, at most."""
 
 
 def report(bench: Bench, data: Path) -> dict[str, Any]:
@@ -47,13 +48,13 @@ def report(bench: Bench, data: Path) -> dict[str, Any]:
 
 def _before_and_after(index: Index, query: Query, relevant: set[str]) -> tuple[float, float] | None:
     first = _ids(index, query.text)
-    liked = [id_ for id_ in first[:SEEN] if id_ in relevant][:JUDGED]
-    disliked = [id_ for id_ in first[:SEEN] if id_ not in relevant][:JUDGED]
-    judged = {*liked, *disliked}
+    positive = [id_ for id_ in first[:SEEN] if id_ in relevant][:JUDGED]
+    negative = [id_ for id_ in first[:SEEN] if id_ not in relevant][:JUDGED]
+    judged = {*positive, *negative}
     left = relevant - judged
-    if not liked or not left:
+    if not positive or not left:
         return None
-    moved = _ids(index, query.text, liked=liked, disliked=disliked)
+    moved = _ids(index, query.text, positive=positive, negative=negative)
     before, after = (
         average_precision([id_ for id_ in ids if id_ not in judged], left) for ids in (first, moved)
     )

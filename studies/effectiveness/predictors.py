@@ -49,7 +49,7 @@ class Evidence:
 
     @lazily
     def snapshot(self) -> Snapshot:
-        return self.index.snapshot
+        return self.index.arrays
 
     @lazily
     def analyzed(self) -> set[str]:

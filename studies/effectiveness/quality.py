@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from klsa_search import Index, Results
+from klsa_search import Index, SearchResults
 from studies.effectiveness.measuring import FOUR, Bench, Task, heading, percent, row
 
 BOUNDS = (0.0, 0.3, 0.5, 0.7, 1.0)
@@ -63,7 +63,7 @@ def _of_task(index: Index, task: Task, tasks: list[Task]) -> dict[str, Any]:
     }
 
 
-def _asked(index: Index, text: str) -> Results:
+def _asked(index: Index, text: str) -> SearchResults:
     return index.search(text, HITS, quality=True)
 
 

@@ -85,6 +85,6 @@ def _sampled(bench: Bench, task: Task, size: int) -> list[int]:
 
 def _corrected(index: Index, word: str) -> str | None:
     """What is searched in the place of a word, None if it is searched itself or not at all."""
-    understood = index.search(word, 1, operators=False).understood
-    right = understood.corrections.get(word)
-    return None if right is None or understood.unknown else right.casefold()
+    interpretation = index.search(word, 1, operators=False).interpretation
+    right = interpretation.corrections.get(word)
+    return None if right is None or interpretation.unknown else right.casefold()

@@ -41,7 +41,11 @@ def world(tmp_path_factory):
 def built(world):
     """Folder of an index of the corpus, with D kept cut as it is at the sizes that are measured."""
     index = build(
-        world / "corpus.jsonl", name="corpus", home=world / "index", expansion="cut", dimensions=20
+        world / "corpus.jsonl",
+        name="corpus",
+        home=world / "index",
+        expansion="sparse",
+        dimensions=20,
     )
     index.close()
     return world / "index" / "corpus"

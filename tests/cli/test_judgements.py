@@ -1,4 +1,4 @@
-"""klsa-index judgements, klsa-eval own."""
+"""klsa-index judgements, klsa-eval judgements."""
 
 import json
 from pathlib import Path
@@ -61,12 +61,12 @@ def test_what_a_file_has_no_place_for_is_named(shell):
 def test_without_any_it_says_so(shell, cars):
     assert shell("klsa-index", "build", cars, "--name", "cars").code == 0
     assert shell("klsa-index", "judgements", "cars").out == "cars has no judgements\n"
-    assert "no judgements of its own" in shell("klsa-eval", "own", "cars").err
+    assert "no judgements of its own" in shell("klsa-eval", "judgements", "cars").err
     assert shell("klsa-index", "judgements", "nothing").code == 1
 
 
 def test_rankers_are_measured_by_them(shell, judged):
-    done = shell("klsa-eval", "own", "cars", "--json", "own.json")
+    done = shell("klsa-eval", "judgements", "cars", "--json", "own.json")
     assert (done.code, done.err) == (0, "")
     rows = [line.split() for line in done.out.splitlines()]
     assert rows[0][:2] == ["ranker", "map"]
@@ -75,6 +75,8 @@ def test_rankers_are_measured_by_them(shell, judged):
     assert list(found["klsa"]["values"]) == ["1", "2"]
     contrast = found["klsa"]["contrast"]
     assert contrast["wins"] + contrast["losses"] + contrast["ties"] == 2
-    assert shell("klsa-eval", "own", "cars", "--ranker", "klsa", "--ranker", "klsa").code == 2
+    assert (
+        shell("klsa-eval", "judgements", "cars", "--ranker", "klsa", "--ranker", "klsa").code == 2
+    )
     assert shell("klsa-index", "remove", "cars", "tyre").code == 0
-    assert "2 judgements are of documents that are gone" in shell("klsa-eval", "own", "cars").err
+    assert "2 judgements of deleted documents" in shell("klsa-eval", "judgements", "cars").err

@@ -38,9 +38,9 @@ def test_parameters_reach_the_ranking(search):
 
 
 def test_what_was_understood(search):
-    said = search("coolant -thermostat", "--json").json["understood"]
+    said = search("coolant -thermostat", "--json").json["interpretation"]
     assert (said["words"], said["excluded"]) == (["coolant"], ["thermostat"])
-    said = search("coolant -thermostat", "--json", "--no-operators").json["understood"]
+    said = search("coolant -thermostat", "--json", "--no-operators").json["interpretation"]
     assert said["excluded"] == []
 
 
@@ -80,7 +80,7 @@ def test_words_of_the_query_are_marked(search):
 def test_how_good_a_match_is(search):
     answer = search("coolant", "--json", "--quality").json
     assert answer["quality"] == max(hit["quality"] for hit in answer["hits"])
-    assert answer["fits"] is (answer["quality"] >= 0.5)
+    assert answer["good_match"] is (answer["quality"] >= 0.5)
     rows = search("coolant zeppelin aspidistra", "--quality").out.splitlines()
     assert rows[0].split() == ["rank", "id", "score", "quality", "title", "snippet"]
     assert rows[-1] == "nothing here fits well"

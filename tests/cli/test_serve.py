@@ -398,7 +398,7 @@ def written_to(address, document="3"):
 
 
 def test_an_index_that_came_too_far_is_refitted_beside(home, compiled_writing):
-    with serving(home, "--refit-at", "0.6") as (server, address):
+    with serving(home, "--refit-threshold", "0.6") as (server, address):
         assert [written_to(address, str(n)) for n in range(3, 6)] == [200] * 3
         wait_until(lambda: generation_at(address) == "000002")
         assert written_to(address, "6") == 200
@@ -410,7 +410,7 @@ def test_an_index_that_came_too_far_is_refitted_beside(home, compiled_writing):
 
 
 def test_it_can_be_left_alone_and_stopped_while_one_runs(home, compiled_writing):
-    with serving(home, "--refit-at", "0") as (server, address):
+    with serving(home, "--refit-threshold", "0") as (server, address):
         assert [written_to(address, str(n)) for n in range(3, 9)] == [200] * 6
         assert health_of(address)["refits"] == {}
         server.send_signal(signal.SIGTERM)
@@ -464,8 +464,8 @@ def test_tls(home):
         (("--tls-certificate", Path(__file__)), 2, "cannot be used for TLS"),
         (("--tls-certificate", "none.pem"), 1, "none.pem: No such file or directory"),
         (("--tls-certificate", PEM, "--tls-key", "none.pem"), 1, "none.pem: No such file"),
-        (("--origin", "example.org"), 2, "origins"),
-        (("--log", "xml"), 2, "'xml' is not one of"),
+        (("--cors-origin", "example.org"), 2, "cors_origins"),
+        (("--log-format", "xml"), 2, "'xml' is not one of"),
     ],
 )
 def test_what_cannot_be_used_is_told_before_it_serves(capsys, home, options, code, told):
@@ -477,7 +477,7 @@ def test_what_cannot_be_used_is_told_before_it_serves(capsys, home, options, cod
 def test_its_log_can_be_lines_of_json(home):
     build(DOCUMENTS, name="bad", home=home).close()
     (home / "bad" / "CURRENT").write_text("000009\n")
-    with serving(home, "--log", "json") as (server, address):
+    with serving(home, "--log-format", "json") as (server, address):
         status_of(f"{address}/search?q=read&index=files")
         server.send_signal(signal.SIGTERM)
         code, told = ended(server)

@@ -51,8 +51,8 @@ documents = [
 ]
 home = Path(sys.argv[1])
 for preset in PRESETS:
-    for layout in ("auto", "cut", "whole", "factors"):
-        if (preset, layout) != ("paper", "cut"):
+    for layout in ("auto", "sparse", "dense", "factored"):
+        if (preset, layout) != ("paper", "sparse"):
             name = f"{preset}-{layout}"
             build(documents, name=name, home=home, preset=preset, expansion=layout).close()
 written = open_index(home / "default-cut")
@@ -70,7 +70,7 @@ with Catalog(home) as catalog:
     for name in sorted(path.name for path in home.iterdir()):
         ask(f"/indexes/{name}")
         ask(f"/indexes/{name}/explain/1?q=word1")
-        ask("/search/batch", searches=[{"q": "word1", "index": name, "liked": ["1"]}])
+        ask("/search/batch", searches=[{"q": "word1", "index": name, "positive": ["1"]}])
         ask(f"/indexes/{name}/search", q="word1", filter={"field": "year", "exists": False})
         ask(f"/documents/1?index={name}")
         ask(f"/suggest?index={name}&q=word1 word")

@@ -108,7 +108,7 @@ def test_info_tells_of_drift(shell, built, new, tmp_path):
     unseen, changed = drift.pop("unseen_share"), drift.pop("changed_share")
     assert (0 < unseen < 1, changed) == (True, 0.5)
     assert drift == {
-        "documents": 5, "added": 2, "gone": 1, "added_share": 0.4, "misfits": {}
+        "documents": 5, "added": 2, "deleted": 1, "added_share": 0.4, "misfits": {}
     }  # fmt: skip
     assert "5 documents now, 40.0% of them came later" in shell("klsa-index", "info", "cars").out
     (tmp_path / "index" / "cars" / "000001" / "lengths.npy").write_bytes(b"")

@@ -81,7 +81,7 @@ def test_there_may_be_fewer_documents_than_shards(tmp_path, count):
 def test_it_takes_up_what_is_written(home):
     index, fleet = open_index(home / "notes"), Fleet(3)
     with SpreadIndex(index.path, fleet) as spread:
-        before = spread.pinned()
+        before = spread.snapshot()
         known = [before.search(query).hits for query in queries()]
         spread.add(documents(60, seed=4, first=1000))
         spread.delete(["d3", "d200", "d1010"])
@@ -103,7 +103,7 @@ def test_it_takes_up_what_is_built(home):
         def asking():
             while not ended.is_set():
                 try:
-                    spread.pinned().search("w1 w2")
+                    spread.snapshot().search("w1 w2")
                 except Exception as error:  # noqa: BLE001 - whatever it is, it fails the test
                     failures.append(error)
 
@@ -145,7 +145,7 @@ def test_rubbish_is_no_answer(home):
     rubbish = []
     fleet = Fleet(2, trouble=lambda shard, *_: rubbish[0] if shard == 1 and rubbish else None)
     with SpreadIndex(current_generation(home / "notes"), fleet) as spread:
-        other = spread.snapshot.engine  # anything that is no answer
+        other = spread.arrays.engine  # anything that is no answer
         for answer in ("no", [], [None], {"a": 1}, other):
             rubbish[:] = [answer]
             with pytest.raises(ShardMissing, match="its answer is none"):

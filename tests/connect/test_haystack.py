@@ -84,7 +84,7 @@ def test_a_retriever_searches_filters_and_scores(document_store):
 def test_the_first_documents_are_learnt_from_and_later_ones_by_a_refit(document_store):
     document_store.write_documents(DOCUMENTS)
     index = document_store.index()
-    assert (index.since.added, len(index)) == (0, 3)
+    assert (index.drift.added, len(index)) == (0, 3)
     document_store.write_documents([Document(id="horn", content="A horn is silent.")])
     assert document_store.index().since.added == 1
     refit(document_store.path).close()

@@ -259,7 +259,7 @@ def test_what_was_built_has_the_same_features_when_it_comes_again(tmp_path):
     """With titles, common words and pairs, by the default settings."""
     texts = list(islice(open_collection("python-docs").documents(), 300))
     with closing(build(texts, name="docs", home=tmp_path)) as index:
-        epoch, cut = epoch_of(index), index.snapshot.cut
+        epoch, cut = epoch_of(index), index.arrays.cut
         segment = Folding(epoch).fold(texts[:60])
         for document in range(60):
             built = cut.features[cut.starts[document] : cut.starts[document + 1]]
@@ -268,6 +268,6 @@ def test_what_was_built_has_the_same_features_when_it_comes_again(tmp_path):
             assert np.array_equal(np.sort(again >> 8), np.sort(built >> 8))
             # Of a value halfway between two levels rounding decides.
             assert np.abs(np.sort(again).astype(np.int64) - np.sort(built)).max(initial=0) <= 1
-        assert np.array_equal(segment.lengths, index.snapshot.lengths[:60])
+        assert np.array_equal(segment.lengths, index.arrays.lengths[:60])
         facts = segment.cards.view(np.float32)[:, -FACTS:]
         assert facts == pytest.approx(cut.facts[:60], rel=1e-4, abs=1e-6)

@@ -149,14 +149,14 @@ def test_of_many_at_once_one_makes_it(path, made):
 def put_late(path, steps):
     """Put a document whose words bring the mean so many steps from the length of the build."""
     with open_index(path) as index:
-        lengths = index.snapshot.lengths[: len(TEXTS)]
+        lengths = index.arrays.lengths[: len(TEXTS)]
         mean = bm25.standing_length(lengths.mean()) * 2 ** (steps / 64)
         words = round(mean * (len(TEXTS) + 1) - lengths.sum())
         index.add([{"id": "late", "text": "t00 " * words}])
         for thread in threading.enumerate():
             if thread.name == "saturating":
                 thread.join()
-        return bm25.step_of(index.snapshot.average_length)
+        return bm25.step_of(index.arrays.average_length)
 
 
 def test_it_does_not_matter_when_a_reader_refreshes(path):
@@ -167,7 +167,7 @@ def test_it_does_not_matter_when_a_reader_refreshes(path):
         assert put_late(path, 0.3) == up
         assert often.refresh()
         assert once.refresh()
-        assert once.snapshot.average_length == often.snapshot.average_length
+        assert once.arrays.average_length == often.arrays.average_length
         assert answers(once) == answers(often) == opened(path)
 
 

@@ -9,7 +9,7 @@ from klsa_search.collection import Document
 from klsa_search.delta import Epoch, open_epoch
 from tests.support.worlds import random_documents, topic_documents
 
-PLAIN = {"stop_words": "none", "stemmer": "none", "expansion": "cut"}
+PLAIN = {"stop_words": "none", "stemmer": "none", "expansion": "sparse"}
 
 
 def random_world(size: int, terms: int = 60, seed: int = 0) -> list[Document]:
@@ -25,4 +25,4 @@ def documents(texts: Sequence[str]) -> list[Document]:
 
 
 def epoch_of(index: Index) -> Epoch:
-    return open_epoch(index.path, index.settings, index.snapshot.vocabulary)
+    return open_epoch(index.path, index.settings, index.arrays.vocabulary)

@@ -50,7 +50,7 @@ def test_an_index_opens_again_as_it_was_built(tmp_path):
 
 
 def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
-    whole = build(RECORDS, name="a", home=tmp_path, expansion="whole")
+    whole = build(RECORDS, name="a", home=tmp_path, expansion="dense")
     metadata = {"year": 2024, "day": "2024-03-01", "of": ["a", "b"]}
     cut = build([RECORDS[0] | metadata, *RECORDS[1:]], name="b", home=tmp_path)
     files = set()

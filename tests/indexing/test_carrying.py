@@ -58,7 +58,7 @@ def test_writes_are_carried_over(index, anew):
     assert index.refresh()
     assert index.ids() == again.ids()
     assert [again.document(id_) for id_ in again.ids()] == other.documents(
-        other.positions(other.ids())
+        other.doc_ids(other.ids())
     )
     again.close()
     other.close()
@@ -100,9 +100,9 @@ def test_an_index_of_another_generation_is_not_taken_back(index, monkeypatch):
 
 def test_d_whole_takes_no_writes_over(index):
     with pytest.raises(StoreError, match="D whole, which takes no writes"):
-        rebuild(index, expansion="whole", progress=meanwhile(lambda: written(index)))
+        rebuild(index, expansion="dense", progress=meanwhile(lambda: written(index)))
     assert index.generation == "000001"
-    again = rebuild(index, expansion="whole")
+    again = rebuild(index, expansion="dense")
     assert again.ids() == index.ids()
     assert WriteLog(again.path).last().seq == 0
     again.close()

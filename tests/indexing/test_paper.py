@@ -55,9 +55,9 @@ def test_scores_are_what_they_were(paper, query, ranker):
 
 
 def test_terms_weigh_what_is_published(paper):
-    kernel = paper.snapshot.bm25
+    kernel = paper.arrays.bm25
     assert (kernel.bursts == 1).all()
-    assert len(paper.snapshot.common) == 0
-    assert paper.snapshot.forward.title_weight == 1
+    assert len(paper.arrays.common) == 0
+    assert paper.arrays.forward.title_weight == 1
     assert "hello" not in paper.analyzer.terms("hello of the problem")
     assert (paper.settings.hold_back, paper.settings.alpha) == (0, 0.9)

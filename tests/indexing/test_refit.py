@@ -40,7 +40,7 @@ def path(tmp_path):
 
 def documents_of(path):
     index = open_index(path)
-    held = index.documents(index.positions(index.ids()))
+    held = index.documents(index.doc_ids(index.ids()))
     index.close()
     return held
 
@@ -68,7 +68,7 @@ def test_it_is_what_a_fresh_build_of_the_same_documents_is(path, tmp_path):
     }
     assert again.ids() == fresh.ids()
     assert ranked(again) == ranked(fresh)
-    assert again.last.seq == 0
+    assert again.last_write.seq == 0
     assert again.manifest.source == "documents"
     verify(path)
     again.close()
@@ -199,7 +199,7 @@ def test_a_build_elsewhere_is_of_the_living_documents(path, tmp_path):
 def test_an_upgrade_of_the_present_format_keeps_what_was_written(path):
     before = documents_of(path)
     upgraded = upgrade(path)
-    assert (upgraded.generation, upgraded.last.seq) == ("000001", 13)
+    assert (upgraded.generation, upgraded.last_write.seq) == ("000001", 13)
     upgraded.close()
     assert documents_of(path) == before
 

@@ -41,7 +41,7 @@ def path(written, tmp_path):
 
 def content(path):
     with closing(open_index(path)) as index:
-        return index.documents(index.positions(index.ids()))
+        return index.documents(index.doc_ids(index.ids()))
 
 
 def changed(file):

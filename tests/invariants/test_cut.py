@@ -48,7 +48,7 @@ def pair(tmp_path_factory):
     """One collection, with D whole and with D cut to 48 of 80 entries, as if it were large."""
     home = tmp_path_factory.mktemp("cut")
     documents = random_documents(80, 40)
-    whole = built(documents, home, "whole", expansion="whole")
+    whole = built(documents, home, "whole", expansion="dense")
     with as_if_large():
         cut = built(documents, home, "cut")
     yield whole, cut
@@ -162,7 +162,7 @@ def test_search_gives_the_ranked_documents_and_every_match(pair):
 
 def test_equal_documents_come_in_their_order(tmp_path):
     documents = [*topic_documents(), "same words here", "same words here", "same words here"]
-    index = built(documents, tmp_path, "ties", expansion="cut")
+    index = built(documents, tmp_path, "ties", expansion="sparse")
     positions, scores = index.rank("same words", 3)
     assert positions.tolist() == [len(documents) - 3, len(documents) - 2, len(documents) - 1]
     assert len(set(scores.tolist())) == 1
@@ -170,7 +170,7 @@ def test_equal_documents_come_in_their_order(tmp_path):
 
 
 def test_topics_are_found_through_their_own_words(tmp_path):
-    index = built(topic_documents(), tmp_path, "topics", expansion="cut")
+    index = built(topic_documents(), tmp_path, "topics", expansion="sparse")
     for topic in range(4):
         positions, _ = index.rank(f"{chr(ord('a') + topic)}0", k=12)
         assert {position // 12 for position in positions.tolist()} == {topic}
@@ -179,7 +179,7 @@ def test_topics_are_found_through_their_own_words(tmp_path):
 
 @pytest.mark.parametrize("documents", [[], [""], ["a b"], ["a b", "a b"], ["a", "b"]])
 def test_almost_nothing_can_be_cut_too(documents, tmp_path):
-    index = built(documents, tmp_path, "tiny", expansion="cut")
+    index = built(documents, tmp_path, "tiny", expansion="sparse")
     expected = [n for n, text in enumerate(documents) if "a" in text]
     for positions, _ in (index.rank("a"), *index.rank_many(["a", "a"]), index.rank("a", 10**30)):
         assert positions.tolist() == expected
@@ -201,7 +201,7 @@ def test_almost_nothing_can_be_cut_too(documents, tmp_path):
 def test_what_a_cut_d_cannot_answer_is_refused(pair, options, field):
     _, cut = pair
     for call in (cut.rank, cut.scores, cut.search):
-        with pytest.raises(QueryError, match="--expansion factors") as error:
+        with pytest.raises(QueryError, match="--expansion factored") as error:
             call("t03", **options)
         assert error.value.field == field
 
@@ -209,39 +209,39 @@ def test_what_a_cut_d_cannot_answer_is_refused(pair, options, field):
 @pytest.mark.parametrize(
     ("documents", "changes", "kept"),
     [
-        (0, {}, "cut"),
-        (8193, {}, "cut"),
-        (8192, {"spectral": "truncation"}, "whole"),
-        (2**24, {}, "cut"),
-        (2**24 + 1, {"expansion": "factors"}, "factors"),
-        (2**24 + 1, {"ranker": "lsi"}, "factors"),
-        (8193, {"spectral": "truncation"}, "factors"),
-        (8193, {"head": 1}, "factors"),
-        (8193, {"ranker": "lsi"}, "factors"),
-        (8193, {"ranker": "bm25"}, "cut"),
-        (10**6, {"expansion": "whole"}, "whole"),
-        (10, {"expansion": "factors"}, "factors"),
-        (10, {"expansion": "cut"}, "cut"),
+        (0, {}, "sparse"),
+        (8193, {}, "sparse"),
+        (8192, {"spectral": "truncation"}, "dense"),
+        (2**24, {}, "sparse"),
+        (2**24 + 1, {"expansion": "factored"}, "factored"),
+        (2**24 + 1, {"ranker": "lsi"}, "factored"),
+        (8193, {"spectral": "truncation"}, "factored"),
+        (8193, {"head": 1}, "factored"),
+        (8193, {"ranker": "lsi"}, "factored"),
+        (8193, {"ranker": "bm25"}, "sparse"),
+        (10**6, {"expansion": "dense"}, "dense"),
+        (10, {"expansion": "factored"}, "factored"),
+        (10, {"expansion": "sparse"}, "sparse"),
     ],
 )
 def test_how_d_is_kept(documents, changes, kept):
     assert layout(documents, Settings.of_preset(**changes)) == kept
 
 
-@pytest.mark.parametrize("expansion", ["auto", "cut"])
+@pytest.mark.parametrize("expansion", ["auto", "sparse"])
 def test_more_documents_than_can_be_numbered_need_an_explicit_layout(
     tmp_path, monkeypatch, expansion
 ):
     monkeypatch.setattr(packing, "MAX_DOCUMENTS", 2)
     built(["a b", "c d"], tmp_path, "full", expansion=expansion).close()
-    with pytest.raises(SettingsError, match=r"expansion = 'factors', which makes .* read-only"):
+    with pytest.raises(SettingsError, match=r"expansion = 'factored', which makes .* read-only"):
         built(["a b", "c d", "e f"], tmp_path, "more", expansion=expansion)
-    built(["a b", "c d", "e f"], tmp_path, "more", expansion="factors").close()
+    built(["a b", "c d", "e f"], tmp_path, "more", expansion="factored").close()
 
 
 def test_what_cannot_be_cut_is_refused_before_the_work(tmp_path):
     for changes in ({"spectral": "truncation"}, {"head": 2}):
         with pytest.raises(SettingsError) as error:
-            built(["a b"], tmp_path, "no", expansion="cut", **changes)
+            built(["a b"], tmp_path, "no", expansion="sparse", **changes)
         assert error.value.field == "expansion"
     assert not (tmp_path / "no").exists() or not any((tmp_path / "no").glob("0*"))

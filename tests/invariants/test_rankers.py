@@ -34,7 +34,7 @@ def index(tmp_path_factory):
 @pytest.fixture(scope="module")
 def default(tmp_path_factory):
     home = tmp_path_factory.mktemp("default")
-    options = {"name": "random", "home": home, "expansion": "whole", **PLAIN}
+    options = {"name": "random", "home": home, "expansion": "dense", **PLAIN}
     opened = build(records(random_documents(80, 40)), **options)
     yield opened
     opened.close()
@@ -87,8 +87,8 @@ def test_lsi_is_the_inner_product_of_logarithmic_weights(index, query):
 @pytest.mark.parametrize("options", [PLAIN, PUBLISHED])
 def test_d_whole_and_in_factors_rank_alike(options, tmp_path):
     documents = records(random_documents(80, 40))
-    whole = build(documents, name="w", home=tmp_path, expansion="whole", **options)
-    factored = build(documents, name="f", home=tmp_path, expansion="factors", **options)
+    whole = build(documents, name="w", home=tmp_path, expansion="dense", **options)
+    factored = build(documents, name="f", home=tmp_path, expansion="factored", **options)
     assert (whole.path / "expansion.npy").exists()
     assert not (factored.path / "expansion.npy").exists()
     for query in QUERIES:

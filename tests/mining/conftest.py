@@ -7,7 +7,7 @@ import pytest
 from klsa_search import build
 from tests.support.worlds import as_if_large, topic_documents
 
-LAYOUTS = ("whole", "factors", "cut", "large")
+LAYOUTS = ("dense", "factored", "sparse", "large")
 """How D is kept; a large index that keeps it cut has no eigenvectors beside it."""
 TOPICS, EACH = 4, 12
 
@@ -38,7 +38,7 @@ def layouts(tmp_path_factory):
         for layout in LAYOUTS[:-1]
     }
     with as_if_large():
-        opened["large"] = build(documents(), name="large", expansion="cut", **options)
+        opened["large"] = build(documents(), name="large", expansion="sparse", **options)
     yield opened
     for index in opened.values():
         index.close()

@@ -104,7 +104,9 @@ def reuters(tmp_path_factory):
                     identifier = re.findall(r'NEWID="(\d+)"', story)[0]
                     source.append({"id": identifier, "text": body[1]})
                     topics[identifier] = held[0]
-    index = build(source, name="reuters", home=tmp_path_factory.mktemp("home"), expansion="factors")
+    index = build(
+        source, name="reuters", home=tmp_path_factory.mktemp("home"), expansion="factored"
+    )
     yield index, topics
     index.close()
 
@@ -129,20 +131,20 @@ def test_ten_labels_a_topic_sort_reuters(reuters):
 
 def test_scores_are_those_of_ridge_regression(index):
     """(x - x̄)ᵀ (ZᵀZ + I)⁻¹ Zᵀ (Y - ȳ) + ȳ, Z the labelled coordinates less their mean x̄."""
-    space = np.asarray(index.snapshot.latent.documents, np.float64)
-    Z = space[index.positions(LABELS)]
+    space = np.asarray(index.arrays.latent.documents, np.float64)
+    Z = space[index.doc_ids(LABELS)]
     Y = np.array([[label == name for name in "abcd"] for label in LABELS.values()], float)
     mean, shares = Z.mean(axis=0), Y.mean(axis=0)
     Z = Z - mean
     weights = np.linalg.inv(Z.T @ Z + np.eye(Z.shape[1])) @ Z.T @ (Y - shares)
     for one in classify(index, LABELS, ["d3", "d20", "d44"]):
-        x = space[index.positions([one.id])[0]]
+        x = space[index.doc_ids([one.id])[0]]
         assert list(one.scores.values()) == pytest.approx((x - mean) @ weights + shares)
 
 
 def test_a_text_is_placed_by_its_features(index):
     """φ(x) V by its definition, of length 1: a1 twice and b2 once."""
-    snapshot, settings = index.snapshot, index.settings
+    snapshot, settings = index.arrays, index.settings
     average = snapshot.content_counts_of(np.arange(len(index))).sum() / len(index)
     norm = settings.kernel_k1 * (1 - settings.b + settings.b * 3 / average)
     place = sum(

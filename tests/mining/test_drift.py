@@ -16,7 +16,7 @@ def index(tmp_path):
 
 
 def told(index):
-    return index.since.added_share(len(index)), index.since.changed_share(len(index))
+    return index.drift.added_share(len(index)), index.drift.changed_share(len(index))
 
 
 def test_nothing_written_is_no_drift(index):

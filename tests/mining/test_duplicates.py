@@ -27,7 +27,7 @@ def test_every_member_is_near_the_first_of_its_group(index):
     for group in groups:
         assert len(group.documents) > 1
         assert min(one.similarity for one in group.documents) >= 0.4 - 1e-4
-        positions = index.positions([one.id for one in group.documents])
+        positions = index.doc_ids([one.id for one in group.documents])
         assert positions == sorted(positions)
 
 
@@ -64,7 +64,7 @@ def test_a_document_without_a_title_is_called_by_its_beginning(tmp_path):
     index.close()
 
 
-@pytest.mark.parametrize("layout", ["whole", "factors", "cut"])
+@pytest.mark.parametrize("layout", ["dense", "factored", "sparse"])
 def test_an_index_of_copies_alone_is_one_group(tmp_path, layout):
     """Every document is the mean of all: K is 0 throughout."""
     texts = ["a bird in the wood"] * 3

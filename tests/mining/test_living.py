@@ -32,7 +32,7 @@ def topic_of(id_):
 def living(request, tmp_path_factory):
     """The index of `conftest`, of which a third came later, and some went; and what is there."""
     home = tmp_path_factory.mktemp("living")
-    options = {"home": home, "dimensions": 8, "latent_dimensions": 4, "expansion": "cut"}
+    options = {"home": home, "dimensions": 8, "latent_dimensions": 4, "expansion": "sparse"}
     everything = documents()
     first = [one for one in everything if not is_later(one)]
     if request.param == "large":

@@ -10,7 +10,7 @@ from .conftest import EACH, documents, topic_of
 
 
 def topics_of(index, drawn):
-    return np.array([topic_of(id_) for id_ in index.ids(drawn.positions)])
+    return np.array([topic_of(id_) for id_ in index.ids(drawn.doc_ids)])
 
 
 def test_every_document_with_a_known_term_is_drawn(index):
@@ -20,7 +20,7 @@ def test_every_document_with_a_known_term_is_drawn(index):
     assert drawn.places.shape == (49, 2)
     assert drawn.places.min() == pytest.approx(0, abs=1e-9)
     assert drawn.places.max() == pytest.approx(1, abs=1e-9)
-    assert "d49" not in index.ids(drawn.positions)
+    assert "d49" not in index.ids(drawn.doc_ids)
 
 
 def test_documents_of_a_topic_lie_together(index):
@@ -69,17 +69,17 @@ def test_later_documents_are_put_among_their_like(tmp_path):
     later = [one for one in everything[:48] if int(one["id"][1:]) % EACH == 7]
     first = [one for one in everything if one not in later]
     options = {"dimensions": 8, "latent_dimensions": 4}
-    index = build(first, name="living", home=tmp_path, expansion="cut", **options)
+    index = build(first, name="living", home=tmp_path, expansion="sparse", **options)
     before = document_map(index)
     index.add(later)
     index.delete(["d0", "d20"])
     drawn = document_map(index)
-    ids = index.ids(drawn.positions)
+    ids = index.ids(drawn.doc_ids)
     assert set(ids) == {one["id"] for one in everything} - {"d0", "d20", "d49"}
     assert drawn.documents == 48
     assert sum(one.size for one in drawn.clusters) == 47
     where = dict(zip(ids, drawn.places.tolist(), strict=True))
-    stood = dict(zip(index.ids(before.positions), before.places.tolist(), strict=True))
+    stood = dict(zip(index.ids(before.doc_ids), before.places.tolist(), strict=True))
     assert all(where[id_] == stood[id_] for id_ in where if id_ in stood)
     topics = topics_of(index, drawn)
     for one in later:
@@ -98,7 +98,7 @@ def test_of_many_some_are_drawn_evenly(tmp_path, monkeypatch):
     maps._planned.cache_clear()
     assert len(drawn) == 20
     assert drawn.documents == 50
-    assert set(np.diff(drawn.positions)) == {2, 3}
+    assert set(np.diff(drawn.doc_ids)) == {2, 3}
     assert sum(one.size for one in drawn.clusters) == 49
     index.close()
 
@@ -108,8 +108,8 @@ def test_any_document_has_a_place(tmp_path, monkeypatch):
     index = build(everything, name="whole", home=tmp_path, dimensions=8, latent_dimensions=4)
     whole = document_map(index)
     some = document_map(index, ids=["d40", "d3", "d49", "d3"])  # d49 lies nowhere
-    assert index.ids(some.positions) == ["d3", "d40"]
-    at = np.searchsorted(whole.positions, some.positions)
+    assert index.ids(some.doc_ids) == ["d3", "d40"]
+    at = np.searchsorted(whole.doc_ids, some.doc_ids)
     assert some.places.tolist() == whole.places[at].tolist()
     assert some.cluster.tolist() == whole.cluster[at].tolist()
     assert (some.documents, some.unplaced, some.clusters) == (50, 1, ())
@@ -119,10 +119,10 @@ def test_any_document_has_a_place(tmp_path, monkeypatch):
     monkeypatch.setattr(maps, "MOST", 25)
     maps._planned.cache_clear()
     part = document_map(index)
-    left_out = sorted(set(whole.positions.tolist()) - set(part.positions.tolist()))
+    left_out = sorted(set(whole.doc_ids.tolist()) - set(part.doc_ids.tolist()))
     some = document_map(index, ids=index.ids(left_out))
     maps._planned.cache_clear()
-    assert some.positions.tolist() == left_out
+    assert some.doc_ids.tolist() == left_out
     topics = topics_of(index, part)
     distances = np.square(part.places[:, None] - some.places[None]).sum(axis=2)
     assert (topics[distances.argmin(axis=0)] == topics_of(index, some)).mean() > 0.9

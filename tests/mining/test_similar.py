@@ -22,23 +22,25 @@ def test_a_copy_comes_first_and_its_topic_next(index, kernel):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_whole_and_factors_give_the_same_by_every_kernel(layouts, kernel):
     whole, factors = (
-        similar(layouts[name], "d20", 6, kernel=kernel) for name in ("whole", "factors")
+        similar(layouts[name], "d20", 6, kernel=kernel) for name in ("dense", "factored")
     )
     assert [hit.score for hit in whole] == pytest.approx([hit.score for hit in factors], rel=1e-3)
 
 
 def test_a_cut_row_is_the_row_up_to_its_rounding(layouts):
-    exact = {hit.id: hit.score for hit in similar(layouts["factors"], "d20", 48, kernel="document")}
+    exact = {
+        hit.id: hit.score for hit in similar(layouts["factored"], "d20", 48, kernel="document")
+    }
     for hit in similar(layouts["large"], "d20", 48, kernel="document"):
         assert hit.score == pytest.approx(exact[hit.id], abs=0.01)
 
 
 def test_entries_are_those_of_the_kernel(index):
-    kernel = index.snapshot.kernel.explicit()
+    kernel = index.arrays.kernel.explicit()
     left, right = np.array([3, 20, 20, 5]), np.array([4, 40, 20, 48])
-    found = kernel_entries(index.snapshot, left, right)
+    found = kernel_entries(index.arrays, left, right)
     assert found == pytest.approx(kernel[left, right], rel=0.02, abs=0.01)
-    assert kernel_diagonal(index.snapshot) == pytest.approx(np.diagonal(kernel), rel=0.02)
+    assert kernel_diagonal(index.arrays) == pytest.approx(np.diagonal(kernel), rel=0.02)
 
 
 @pytest.mark.parametrize("kernel", ["document", "latent"])
@@ -63,15 +65,15 @@ def test_bad_input_is_named(index, layouts, without_latent):
             similar(index, "d1", **arguments)
         assert refused.value.field == field
     with pytest.raises(QueryError, match="gamma"):
-        similar(layouts["whole"], "d1", kernel="von-neumann", gamma=1.0)
+        similar(layouts["dense"], "d1", kernel="von-neumann", gamma=1.0)
     with pytest.raises(QueryError, match=r"latent part.*ask for document") as refused:
         similar(without_latent, "d1")
     assert refused.value.field == "kernel"
     assert similar(without_latent, "d5", 1, kernel="document")[0].id == "d48"
     for field, arguments in (
         ("kernel", {"kernel": "truncation"}),
-        ("k", {"k": layouts["large"].snapshot.cut.rows.shape[1] + 1, "kernel": "document"}),
+        ("k", {"k": layouts["large"].arrays.cut.rows.shape[1] + 1, "kernel": "document"}),
     ):
-        with pytest.raises(QueryError, match="--expansion factors") as refused:
+        with pytest.raises(QueryError, match="--expansion factored") as refused:
             similar(layouts["large"], "d1", **arguments)
         assert refused.value.field == field

@@ -67,7 +67,7 @@ def test_similarity_is_the_damped_cosine_of_places(tmp_path):
     texts = [f"{text} once{number}" for number, text in enumerate(topic_documents(4, 12))]
     source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
     index = build(source, name="damped", home=tmp_path, latent_dimensions=4)
-    snapshot = index.snapshot
+    snapshot = index.arrays
     frequencies = Counter(term for text in texts for term in set(index.analyzer.terms(text)))
     places = snapshot.latent.terms * np.sqrt(snapshot.eigenvalues[:4])
     terms = snapshot.vocabulary.terms
@@ -88,5 +88,5 @@ def test_the_commonest_form_is_shown(tmp_path):
     texts = ["a car of steel", "cars and CARS of steel", "the car, cars and cars", "yeast", "dough"]
     source = [{"id": str(n), "text": text} for n, text in enumerate(texts)]
     index = build(source, name="forms", home=tmp_path, latent_dimensions=2)
-    assert words_of(index, [index.snapshot.vocabulary.numbers["car"]]) == ["cars"]
+    assert words_of(index, [index.arrays.vocabulary.numbers["car"]]) == ["cars"]
     index.close()

@@ -31,11 +31,11 @@ def documents():
     ]
 
 
-@pytest.fixture(scope="module", params=["cut", "whole"])
+@pytest.fixture(scope="module", params=["sparse", "dense"])
 def index(request, tmp_path_factory):
     """With documents that came later and others that went where that is possible."""
     home = tmp_path_factory.mktemp("home")
-    given, later = documents()[:60], documents()[60:] if request.param == "cut" else []
+    given, later = documents()[:60], documents()[60:] if request.param == "sparse" else []
     opened = build(
         given, name="some", home=home, expansion=request.param, dimensions=5, title_weight=3
     )
@@ -48,16 +48,16 @@ def index(request, tmp_path_factory):
 
 def bm25f(index, query, title_boost=1.0, text_boost=1.0):
     """Score by the definition; K_d is what makes the counts as indexed the saturations they are."""
-    scores = np.zeros(index.size)
-    analyzer, kernel = index.analyzer, index.snapshot.bm25
+    scores = np.zeros(index.max_doc)
+    analyzer, kernel = index.analyzer, index.arrays.bm25
     settings = index.settings
-    living = index.snapshot.counting()
+    living = index.arrays.counting()
     counted = [
         [Counter(analyzer.terms(part)) for part in (document.title, document.text)]
         for document in index.documents(np.flatnonzero(living).tolist())
     ]
     for term, times in Counter(analyzer.terms(query)).items():
-        number = index.snapshot.vocabulary.numbers.get(term)
+        number = index.arrays.vocabulary.numbers.get(term)
         if number is None:
             continue
         saturations = dict(zip(*map(list, kernel.postings.of_term(number)), strict=True))
@@ -108,7 +108,7 @@ def test_more_weight_never_lowers_and_leaves_other_documents_alone(index, query,
     low, high = (index.scores(query, ranker="bm25", title_boost=each) for each in (less, more))
     assert (low <= high).all()
     terms = set(index.analyzer.terms(query))
-    living = np.flatnonzero(index.snapshot.counting())
+    living = np.flatnonzero(index.arrays.counting())
     for position, document in zip(living, index.documents(living.tolist()), strict=True):
         if not terms & set(index.analyzer.terms(document.title)):
             assert low[position] == high[position]
@@ -118,7 +118,7 @@ def test_more_weight_never_lowers_and_leaves_other_documents_alone(index, query,
 @pytest.mark.parametrize("ranker", ["klsa", "bm25", "rm3"])
 def test_all_ways_of_asking_agree(index, ranker, boosts):
     asked = {"ranker": ranker, **boosts}
-    mask = np.arange(index.size) % 3 > 0
+    mask = np.arange(index.max_doc) % 3 > 0
     many = index.rank_many(QUERIES, 10, threads=2, **asked)
     for query, (positions, scores) in zip(QUERIES, many, strict=True):
         every = index.scores(query, **asked)

@@ -13,7 +13,7 @@ from klsa_search import build, open_index
 from klsa_search.errors import StoreError
 from tests.search.conftest import DOCUMENTS
 
-LAYOUTS = ("whole", "factors", "cut")
+LAYOUTS = ("dense", "factored", "sparse")
 RANKERS = ("klsa", "bm25", "rm3")
 
 
@@ -44,7 +44,7 @@ def use(index):
     for ranker in RANKERS:
         index.search("wing dough", ranker=ranker)
         index.rank_many(["wing dough"] * 200, ranker=ranker, threads=2)
-    index.scores("wing", spectral="squashing" if not index.snapshot.cut else "gvsm")
+    index.scores("wing", spectral="squashing" if not index.arrays.cut else "gvsm")
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="reads what Linux tells")
@@ -81,9 +81,9 @@ CALLS = {
     "scores": lambda index: index.scores("wing"),
     "document": lambda index: index.document("w1"),
     "documents": lambda index: index.documents([0]),
-    "positions": lambda index: index.positions(["w1"]),
+    "positions": lambda index: index.doc_ids(["w1"]),
     "ids": lambda index: index.ids(),
-    "snapshot": lambda index: index.snapshot,
+    "snapshot": lambda index: index.arrays,
     "parameters": lambda index: index.parameters(alpha=0.5),
     "warm_up": lambda index: index.warm_up(),
 }

@@ -20,7 +20,7 @@ RECORDS = [
     {"id": "flow", "text": "flow over a wing: the problem, and help"},
     {"id": "heat", "text": "heat of the boundary layer and its flow"},
 ]
-LAYOUTS = ("cut", "factors", "whole")
+LAYOUTS = ("sparse", "factored", "dense")
 
 
 @pytest.fixture(scope="module", params=LAYOUTS)
@@ -32,7 +32,7 @@ def index(request, tmp_path_factory):
 
 
 def number(index, word):
-    return index.snapshot.vocabulary.numbers[index.analyzer.term(word)]
+    return index.arrays.vocabulary.numbers[index.analyzer.term(word)]
 
 
 def test_they_are_found_and_a_document_of_them_alone_is_too(index):
@@ -42,7 +42,7 @@ def test_they_are_found_and_a_document_of_them_alone_is_too(index):
 
 
 def test_they_weigh_half(index):
-    kernel = index.snapshot.bm25
+    kernel = index.arrays.bm25
     frequencies = kernel.postings.frequencies
     for word, share in (("problem", 0.5), ("hello", 0.5), ("wing", 1), ("flow", 1), ("heat", 1)):
         term = number(index, word)
@@ -51,11 +51,11 @@ def test_they_weigh_half(index):
     # Titles count twice: problem is in one and, twice, in its text.
     occurrences = kernel.postings.occurrences
     assert [occurrences[number(index, word)] for word in ("problem", "wing")] == [5, 4]
-    assert index.snapshot.lengths.tolist() == [1, 2, 8, 5, 5]
+    assert index.arrays.lengths.tolist() == [1, 2, 8, 5, 5]
 
 
 def test_they_are_no_features(index):
-    snapshot = index.snapshot
+    snapshot = index.arrays
     common = {snapshot.vocabulary.terms[term] for term in snapshot.common}
     assert common >= {"problem", "hello", "help", "order"}
     content = snapshot.content_counts_of(np.arange(len(index)))

@@ -18,7 +18,7 @@ from klsa_search.store import read_manifest
 from tests.search.conftest import DOCUMENTS
 
 
-@pytest.fixture(scope="module", params=["whole", "cut"])
+@pytest.fixture(scope="module", params=["dense", "sparse"])
 def sound(request, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     index = build(DOCUMENTS, name="t", home=home, dimensions=2, z=2, expansion=request.param)

@@ -63,7 +63,7 @@ print(statuses)
 """
 
 
-@pytest.mark.parametrize(("expansion", "children"), [("whole", 8), ("cut", 4)])
+@pytest.mark.parametrize(("expansion", "children"), [("dense", 8), ("sparse", 4)])
 def test_children_of_a_process_whose_threads_search_answer_and_end(tmp_path, expansion, children):
     build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, z=2, expansion=expansion).close()
     command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path / "t"), str(children)]

@@ -206,7 +206,7 @@ def test_every_ranker_says_what_it_uses():
 
 @pytest.mark.parametrize("part", ["coverage", "latent"])
 def test_a_part_that_was_not_built_cannot_be_asked_for(part, tmp_path):
-    left_out = {"expansion": "whole", "coverage": 0.0, "latent": 0.0}
+    left_out = {"expansion": "dense", "coverage": 0.0, "latent": 0.0}
     bare = build(DOCUMENTS, name="bare", home=tmp_path, **left_out)
     assert bare.search("bread").total
     with pytest.raises(QueryError, match="built without it") as caught:

@@ -142,7 +142,7 @@ def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory
         assert index.ids() == [*documents]
         assert len(index) == len(documents)
         for query in QUERIES:
-            expected, total = fresh_bm25(documents, query, index.snapshot.average_length)
+            expected, total = fresh_bm25(documents, query, index.arrays.average_length)
             assert ranked(index, query, ranker="bm25") == expected
             assert index.search(query, 1, ranker="bm25").total == total
     again = open_index(path)
@@ -172,7 +172,7 @@ def test_how_writes_are_divided_changes_no_bit(path, index, tmp_path, ranker):
         assert ranked(index, query, ranker=ranker) == ranked(other, query, ranker=ranker)
         exact = {"exact": True} if ranker == "klsa" else {}
         scores = index.scores(query, ranker=ranker, **exact)
-        assert scores.shape == (index.size,)
+        assert scores.shape == (index.max_doc,)
         assert np.array_equal(scores, other.scores(query, ranker=ranker, **exact))
     other.close()
 
@@ -208,7 +208,7 @@ def test_one_id_that_is_no_list_deletes_no_letters(index):
 
 def test_another_index_follows_when_asked(path, index):
     other = open_index(path)
-    pinned = other.pinned()
+    pinned = other.snapshot()
     assert not other.refresh()
     index.add(records([70]))
     assert "70" not in other.ids()
@@ -226,10 +226,10 @@ def test_another_index_follows_when_asked(path, index):
 def test_masks_are_of_positions_and_never_bring_back_what_is_gone(index):
     index.add(records(range(40, 50)))
     index.delete(["3", "41"])
-    everything = np.ones(index.size, np.bool_)
+    everything = np.ones(index.max_doc, np.bool_)
     assert ranked(index, "t00 t01", mask=everything) == ranked(index, "t00 t01")
-    positions = index.positions(["4", "42"])
-    mask = np.zeros(index.size, np.bool_)
+    positions = index.doc_ids(["4", "42"])
+    mask = np.zeros(index.max_doc, np.bool_)
     mask[positions] = True
     found = ranked(index, "t00 t01 t02", mask=mask)
     scores = dict(ranked(index, "t00 t01 t02"))
@@ -266,7 +266,7 @@ def test_a_batch_beyond_the_last_document_number_is_not_logged(path, index, monk
     with pytest.raises(WritingRefused, match="uses 64 of 67"):
         index.add(records([0, 1, 2, 3]))
     index.add(records([0, 1]))  # which replace others: their numbers are not free until a refit
-    before = index.last
+    before = index.last_write
     for puts in (records([50, 51]), records([2, 3, 4])):
         with pytest.raises(WritingRefused, match=r"uses 66 of 67 .*klsa-index refit living"):
             index.add(puts)
@@ -357,29 +357,29 @@ def test_positions_stay_as_they_are_until_a_document_is_added(tmp_path):
     """And masks of the fields are of as many, whatever was deleted."""
     documents = [{**one, "metadata": {"year": 1990}} for one in records(range(9))]
     with closing(build(documents, name="f", home=tmp_path, **PLAIN)) as index:
-        assert len(index.fields["year"].equal(1990)) == index.size == 9
+        assert len(index.fields["year"].equal(1990)) == index.max_doc == 9
         index.delete(["0"])
         mask = index.fields["year"].equal(1990)
-        assert len(mask) == index.size == 9
+        assert len(mask) == index.max_doc == 9
         assert ranked(index, "t00 t01", mask=mask) == ranked(index, "t00 t01")
 
 
 def test_how_far_it_is_from_its_build(index):
     """Of documents that count: what is gone again is no drift."""
-    first = index.since
-    assert (first.added, first.gone, first.words, first.unseen, first.bytes) == (0, 0, 0, 0, 0)
+    first = index.drift
+    assert (first.added, first.deleted, first.words, first.unseen, first.bytes) == (0, 0, 0, 0, 0)
     index.add([{"id": "a", "text": "t00 t01 new newer"}, {"id": "0", "text": "t00 new"}])
-    since = index.since
-    assert (since.added, since.gone, since.words, since.unseen) == (2, 1, 6, 3)
+    since = index.drift
+    assert (since.added, since.deleted, since.words, since.unseen) == (2, 1, 6, 3)
     assert (since.unseen_share, since.added_share(len(index))) == (0.5, 2 / 41)
     assert since.bytes > 0
     index.delete(["a", "1"])
-    since = index.since
-    assert (since.added, since.gone, since.words, since.unseen) == (1, 2, 2, 1)
+    since = index.drift
+    assert (since.added, since.deleted, since.words, since.unseen) == (1, 2, 2, 1)
     assert (since.passed, since.changed_share(len(index))) == (1, 4 / 42)
-    assert len(index) == BUILT + since.added - since.gone
+    assert len(index) == BUILT + since.added - since.deleted
     index.delete(["0"])
-    assert (index.since.unseen_share, index.since.added) == (0.0, 0)
+    assert (index.drift.unseen_share, index.drift.added) == (0.0, 0)
 
 
 def test_what_is_durable_and_cannot_be_read_again_is_told_as_kept(path, index, monkeypatch):

@@ -212,7 +212,7 @@ def test_a_damaged_record_gives_no_passage_and_a_damaged_forward_index_another(t
 
 def test_hits_carry_them(tmp_path):
     records = [{"id": str(n), "text": f"{'flow ' * n} wing {'drag ' * 60}"} for n in range(9)]
-    for expansion in ("whole", "cut"):
+    for expansion in ("dense", "sparse"):
         index = build(records, name=expansion, home=tmp_path, expansion=expansion)
         for hit in index.search("wings"):
             text = index.document(hit.id).text

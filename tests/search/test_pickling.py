@@ -51,13 +51,13 @@ def test_a_pinned_one_is_what_it_was(path):
     index = open_index(path)
     index.write([index.document("b1")], ["b2"])
     index.set_synonyms({"plane": ["wing"]})
-    pinned = index.pinned()
+    pinned = index.snapshot()
     packed = pickle.dumps(pinned)
     index.add([LATER])
     index.set_synonyms({})
     build([LATER], name="t", home=path.parent, replace=True).close()
     opened = pickle.loads(packed)
-    assert (opened.generation, opened.last) == (pinned.generation, pinned.last)
+    assert (opened.generation, opened.last_write) == (pinned.generation, pinned.last_write)
     assert opened.ids() == pinned.ids()
     assert opened.synonyms == pinned.synonyms
     for query in ("plane", "sourdough bread"):
@@ -69,7 +69,7 @@ def test_a_pinned_one_is_what_it_was(path):
 
 def test_what_is_gone_is_named(path):
     index = open_index(path)
-    packed, pinned = pickle.dumps(index), pickle.dumps(index.pinned())
+    packed, pinned = pickle.dumps(index), pickle.dumps(index.snapshot())
     for text in ("wing", "bread"):  # the generation before the last goes
         build([{"id": "1", "text": text}], name="t", home=path.parent, replace=True).close()
     with pytest.raises(IndexNotFound, match="000001 any more"):
@@ -88,7 +88,7 @@ def test_a_closed_one_is_not_pickled(path):
 
 def test_who_is_unpickled_lets_go_of_its_own_files_and_who_is_pinned_of_nobodys(path):
     index = open_index(path)
-    pinned = index.pinned()
+    pinned = index.snapshot()
     apart = pickle.loads(pickle.dumps(pinned))
     documents = apart._current.state.documents
     apart.close()

@@ -12,7 +12,7 @@ from klsa_search.search.quality import Calibration, Quality, shares_of
 from klsa_search.search.query import QueryTerms
 from tests.support.worlds import topic_documents
 
-LAYOUTS = {"cut": {}, "whole": {"expansion": "whole"}, "paper": {"preset": "paper"}}
+LAYOUTS = {"cut": {}, "whole": {"expansion": "dense"}, "paper": {"preset": "paper"}}
 
 
 @pytest.fixture(scope="module", params=LAYOUTS)
@@ -31,7 +31,7 @@ def test_qualities_lie_between_0_and_1_whatever_the_ranker(index):
             answer = index.search(query, ranker=ranker, quality=True)
             assert all(0 <= hit.quality < 1 for hit in answer)
             assert answer.quality == max(hit.quality for hit in answer)
-            assert answer.fits is (answer.quality >= 0.5)
+            assert answer.good_match is (answer.quality >= 0.5)
 
 
 def test_words_that_belong_together_fit_better_than_words_that_do_not(index):
@@ -44,17 +44,17 @@ def test_what_no_document_holds_takes_quality_away(index):
     known, partly = (index.search(q, quality=True).quality for q in ("a1 a2", "a1 a2 unheard"))
     assert known > partly
     nothing = index.search("entirely unheard", quality=True)
-    assert (nothing.quality, nothing.fits, len(nothing)) == (0.0, False, 0)
+    assert (nothing.quality, nothing.good_match, len(nothing)) == (0.0, False, 0)
 
 
 def test_it_is_there_only_where_it_is_asked_for(index):
     answer = index.search("a1 a2")
-    assert answer.quality is answer.fits is None
+    assert answer.quality is answer.good_match is None
     assert all(hit.quality is None for hit in answer)
 
 
 def test_shares_follow_the_formula(index):
-    snapshot = index.snapshot
+    snapshot = index.arrays
     numbers = [snapshot.vocabulary.numbers[term] for term in ("a1", "b1")]
     query = QueryTerms.of(numbers)
     documents = np.arange(len(snapshot))
@@ -71,8 +71,8 @@ def test_shares_follow_the_formula(index):
 
 
 def test_a_calibration_is_monotone_and_the_same_every_time(index):
-    found = Quality(index.snapshot, 0).calibration
-    assert found == Quality(index.snapshot, 0).calibration
+    found = Quality(index.arrays, 0).calibration
+    assert found == Quality(index.arrays, 0).calibration
     shares = np.linspace(0.0, 1.0, 50)
     for terms in (1, 2, 7, 100):
         some, exact = (found.qualities(shares, terms, np.full(50, each)) for each in (False, True))
@@ -99,7 +99,7 @@ def test_an_index_without_documents_or_pairs_of_terms_has_a_quality_too(tmp_path
     empty = build([], name="empty", home=tmp_path)
     assert empty.search("anything", quality=True).quality == 0
     one = build([{"id": "1", "text": "word"}], name="one", home=tmp_path)
-    assert one.search("word", quality=True).fits
+    assert one.search("word", quality=True).good_match
 
 
 def test_a_share_of_nothing_is_no_match():
@@ -113,9 +113,9 @@ def test_a_handful_of_documents_teaches_nothing(count, tmp_path):
     documents = [{"id": str(n), "text": f"{text} no{n}"} for n, text in enumerate(texts[:count])]
     with closing(build(documents, name="few", home=tmp_path)) as index:
         found = index.search("coolant hose", quality=True)
-        assert found.fits
+        assert found.good_match
         assert found.quality < 0.99
-        assert not index.search("submarines", quality=True).fits
+        assert not index.search("submarines", quality=True).good_match
 
 
 def test_the_only_document_with_a_rare_word_is_a_match(tmp_path):
@@ -126,5 +126,5 @@ def test_the_only_document_with_a_rare_word_is_a_match(tmp_path):
     with closing(build(records, name="rare", home=tmp_path, language="none")) as index:
         found = index.search("ultramarine", quality=True)
         assert found[0].id == "40"
-        assert found.fits
-        assert not index.search("ultramarine unheard of words", quality=True).fits
+        assert found.good_match
+        assert not index.search("ultramarine unheard of words", quality=True).good_match

@@ -118,7 +118,7 @@ def test_refreshes_and_closes_of_many_threads_leave_every_index_closed(path):
 
     def pin(index):
         for _ in range(20):
-            pinned = index.pinned()
+            pinned = index.snapshot()
             assert len(pinned) == len(pinned.ids())
 
     interval = sys.getswitchinterval()

@@ -43,7 +43,7 @@ def test_words_are_those_it_finds(index):
     assert marked.html == "我<mark>写了</mark>搜索引擎。"
     assert ids(index.search('"写了 搜索引擎"')) == ["engine"]
     assert ids(index.search("+很 -引擎")) == ["search"]
-    assert index.search("鱼").understood.unknown == ("鱼",)
+    assert index.search("鱼").interpretation.unknown == ("鱼",)
     assert [one.text for one in index.suggest("搜")][:2] == ["搜索", "搜索引擎"]
     index.close()
 
@@ -126,7 +126,7 @@ def test_marks_of_words_that_overlap_are_one(tmp_path):
 
 
 def test_who_unpickles_trusts_it_too(index, monkeypatch):
-    pickled = [pickle.dumps(one) for one in (index, index.pinned())]
+    pickled = [pickle.dumps(one) for one in (index, index.snapshot())]
     monkeypatch.setattr(tokenizers, "_TRUSTED", set())
     for each in pickled:
         monkeypatch.setattr(tokenizers, "_TRUSTED", set())

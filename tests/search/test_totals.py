@@ -45,13 +45,13 @@ def made(folder, size=SIZE, **settings):
         for number, text in enumerate(texts)
     ]
     index = build(documents[: size - 25], name="totals", home=folder, **settings)
-    if settings.get("expansion") != "whole":
+    if settings.get("expansion") != "dense":
         index.add(documents[size - 25 :])
         index.delete(["3", str(size - 10)])
     return index
 
 
-@pytest.fixture(scope="module", params=["cut", "whole", "few"])
+@pytest.fixture(scope="module", params=["sparse", "dense", "few"])
 def index(request, tmp_path_factory):
     chosen = {"size": 60} if request.param == "few" else {"expansion": request.param}
     with closing(made(tmp_path_factory.mktemp("w"), **chosen)) as index:
@@ -65,15 +65,15 @@ options = st.fixed_dictionaries(
         "sort": st.sampled_from([["year:desc"], ["shelf", "year"]]),
         "distinct": st.just("shelf"),
         "min_score": st.sampled_from([1e-30, 0.1, 0.5]),
-        "liked": st.just(["5", "11"]),
-        "disliked": st.just(["6"]),
+        "positive": st.just(["5", "11"]),
+        "negative": st.just(["6"]),
     },
 )
 
 
 def is_answered(index, ranker):
     """A sparse D keeps nothing that LSI could use."""
-    return index.snapshot.cut is None or not ranker.get("ranker", "").startswith("lsi")
+    return index.arrays.cut is None or not ranker.get("ranker", "").startswith("lsi")
 
 
 @settings(max_examples=60)
@@ -113,7 +113,7 @@ def test_a_rare_word_finds_its_document_and_those_near_it(index, k):
     assert index.search("rare", k, ranker="bm25").total == 1
     found = index.search("rare", k)
     assert found.hits[0].id == "17"
-    assert found.total == len(index.rank("rare", index.size)[0]) > 1
+    assert found.total == len(index.rank("rare", index.max_doc)[0]) > 1
 
 
 def test_documents_beyond_the_word_and_the_rows_of_the_seeds_are_not_found(tmp_path):

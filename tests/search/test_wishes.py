@@ -41,7 +41,7 @@ def index(tmp_path_factory):
 
 def ranked(index, query, ranker):
     """Ids and scores of the whole ranking: what any wish is about."""
-    positions, scores = index.rank(query, index.size, **ranker)
+    positions, scores = index.rank(query, index.max_doc, **ranker)
     return dict(zip(index.ids(positions), scores.tolist(), strict=True))
 
 
@@ -65,12 +65,12 @@ def shown(answer):
 def test_a_filter_keeps_the_order_and_the_scores(index, query, ranker, text):
     whole = ranked(index, query, ranker)
     kept = [id_ for id_ in whole if passes(text, metadata(int(id_)))]
-    answer = index.search(query, index.size, filter=text, **ranker)
+    answer = index.search(query, index.max_doc, filter=text, **ranker)
     assert shown(answer) == kept
     assert [hit.score for hit in answer.hits] == [whole[id_] for id_ in kept]
-    mask = np.zeros(index.size, np.bool_)
-    mask[index.positions(kept[::2])] = True
-    both = index.search(query, index.size, filter=text, mask=mask, **ranker)
+    mask = np.zeros(index.max_doc, np.bool_)
+    mask[index.doc_ids(kept[::2])] = True
+    both = index.search(query, index.max_doc, filter=text, mask=mask, **ranker)
     assert shown(both) == kept[::2]
 
 
@@ -146,7 +146,7 @@ def test_facets_count_all_that_is_found(index, text):
 @pytest.mark.parametrize("k", [1, 2, 50])
 def test_distinct_answers_the_best_of_each_value(index, ranker, sort, k):
     query = QUERIES[2]
-    whole = shown(index.search(query, index.size, sort=sort, **ranker))
+    whole = shown(index.search(query, index.max_doc, sort=sort, **ranker))
     best, seen = [], set()
     for id_ in whole:
         shelf = metadata(int(id_)).get("shelf")
@@ -165,7 +165,7 @@ def test_a_least_score_bounds_hits_total_and_facets(index):
     whole = ranked(index, query, {})
     least = sorted(whole.values())[len(whole) // 2]
     kept = [id_ for id_, score in whole.items() if score >= least]
-    answer = index.search(query, index.size, min_score=least, facets=["year"])
+    answer = index.search(query, index.max_doc, min_score=least, facets=["year"])
     assert shown(answer) == kept
     assert answer.total == len(kept)
     facet = answer.facets["year"]
@@ -219,26 +219,26 @@ def test_what_cannot_be_wished_for_is_explained(index, wishes, field, reason):
 def test_liked_documents_draw_their_like_near(index, ranker):
     query = QUERIES[0]
     plain = ranked(index, query, ranker)
-    liked = list(plain)[20:22]
-    moved = index.search(query, index.size, liked=liked, **ranker)
+    positive = list(plain)[20:22]
+    moved = index.search(query, index.max_doc, positive=positive, **ranker)
     assert set(shown(moved)) >= set(plain)
-    places = [list(plain).index(id_) for id_ in liked]
-    assert all(shown(moved).index(id_) < at for id_, at in zip(liked, places, strict=True))
-    assert set(shown(moved)[:5]) & set(liked)
-    away = index.search(query, index.size, disliked=[next(iter(plain))], **ranker)
+    places = [list(plain).index(id_) for id_ in positive]
+    assert all(shown(moved).index(id_) < at for id_, at in zip(positive, places, strict=True))
+    assert set(shown(moved)[:5]) & set(positive)
+    away = index.search(query, index.max_doc, negative=[next(iter(plain))], **ranker)
     assert away.hits[0].score < moved.hits[0].score
     assert away.total == len(plain) or away.total == len(away.hits)
-    page = index.search(query, 5, liked=liked, offset=5, filter=FILTERS[0], **ranker)
+    page = index.search(query, 5, positive=positive, offset=5, filter=FILTERS[0], **ranker)
     kept = [id_ for id_ in shown(moved) if passes(FILTERS[0], metadata(int(id_)))]
     assert shown(page) == kept[5:10]
 
 
 def test_liked_documents_are_a_question_of_their_own(index):
-    answer = index.search("", 4, liked=["7"])
+    answer = index.search("", 4, positive=["7"])
     assert answer.hits[0].id == "7"
     assert answer.total >= 4
-    assert index.search("", 4, disliked=["7"]).hits == ()
+    assert index.search("", 4, negative=["7"]).hits == ()
     with pytest.raises(DocumentNotFound, match="nobody"):
-        index.search("t03", liked=["nobody"])
+        index.search("t03", positive=["nobody"])
     with pytest.raises(QueryError, match="give a list"):
-        index.search("t03", liked="7")
+        index.search("t03", positive="7")

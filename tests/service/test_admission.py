@@ -78,12 +78,12 @@ def test_nobody_waits_longer_than_patience(gate):
         admission = Admission(running=1, waiting=1)
         running = asyncio.create_task(admission.run(gate))
         await until(gate.begun.is_set)
-        admission._patience = SHORT
+        admission._queue_timeout = SHORT
         never = []
         for _ in range(5):  # each leaves its place to the next
             with pytest.raises(ServiceBusy, match="no thread was free"):
                 await admission.run(lambda: never.append(1))
-        admission._patience = LONG
+        admission._queue_timeout = LONG
         gate.let.set()
         assert await running == "done"
         assert await admission.run(lambda: "room again") == "room again"
@@ -94,7 +94,7 @@ def test_nobody_waits_longer_than_patience(gate):
 
 def test_work_that_takes_too_long_is_answered_without_its_result(gate):
     async def ask():
-        admission = Admission(running=1, deadline=SHORT)
+        admission = Admission(running=1, request_timeout=SHORT)
         with pytest.raises(RequestTimedOut, match=r"0\.01 s"):
             await admission.run(gate)
         assert admission.at_work
@@ -108,7 +108,7 @@ def test_work_that_waited_for_code_to_be_compiled_is_told_so(gate, monkeypatch):
     monkeypatch.setattr("klsa_search.service.admission.missing", lambda: (["find_phrase"], None))
 
     async def ask():
-        admission = Admission(running=1, deadline=SHORT)
+        admission = Admission(running=1, request_timeout=SHORT)
         with pytest.raises(RequestTimedOut, match="compiled, once on this machine: ask again"):
             await admission.run(gate)
         gate.let.set()
@@ -119,7 +119,7 @@ def test_work_that_waited_for_code_to_be_compiled_is_told_so(gate, monkeypatch):
 
 def test_work_that_takes_too_long_is_given_up_at_its_next_step():
     async def ask():
-        admission = Admission(running=1, deadline=SHORT)
+        admission = Admission(running=1, request_timeout=SHORT)
 
         def steps():
             while True:
@@ -128,8 +128,8 @@ def test_work_that_takes_too_long_is_given_up_at_its_next_step():
         with pytest.raises(RequestTimedOut, match=r"0\.01 s"):
             await admission.run(steps)
         await until(lambda: not admission.at_work)
-        assert admission.refused()["deadline"] == 1
-        admission._deadline = LONG
+        assert admission.refused()["request_timeout"] == 1
+        admission._request_timeout = LONG
         assert await admission.run(in_time) is None
 
     asyncio.run(ask())
@@ -137,7 +137,7 @@ def test_work_that_takes_too_long_is_given_up_at_its_next_step():
 
 def test_a_write_is_never_given_up(gate):
     async def ask():
-        writes = Writes(deadline=SHORT)
+        writes = Writes(request_timeout=SHORT)
         done = []
 
         def write():
@@ -156,7 +156,7 @@ def test_a_write_is_never_given_up(gate):
 
 def test_several_are_waited_for_as_long_as_one():
     async def ask():
-        admission = Admission(running=1, waiting=4, patience=SHORT, deadline=SHORT)
+        admission = Admission(running=1, waiting=4, queue_timeout=SHORT, request_timeout=SHORT)
 
         async def several():
             while True:
@@ -164,7 +164,7 @@ def test_several_are_waited_for_as_long_as_one():
 
         with pytest.raises(RequestTimedOut, match=r"0\.02 s"):
             await admission.all_of(several())
-        assert admission.refused()["deadline"] == 1
+        assert admission.refused()["request_timeout"] == 1
 
         patient = Admission()
         assert await patient.all_of(patient.run(lambda: "done")) == "done"
@@ -259,7 +259,7 @@ def test_what_is_quick_is_done_in_the_loop():
 
 def test_what_is_done_in_the_loop_has_a_deadline():
     async def ask():
-        admission = Admission(running=1, at_once=LONG, deadline=SHORT)
+        admission = Admission(running=1, at_once=LONG, request_timeout=SHORT)
 
         def work():
             threading.Event().wait(2 * SHORT)
@@ -267,6 +267,6 @@ def test_what_is_done_in_the_loop_has_a_deadline():
 
         with pytest.raises(RequestTimedOut):
             admission.at_once(work)
-        assert admission.refused()["deadline"] == 1
+        assert admission.refused()["request_timeout"] == 1
 
     asyncio.run(ask())

@@ -57,7 +57,7 @@ def test_unchanged_index_is_not_opened_again(catalog_of, tmp_path):
     build_tiny(tmp_path)
     catalog = catalog_of(tmp_path)
     with catalog.use() as first, catalog.use() as second:
-        assert first.snapshot is second.snapshot
+        assert first.arrays is second.arrays
 
 
 def test_indexes_come_and_go(catalog_of, home):

@@ -415,7 +415,7 @@ def test_writing_opens_the_index_no_second_time(home):
         with catalog.writing("tiny") as index:
             index.add([{"id": "x", "text": "zeppelin"}])
         [after] = catalog.statuses()
-        assert after.index.last.seq == 1
+        assert after.index.last_write.seq == 1
         assert len(opened) == 1
 
 
@@ -432,15 +432,15 @@ def test_an_index_tells_how_far_it_is_from_its_build(writer):
     writer.post("/indexes/tiny/documents", json=[{"id": "1", "text": "A wing, a zeppelin."}])
     writer.delete("/indexes/tiny/documents/3")
     details = writer.get("/indexes/tiny").json()
-    since = details["since"]
+    since = details["drift"]
     assert since.pop("bytes") > 0
     assert since == {
-        "added": 1, "gone": 2, "added_share": 0.25, "changed_share": 0.5,
-        "unseen_share": 0.5, "positions": 65, "segments": 2, "log_position": 2,
+        "added": 1, "deleted": 2, "added_share": 0.25, "changed_share": 0.5,
+        "unseen_share": 0.5, "max_doc": 65, "segments": 2, "log_position": 2,
     }  # fmt: skip
     assert (details["documents"], details["counts"]["documents"]) == (4, 5)
     (health,) = writer.get("/health").json()["indexes"]
-    assert health["since"].items() >= since.items()
+    assert health["drift"].items() >= since.items()
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
         ({"explain": True}, True),
         ({"highlight": True, "quality": True}, False),
         ({"highlight": True, "k": 50}, True),
-        ({"liked": ["1"]}, True),
+        ({"positive": ["1"]}, True),
         ({"q": "wing heat layer in the slipstream of an aircraft"}, False),
         ({"q": '"boundary layer" -heat +wing title:odd win*'}, False),
         ({"q": '"a wing" ' * 20}, True),

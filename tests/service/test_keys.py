@@ -60,7 +60,7 @@ def test_without_a_key_it_is_said_how_to_send_one(client, file):
     add_key(file, "web", ["search"])
     answer = client.get(SEARCH)
     error = failure_of(answer, 401)
-    assert error["code"] == "key_refused"
+    assert error["code"] == "invalid_api_key"
     assert "Authorization: Bearer" in error["message"]
     assert answer.headers["www-authenticate"] == 'Bearer realm="klsa-search"'
 
@@ -112,9 +112,9 @@ def test_keys_are_compared_in_constant_time(client, file, monkeypatch):
 def test_a_key_does_what_its_scopes_say(client, file):
     reader, writer = add_key(file, "reader", ["search"]), add_key(file, "writer", ["write"])
     answer = put(client, reader)
-    assert failure_of(answer, 403)["code"] == "key_too_narrow"
+    assert failure_of(answer, 403)["code"] == "insufficient_scope"
     assert 'error="insufficient_scope", scope="write"' in answer.headers["www-authenticate"]
-    assert failure_of(client.get(SEARCH, headers=bearing(writer)), 403)["code"] == "key_too_narrow"
+    assert failure_of(client.get(SEARCH, headers=bearing(writer)), 403)["code"] == "insufficient_scope"
     assert put(client, writer).status_code == 200
     lines = {**bearing(reader), "Content-Type": "application/x-ndjson"}
     for method, path, headers in (

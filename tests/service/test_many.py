@@ -154,9 +154,9 @@ def test_anserinis_failures_have_its_shape(client, path, status, reason):
 
 
 def test_feedback_over_http(client):
-    answer = client.get("/search?index=one&liked=c&k=1").json()
+    answer = client.get("/search?index=one&positive=c&k=1").json()
     assert answer["hits"][0]["id"] == "c"
-    failure_of(client.get("/search?index=one&q=leaks&liked=nobody"), 404)
+    failure_of(client.get("/search?index=one&q=leaks&positive=nobody"), 404)
 
 
 def test_an_answer_in_the_shape_of_anserini_ends_at_the_first_hit_too_many(client, monkeypatch):

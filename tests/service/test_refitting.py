@@ -73,7 +73,7 @@ def test_what_came_too_far_is_refitted(refits_of, home):
     assert not refits.look()
     assert client.get("/health").json()["refits"] == {}
     assert client.delete("/indexes/tiny/documents/1").status_code == 200  # 3 of 7
-    assert client.get("/indexes/tiny").json()["since"]["changed_share"] == pytest.approx(3 / 7)
+    assert client.get("/indexes/tiny").json()["drift"]["changed_share"] == pytest.approx(3 / 7)
     assert refits.look()
     refit = client.get("/health").json()["refits"]["tiny"]
     assert refit.pop("seconds") > 0
@@ -82,7 +82,7 @@ def test_what_came_too_far_is_refitted(refits_of, home):
     assert (refit["generation"], refit["error"]) == ("000001", None)
     details = client.get("/indexes/tiny").json()
     assert (details["generation"], details["documents"]) == ("000002", len(DOCUMENTS) + 1)
-    assert details["since"]["changed_share"] == 0
+    assert details["drift"]["changed_share"] == 0
     assert not refits.look()
 
 

@@ -68,7 +68,7 @@ def test_get_and_post_answer_the_same(client, asked):
 
 def test_what_was_understood_stands_in_the_answer(client):
     asked = {"q": '+wing -"no such thing" wign win*', "spelling": "suggest"}
-    said = client.get("/search", params=asked).json()["understood"]
+    said = client.get("/search", params=asked).json()["interpretation"]
     assert said == {
         "words": ["wing"],
         "unknown": ["wign"],
@@ -84,7 +84,7 @@ def test_what_was_understood_stands_in_the_answer(client):
         "did_you_mean": '+wing -"no such thing" wing win*',
     }
     plain = client.post("/search", json={"q": '-"wing"', "operators": False}).json()
-    assert plain["understood"]["excluded"] == []
+    assert plain["interpretation"]["excluded"] == []
     assert plain["hits"] == client.get("/search", params={"q": "wing"}).json()["hits"]
 
 
@@ -145,13 +145,13 @@ def test_indexes_and_their_details(client_of, home):
         "error": None,
         "generation": "000001",
         "documents": 5,
-        "since": {
+        "drift": {
             "added": 0,
-            "gone": 0,
+            "deleted": 0,
             "added_share": 0.0,
             "changed_share": 0.0,
             "unseen_share": 0.0,
-            "positions": 5,
+            "max_doc": 5,
             "bytes": 0,
             "segments": 1,
             "log_position": 0,

@@ -295,7 +295,7 @@ def test_who_has_no_key_hears_nothing(home, tmp_path, key):
             asked = endpoint.request("first")
             method, path, body = asked["method"], asked["url"], asked.get("content")
             answer = client.request(method, path, headers=JSON | key, content=body)
-            assert failure_of(answer, 401)["code"] == "key_refused"
+            assert failure_of(answer, 401)["code"] == "invalid_api_key"
             assert "first" not in answer.text
         for path in ("/search%00", "//search?q=wing", "/SEARCH?q=wing", "/./search?q=wing",
                      "/health/../search?q=wing", "/docs/../search?q=wing"):  # fmt: skip

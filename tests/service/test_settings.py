@@ -49,7 +49,10 @@ def test_an_empty_variable_is_none(monkeypatch):
         ("port = 70000", "{file}: port = 70000: Input should be less than or equal to 65535"),
         ("ports = 1", "{file}: there is no setting 'ports'; there are: home, host, port, "),
         ("port", "{file} is not TOML: "),
-        ('origins = ["https://example.org/"]', "{file}: origins = 'https://example.org/': "),
+        (
+            'cors_origins = ["https://example.org/"]',
+            "{file}: cors_origins = 'https://example.org/': ",
+        ),
     ],
 )
 def test_a_wrong_file_is_named(file, text, told):

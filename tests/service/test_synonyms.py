@@ -30,13 +30,13 @@ def search(client, **asked):
 def test_they_are_set_told_searched_by_and_removed(client, home):
     assert client.get(PATH).json() == {"index": "first", "synonyms": {}}
     before = search(client)
-    assert (before["hits"], before["understood"]["synonyms"]) == ([], {})
+    assert (before["hits"], before["interpretation"]["synonyms"]) == ([], {})
     done = client.put(PATH, json={"synonyms": RULES})
     assert (done.status_code, done.json()) == (200, {"index": "first", "words": 3})
     assert client.get(PATH).json()["synonyms"] == TOLD
     assert {w: list(o) for w, o in read_synonyms(home / "first").items()} == TOLD
     found = search(client)
-    assert found["understood"]["synonyms"] == {"aerofoil": ["wing"]}
+    assert found["interpretation"]["synonyms"] == {"aerofoil": ["wing"]}
     assert found["total"] > 0
     assert search(client, synonyms="false")["total"] == 0
     body = {"q": "aerofoil", "synonyms": False}

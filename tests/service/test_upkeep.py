@@ -66,7 +66,7 @@ def test_the_spectrum_is_that_of_the_build(client_of, home):
     answer = client_of(home).get("/indexes/tiny/spectrum").json()
     index = open_index(home / "tiny")
     spectrum = index.manifest.spectra["bm25"]
-    assert answer["eigenvalues"] == index.snapshot.eigenvalues.tolist()
+    assert answer["eigenvalues"] == index.arrays.eigenvalues.tolist()
     assert answer["eigenvalues"][0] == pytest.approx(spectrum.largest)
     assert answer["explained"][-1] == pytest.approx(spectrum.captured)
     assert answer["explained"] == sorted(answer["explained"])
@@ -92,7 +92,7 @@ def test_an_index_is_built_anew_with_other_settings(service, home):
     assert status["seconds"] > 0
     details = client.get("/indexes/tiny").json()
     assert (details["generation"], details["documents"]) == ("000002", len(DOCUMENTS) + 1)
-    assert details["since"]["added"] == 0
+    assert details["drift"]["added"] == 0
     settings = details["settings"]
     assert [settings[name] for name in wished["settings"]] == [0.25, 3, True, "bm25"]
     assert not refits.look()

@@ -96,7 +96,7 @@ def test_words_of_the_query_are_marked(client):
 def test_how_good_a_match_is(client):
     answer = client.get("/search?q=leaks+of+zeppelins&quality=true").json()
     assert 0 < answer["quality"] < 0.5
-    assert answer["fits"] is False
+    assert answer["good_match"] is False
     assert answer["quality"] == max(hit["quality"] for hit in answer["hits"])
 
 

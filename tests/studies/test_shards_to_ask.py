@@ -28,7 +28,7 @@ def index(tmp_path_factory):
 def topics(index):
     """Shards that are the topics."""
     labels = np.arange(len(index)) // (len(index) // len(NAMES))
-    return Summaries(index.snapshot, labels, len(NAMES), 0)
+    return Summaries(index.arrays, labels, len(NAMES), 0)
 
 
 @pytest.fixture(scope="module")
@@ -37,18 +37,18 @@ def asked(index):
 
 
 def test_topics_become_shards_of_one_size(index):
-    labels = by_topic(index.snapshot.latent.documents, 4, 0)
+    labels = by_topic(index.arrays.latent.documents, 4, 0)
     assert np.bincount(labels).tolist() == [12, 12, 12, 12]
-    assert kept_within(index.snapshot.cut, labels) > 0.5
-    assert kept_within(index.snapshot.cut, labels) > kept_within(
-        index.snapshot.cut, at_random(len(index), 4, 0)
+    assert kept_within(index.arrays.cut, labels) > 0.5
+    assert kept_within(index.arrays.cut, labels) > kept_within(
+        index.arrays.cut, at_random(len(index), 4, 0)
     )
 
 
 @pytest.mark.parametrize("shards", [1, 7, 48])
 def test_no_shard_has_more_than_its_share(index, shards):
     for labels in (
-        by_topic(index.snapshot.latent.documents, shards, 1),
+        by_topic(index.arrays.latent.documents, shards, 1),
         at_random(len(index), shards, 1),
     ):
         assert np.bincount(labels, minlength=shards).max() <= -(-len(index) // shards)
@@ -72,7 +72,7 @@ def test_term_table_by_hand():
 def test_bounds_are_bounds(index, topics, asked):
     for one in asked:
         bounds = topics.bounds(one.query)
-        steps = index.snapshot.bm25.steps(one.query.numbers, one.query.counts)
+        steps = index.arrays.bm25.steps(one.query.numbers, one.query.counts)
         for shard in range(topics.shards):
             assert bounds[shard] >= steps[topics.labels == shard].max()
 
@@ -86,7 +86,7 @@ def test_all_summaries_name_the_topic_of_a_query(topics, asked):
 
 def test_rows_of_seeds_lead_to_their_neighbours(index, topics, asked):
     for topic, one in enumerate(asked):
-        found = by_rows(index.snapshot.cut, one.seeds, one.weights, topics.labels, topics.shards)
+        found = by_rows(index.arrays.cut, one.seeds, one.weights, topics.labels, topics.shards)
         assert found.argmax() == topic
 
 

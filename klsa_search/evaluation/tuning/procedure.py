@@ -130,14 +130,14 @@ def tune_by_halves(
         )
     settings = index.settings.model_dump()
     # The first halves are searched by BM25 alone.
-    plain = {**settings, "dimensions": 1, "expansion": "factors", "coverage": 0.0, "latent": 0.0}
+    plain = {**settings, "dimensions": 1, "expansion": "factored", "coverage": 0.0, "latent": 0.0}
     with tempfile.TemporaryDirectory(prefix="klsa-tune-") as folder:
         first = build(halves.first, name="first", home=Path(folder), **plain)
         judgements = judge_by_first_halves(halves, first)
         first.close()
         # Scored in full, so D is of no use.
         second = build(
-            halves.second, name="second", home=Path(folder), **{**settings, "expansion": "factors"}
+            halves.second, name="second", home=Path(folder), **{**settings, "expansion": "factored"}
         )
         found = _tuned(
             second,

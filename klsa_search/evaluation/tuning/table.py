@@ -38,7 +38,7 @@ def measure_candidates(
     candidate is searched in its factors. OSError if there is no room for them.
     """
     own = (index.settings.k1, index.settings.b)
-    cut = layout(len(index), index.settings) == "cut"
+    cut = layout(len(index), index.settings) == "sparse"
     judged = frozenset(judge.query_ids)
     asked = [query for query in queries if query.id in judged]
     table = np.zeros((len(judge.query_ids), len(candidates)))
@@ -50,7 +50,7 @@ def measure_candidates(
                 index
                 if lengths == own and not cut
                 else build_like(
-                    index, home=Path(home), name="candidate", k1=k1, b=b, expansion="factors"
+                    index, home=Path(home), name="candidate", k1=k1, b=b, expansion="factored"
                 )
             )
             for column, candidate in enumerate(candidates):

@@ -17,12 +17,12 @@ from klsa_search.collection import Document
 from klsa_search.config import LanguageSettings, SpellingName
 from klsa_search.errors import QueryError
 from klsa_search.search.costs import CHARACTERS_PER_WORD, QueryCounts
+from klsa_search.search.language.interpretation import QueryInterpretation, Relaxed
 from klsa_search.search.language.lexicon import SHORTEST, Lexicon
 from klsa_search.search.language.matching import PLACES, holding, with_phrase
 from klsa_search.search.language.parsing import Clause, is_plain, parse
 from klsa_search.search.language.spelling import Spelling
 from klsa_search.search.language.synonyms import NONE, StandIns, Synonyms, Terms
-from klsa_search.search.language.understood import Relaxed, Understood
 from klsa_search.search.query import NO_TERM, UNKNOWN, TermNumbers
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store.fields.columns import Field
@@ -53,13 +53,13 @@ class Asked(NamedTuple):
     terms       numbers of the terms to rank by, repeated as they are asked for; below 0 for none
     allowed     (N,) which documents have what must be there, and nothing of what must not; None
                 for all
-    understood  None where all of it is plain words, which `Language.understood` tells
+    interpretation  None where all of it is plain words, which `Language.interpretation` tells
     stand_ins   what synonyms brought in
     """
 
     terms: Sequence[int]
     allowed: npt.NDArray[np.bool_] | None = None
-    understood: Understood | None = None
+    interpretation: QueryInterpretation | None = None
     stand_ins: StandIns = NONE
 
 
@@ -130,8 +130,8 @@ class Language:
             clauses = [_words_of(each.text) if each in unmatched else each for each in clauses]
             reading = self._taken(clauses, settings.spelling, synonyms)
         stand_ins = NONE if synonyms is None else self._take_synonyms(synonyms, reading)
-        understood = replace(reading.understood(query), relaxed=relaxed)
-        return Asked(reading.terms, reading.allowed, understood, stand_ins)
+        interpretation = replace(reading.interpretation(query), relaxed=relaxed)
+        return Asked(reading.terms, reading.allowed, interpretation, stand_ins)
 
     def _reason(self, query: str, clauses: Sequence[Clause]) -> Relaxed | None:
         """Say why a query is text, whose operators are plain words; None where they count.
@@ -199,12 +199,12 @@ class Language:
         """Whether spelling adds nothing to a query of plain words."""
         return UNKNOWN not in numbers and not ("-" in query and self._joined(query))
 
-    def understood(self, query: str, asked: Asked) -> Understood:
+    def interpretation(self, query: str, asked: Asked) -> QueryInterpretation:
         """Tell what was understood of a query."""
-        if asked.understood is not None:
-            return asked.understood
+        if asked.interpretation is not None:
+            return asked.interpretation
         words = list(zip(self._numbers.words(query), asked.terms, strict=True))
-        return Understood(
+        return QueryInterpretation(
             words=tuple(word for word, number in words if number >= 0),
             unknown=tuple(word for word, number in words if number == UNKNOWN),
         )
@@ -387,9 +387,9 @@ class _Reading:
             self.fields.append(clause.shown)
         self.allowed = found if self.allowed is None else self.allowed & found
 
-    def understood(self, query: str) -> Understood:
+    def interpretation(self, query: str) -> QueryInterpretation:
         """Tell it of a query."""
-        return Understood(
+        return QueryInterpretation(
             words=tuple(self.words),
             unknown=tuple(self.unknown),
             phrases=tuple(self.phrases),

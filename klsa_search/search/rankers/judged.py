@@ -1,10 +1,10 @@
-"""Relevance feedback: a ranking moved towards documents that were liked, away from others.
+"""Relevance feedback: a ranking moved towards positive examples, away from negative ones.
 
-    s' = s / |s| + .75 · E+ / |E+| - .15 · E- / |E-|,   E± = Σ_d D(d, ·) over liked and disliked
+    s' = s / |s| + .75 · E+ / |E+| - .15 · E- / |E-|,   E± = Σ_d D(d, ·) over positive and negative
 
 as Rocchio moves a query [1971; Manning, Raghavan & Schütze 2008, §9.1, whose weights these are],
-but in the space of the documents, by the expansion D: liked documents need not share a word with
-what they bring up. |·| is the length over the first documents of s, and of the liked ones where
+but in the space of the documents, by the expansion D: positive examples need not share a word with
+what they bring up. |·| is the length over the first documents of s, and of the positive ones where
 nothing is asked; every part is cut at 0 first.
 """
 
@@ -19,26 +19,26 @@ from klsa_search.config import SearchSettings
 from klsa_search.expansion import top_z
 from klsa_search.search.snapshot import Snapshot
 
-LIKED: Final = 0.75
-DISLIKED: Final = 0.15
+POSITIVE: Final = 0.75
+NEGATIVE: Final = 0.15
 
 
 def moved(
     snapshot: Snapshot,
     scores: Scores,
-    liked: Positions,
-    disliked: Positions,
+    positive: Positions,
+    negative: Positions,
     parameters: SearchSettings,
     dimensions: int,
 ) -> Scores:
     """Move the scores of all documents, (N,), by some that were judged; 0 where none is left.
 
-    Cost: that of an expansion by so many seeds, each of liked and disliked.
+    Cost: that of an expansion by so many seeds, each of positive and negative.
     """
     first = top_z(scores, parameters.z)[0]
-    first = first if len(first) else liked
+    first = first if len(first) else positive
     found = _scaled(scores, first)
-    for judged, weight in ((liked, LIKED), (disliked, -DISLIKED)):
+    for judged, weight in ((positive, POSITIVE), (negative, -NEGATIVE)):
         if len(judged):
             expansion = snapshot.expansion_of(parameters, dimensions)
             part = expansion.expand(judged, np.ones(len(judged), np.float32))

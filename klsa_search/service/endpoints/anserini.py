@@ -105,7 +105,7 @@ async def v1_search(name: str, request: Request) -> Response:
     asked = asked_of(request, V1Search)
 
     def question(index: Index) -> bytes:
-        index = index.pinned()
+        index = index.snapshot()
         positions, scores = index.rank(asked.query, asked.hits, operators=False)
         answer = {"api": "v1", "index": name, "query": {"text": asked.query}}
         head, candidates = to_json(answer), []

@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, KlsaError, QueryError
 from klsa_search.search import Index
-from klsa_search.search.writing import DOCUMENTS, Written, declared_of
+from klsa_search.search.writing import DOCUMENTS, WriteResult, declared_of
 from klsa_search.service.messages.answers import LineAnswer, WarningAnswer, WriteAnswer, elapsed
 from klsa_search.service.messages.failures import Failure, documented
 from klsa_search.service.messages.reading import (
@@ -157,16 +157,16 @@ def refuse_other_types(request: Request, *kinds: str) -> None:
         raise HTTPException(415, f"the content type is {given}: send Content-Type: {wanted}")
 
 
-async def _change(desk: Desk, name: str, change: Callable[[Index], Written]) -> Response:
+async def _change(desk: Desk, name: str, change: Callable[[Index], WriteResult]) -> Response:
     def work(index: Index) -> str:
         begin = time.perf_counter()
         written = change(index)
         return WriteAnswer(
             index=name,
             generation=written.generation,
-            added=written.put,
+            added=written.written,
             deleted=written.deleted,
-            log_position=written.last,
+            log_position=written.last_write,
             warnings=[WarningAnswer.model_validate(each) for each in written.warnings],
             time_ms=elapsed(begin),
         ).model_dump_json()
@@ -228,7 +228,7 @@ def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
         else:
             kept.append((line, document))
     written = index.write([document for _, document in kept])
-    position = written.last - len(kept)
+    position = written.last_write - len(kept)
     found = {line.number: document for line, document in kept}
     warnings: dict[str, list[FieldWarning]] = {}
     for warning in written.warnings:

@@ -80,7 +80,7 @@ class JudgementsAnswer(Answer):
     @classmethod
     def of(cls, index: Index, q: str | None = None) -> JudgementsAnswer:
         """Tell those of an index, or of one query."""
-        index = index.pinned()
+        index = index.snapshot()
         return cls(
             index=index.name,
             queries=[
@@ -97,7 +97,7 @@ class JudgementsAnswer(Answer):
 
 def _holds(index: Index, id_: str) -> bool:
     try:
-        index.positions([id_])
+        index.doc_ids([id_])
     except DocumentNotFound:
         return False
     return True

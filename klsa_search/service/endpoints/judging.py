@@ -120,7 +120,7 @@ async def evaluate(name: str, asked: Annotated[EvaluateBody, Body()], desk: Serv
 
     def question(index: Index) -> EvaluateAnswer:
         begin = time.perf_counter()
-        index = index.pinned()
+        index = index.snapshot()
         queries, judgements, unknown = _judged(index, asked)
         measured, compared = compare_rankers(index, queries, judgements, asked.rankers)
         return EvaluateAnswer(
@@ -152,7 +152,7 @@ def _judged(index: Index, asked: EvaluateBody) -> tuple[list[Query], list[Judgem
         if len(queries) > MAX_JUDGED:
             raise QueryError(
                 f"{index.name} has {len(queries):,} judged queries, more than {MAX_JUDGED} at a "
-                f"time: measure them on its machine (klsa-eval own {index.name})",
+                f"time: measure them on its machine (klsa-eval judgements {index.name})",
                 field="judgements",
             )
         return queries, judgements, gone

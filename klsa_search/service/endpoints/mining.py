@@ -164,7 +164,7 @@ async def map_of_some(name: str, asked: Annotated[MapBody, Body()], desk: Served
 
 def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
     begin = time.perf_counter()
-    index = index.pinned()
+    index = index.snapshot()
     drawn = document_map(index, ids=ids)
     x, y = drawn.whole(_SPAN).T.tolist()
     return MapAnswer(
@@ -183,7 +183,7 @@ def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
             )
             for one in drawn.clusters
         ],
-        ids=index.ids(drawn.positions),
+        ids=index.ids(drawn.doc_ids),
         x=x,
         y=y,
         cluster=drawn.cluster.tolist(),

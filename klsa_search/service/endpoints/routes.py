@@ -175,7 +175,7 @@ async def explain(
 
     def question(index: Index) -> ExplainAnswer:
         begin = time.perf_counter()
-        index = index.pinned()
+        index = index.snapshot()
         found = index.explain(asked.q, id, **asked.parameters())
         return ExplainAnswer(
             query=asked.q,

@@ -33,7 +33,7 @@ class SpectrumAnswer(Answer):
     @classmethod
     def of(cls, index: Index) -> SpectrumAnswer:
         """Tell that of an index."""
-        values = index.snapshot.eigenvalues
+        values = index.arrays.eigenvalues
         captured = index.manifest.spectra["bm25"].captured
         sums = np.cumsum(values)
         shares = sums * (captured / sums[-1]) if len(sums) and sums[-1] else np.zeros(len(sums))

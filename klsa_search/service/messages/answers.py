@@ -73,33 +73,33 @@ class LineAnswer(Answer):
     error: dict[str, str | None] | None = Field(None, description="as of any failure")
 
 
-class SinceAnswer(Answer):
+class DriftAnswer(Answer):
     """How far an index has come from what was built."""
 
     added: int = Field(description="documents there are that came later")
-    gone: int = Field(description="documents of the build that were deleted or replaced")
+    deleted: int = Field(description="documents of the build that were deleted or replaced")
     added_share: float = Field(description="of the documents there are")
     changed_share: float = Field(description="of all there are and were: came later, or gone")
     unseen_share: float = Field(description="of the words of later documents: the build has none")
-    positions: int = Field(description="of documents, those that are gone among them")
+    max_doc: int = Field(description="of documents, those that are gone among them")
     bytes: int = Field(description="in memory, of what came later")
     segments: int = Field(description="the postings are in, that of the build among them")
     log_position: int = Field(description="how far the log of writes was taken up")
 
     @classmethod
-    def of(cls, index: Index) -> SinceAnswer:
+    def of(cls, index: Index) -> DriftAnswer:
         """Tell it of one state of an index, which is pinned."""
-        since = index.since
-        return SinceAnswer(
-            added=since.added,
-            gone=since.gone,
-            added_share=round(since.added_share(len(index)), 6),
-            changed_share=round(since.changed_share(len(index)), 6),
-            unseen_share=round(since.unseen_share, 6),
-            positions=index.size,
-            bytes=since.bytes,
-            segments=len(index.snapshot.bm25.postings.parts),
-            log_position=index.last.seq,
+        drift = index.drift
+        return DriftAnswer(
+            added=drift.added,
+            deleted=drift.deleted,
+            added_share=round(drift.added_share(len(index)), 6),
+            changed_share=round(drift.changed_share(len(index)), 6),
+            unseen_share=round(drift.unseen_share, 6),
+            max_doc=index.max_doc,
+            bytes=drift.bytes,
+            segments=len(index.arrays.bm25.postings.parts),
+            log_position=index.last_write.seq,
         )
 
 
@@ -113,7 +113,7 @@ class IndexSummary(Answer):
     error: str | None
     generation: str | None
     documents: int | None
-    since: SinceAnswer | None = Field(description="what was written since the generation was built")
+    drift: DriftAnswer | None = Field(description="what was written since the generation was built")
 
     @classmethod
     def of(cls, status: Status) -> IndexSummary:
@@ -125,7 +125,7 @@ class IndexSummary(Answer):
             error=status.failure,
             generation=index.generation if index is not None else None,
             documents=len(index) if index is not None else None,
-            since=SinceAnswer.of(index) if index is not None else None,
+            drift=DriftAnswer.of(index) if index is not None else None,
         )
 
 
@@ -201,7 +201,7 @@ class Health(Answer):
     )
     refits: dict[str, RefitAnswer] = Field(
         description="of indexes that had come too far from their build, or were asked to be, by "
-        "name: `klsa-serve --refit-at`, POST /indexes/{name}/refit"
+        "name: `klsa-serve --refit-threshold`, POST /indexes/{name}/refit"
     )
     compiling: list[str] = Field(
         description="parts of the query engine that are being compiled; until then the same "

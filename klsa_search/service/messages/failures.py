@@ -21,8 +21,8 @@ from klsa_search.errors import (
     DocumentNotFound,
     IndexBusy,
     IndexNotFound,
-    KeyRefused,
-    KeyTooNarrow,
+    InsufficientScope,
+    InvalidApiKey,
     KlsaError,
     MissingExtra,
     QueryError,
@@ -50,8 +50,8 @@ _STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
     (BadJson, 400),
     (QueryError, 422),
     (CollectionError, 422),
-    (KeyRefused, 401),
-    (KeyTooNarrow, 403),
+    (InvalidApiKey, 401),
+    (InsufficientScope, 403),
     (WritingRefused, 403),
     (StoreError, 503),
     (TooManyWrites, 429),
@@ -168,9 +168,9 @@ def explained(error: KlsaError) -> JSONResponse:
     headers = {}
     if isinstance(error, ServiceBusy | IndexBusy):
         headers["Retry-After"] = str(error.after if isinstance(error, ServiceBusy) else 1)
-    if isinstance(error, KeyRefused):  # as RFC 6750 has it
+    if isinstance(error, InvalidApiKey):  # as RFC 6750 has it
         headers["WWW-Authenticate"] = _CHALLENGE + (', error="invalid_token"' if error.sent else "")
-    if isinstance(error, KeyTooNarrow):
+    if isinstance(error, InsufficientScope):
         wanted = f', error="insufficient_scope", scope="{error.scope}"'
         headers["WWW-Authenticate"] = _CHALLENGE + wanted
     if isinstance(error, BodyTooSlow) or (isinstance(error, ServiceBusy) and error.leaving):

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from klsa_search.cluster.tally import Tally
 from klsa_search.deadlines import in_time
-from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, Results
+from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, SearchResults
 from klsa_search.search.language import Relaxed
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.searching import Ranked
@@ -57,7 +57,7 @@ class FacetAnswer(Answer):
     high: float | str | None = Field(description="its largest value")
 
 
-class UnderstoodAnswer(Answer):
+class InterpretationAnswer(Answer):
     """What the text of a query was read as."""
 
     words: list[str] = Field(description="that documents are ranked by")
@@ -99,7 +99,7 @@ class SearchAnswer(Answer):
     """The ranked hits and how they came about."""
 
     query: str
-    understood: UnderstoodAnswer
+    interpretation: InterpretationAnswer
     index: str
     generation: str
     ranker: str
@@ -114,7 +114,7 @@ class SearchAnswer(Answer):
     quality: float | None = Field(
         None, description="that of the best match among the hits, where it was asked for"
     )
-    fits: bool | None = Field(
+    good_match: bool | None = Field(
         None, description="whether any hit fits the query, where quality was asked for"
     )
     shards: ShardsAnswer | None = Field(None, description="where a cluster searched")
@@ -128,7 +128,7 @@ class BatchAnswer(Answer):
 
 
 def search_answer(
-    results: Results, index: Index, asked: Ranked, time_ms: float, tally: Tally
+    results: SearchResults, index: Index, asked: Ranked, time_ms: float, tally: Tally
 ) -> bytes:
     """Tell the results of one search in one index: the JSON of a `SearchAnswer`.
 
@@ -137,7 +137,7 @@ def search_answer(
     """
     answer = {
         "query": results.query,
-        "understood": results.understood,
+        "interpretation": results.interpretation,
         "index": index.name,
         "generation": index.generation,
         "ranker": results.ranker,
@@ -150,7 +150,7 @@ def search_answer(
     if results.facets:
         answer["facets"] = {name: _facet(facet) for name, facet in results.facets.items()}
     if results.quality is not None:
-        answer |= {"quality": results.quality, "fits": results.fits}
+        answer |= {"quality": results.quality, "good_match": results.good_match}
     if tally.total:
         failed = len(tally.failed)
         answer["shards"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}
@@ -168,7 +168,7 @@ def search_answer(
     return head[:-1] + b',"hits":[' + b",".join(hits) + b"]}"
 
 
-def _paging(results: Results, asked: Ranked) -> dict[str, int]:
+def _paging(results: SearchResults, asked: Ranked) -> dict[str, int]:
     if asked.page is None and asked.hits_per_page is None:
         return {}
     return {

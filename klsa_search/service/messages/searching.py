@@ -37,7 +37,7 @@ MAX_DIMENSIONS = 100_000
 
 FilterText = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(encodable)]
 
-_ALONE: Final = frozenset(("filter", "sort", "liked"))
+_ALONE: Final = frozenset(("filter", "sort", "positive"))
 """What can be asked for without a query."""
 _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 
@@ -74,8 +74,8 @@ class Wished(Asked):
         None, description="metadata field of which each value is answered once"
     )
     min_score: float | None = Field(None, description="least score of what is found")
-    liked: Names = Field((), description="ids of documents to move the ranking towards")
-    disliked: Names = Field((), description="ids of documents to move the ranking away from")
+    positive: Names = Field((), description="ids of documents to move the ranking towards")
+    negative: Names = Field((), description="ids of documents to move the ranking away from")
     fields: Names | None = Field(
         None,
         description="what is told of a hit beside rank, id and score: title, snippet, text, "
@@ -164,7 +164,7 @@ class Wished(Asked):
 _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page"))
 
 _EVERYTHING: Final = frozenset(
-    ("min_score", "spectral", "title_boost", "text_boost", "liked", "disliked")
+    ("min_score", "spectral", "title_boost", "text_boost", "positive", "negative")
 )
 """Parameters by which every document is scored, whatever their values."""
 
@@ -211,7 +211,7 @@ class SearchRequest(Ranked):
     What is left out is as the index was built.
     """
 
-    @field_validator("sort", "facets", "fields", "liked", "disliked", mode="before")
+    @field_validator("sort", "facets", "fields", "positive", "negative", mode="before")
     @classmethod
     def _divided(cls, given: Any) -> Any:
         return tuple(given.split(",")) if isinstance(given, str) else given

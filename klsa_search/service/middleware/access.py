@@ -10,7 +10,13 @@ from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from klsa_search.errors import KeyRefused, KeyTooNarrow, KlsaError, SettingsError, WritingRefused
+from klsa_search.errors import (
+    InsufficientScope,
+    InvalidApiKey,
+    KlsaError,
+    SettingsError,
+    WritingRefused,
+)
 from klsa_search.service.messages.failures import explained
 from klsa_search.service.middleware.door import ALWAYS
 from klsa_search.service.middleware.keys import Key, found, read_keys
@@ -46,7 +52,7 @@ class Access:
         return bool(self.scopes) and (self.indexes is None or index in self.indexes)
 
     def require(self, scope: str, index: str | None = None) -> None:
-        """KeyTooNarrow unless that may be done (to that index); WritingRefused without keys."""
+        """Raise InsufficientScope unless the key allows it, WritingRefused without keys."""
         if scope not in self.scopes:
             if self.key is None:
                 raise WritingRefused(
@@ -54,21 +60,21 @@ class Access:
                     "(klsa-keys add NAME --scope write), or start klsa-serve with --writable where "
                     "only those can ask it who may write"
                 )
-            raise KeyTooNarrow(
+            raise InsufficientScope(
                 f"the key {self.key!r} is not for this: it needs the scope {scope}", scope=scope
             )
         if index is not None and not self.sees(index):
-            raise KeyTooNarrow(
+            raise InsufficientScope(
                 f"the key {self.key!r} is not for index {index!r}: use one that is",
                 scope=scope,
                 field="index",
             )
 
     def require_all(self, scope: str) -> None:
-        """KeyTooNarrow unless that may be done, and to every index. See `require`."""
+        """InsufficientScope unless that may be done, and to every index. See `require`."""
         self.require(scope)
         if self.indexes is not None:
-            raise KeyTooNarrow(
+            raise InsufficientScope(
                 f"the key {self.key!r} is for some indexes alone: use one that is for all",
                 scope=scope,
             )
@@ -104,7 +110,7 @@ class Keys:
     def access(self, authorization: str | None) -> Access:
         """What a request with such a header may do.
 
-        KeyRefused where it names no key that counts, SettingsError where the file cannot be read.
+        InvalidApiKey for an unknown or revoked key, SettingsError if the file cannot be read.
         """
         try:
             self._look()
@@ -119,13 +125,13 @@ class Keys:
         if self._keys is None:
             return self._anybody
         if authorization is None:
-            raise KeyRefused("a key is needed: send Authorization: Bearer KEY", sent=False)
+            raise InvalidApiKey("a key is needed: send Authorization: Bearer KEY", sent=False)
         scheme, _, token = authorization.strip().partition(" ")
         key = found(self._keys, token.strip()) if scheme.lower() == "bearer" else None
         if key is None:
-            raise KeyRefused("the key is none of this service, or no more: ask for another")
+            raise InvalidApiKey("the key is none of this service, or no more: ask for another")
         if key.is_over():
-            raise KeyRefused(f"the key {key.name!r} has expired: ask for another")
+            raise InvalidApiKey(f"the key {key.name!r} has expired: ask for another")
         return Access.by(key)
 
     def _look(self) -> None:

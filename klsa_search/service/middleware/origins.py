@@ -42,8 +42,8 @@ class Origins(CORSMiddleware):
         if answer.status_code == 200:
             return answer
         message = (
-            "a page of this origin may not ask so: start klsa-serve with --origin, and ask with no "
-            "headers but Authorization, Content-Type and X-Request-ID"
+            "cross-origin request refused: allow the origin with `klsa-serve --cors-origin`, and "
+            "send no headers but Authorization, Content-Type and X-Request-ID"
         )
         refused = Response(failure_answer("origin_refused", message), 403)
         refused.headers["Content-Type"] = "application/json"

@@ -101,8 +101,8 @@ def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
         created = datetime.fromisoformat(index.manifest.build.created)
         documents.add_metric((status.name,), len(index))
         built.add_metric((status.name,), created.timestamp())
-        position.add_metric((status.name,), index.last.seq)
-        changed.add_metric((status.name,), index.since.changed_share(len(index)))
+        position.add_metric((status.name,), index.last_write.seq)
+        changed.add_metric((status.name,), index.drift.changed_share(len(index)))
     yield from (up, documents, built, position, changed)
 
 

@@ -40,7 +40,7 @@ function holdsNothing(hit) {
  * {link, toggle, judge}: what leads to a document, what toggles the explanation, what judges;
  * returns the node with the places in it that are kept free for what comes later.
  */
-export function drawHit(hit, { link, toggle, judge, liked, disliked, isOpen, isAsked }) {
+export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, isAsked }) {
   const { title, snippet } = hit.highlight ?? {};
   const named = hit.title || hit.id;
   const id = `hit-${hit.rank}`;
@@ -63,8 +63,8 @@ export function drawHit(hit, { link, toggle, judge, liked, disliked, isOpen, isA
       fit, bar, el("span.facts-line", facts(hit.metadata ?? {})),
       el("span.actions", button,
         link(hit.id, "More like this", { class: "button plain", label: `More like ${named}` }),
-        thumb("liked", liked, `More hits like ${named}`, () => judge(hit, "liked")),
-        thumb("disliked", disliked, `Fewer hits like ${named}`, () => judge(hit, "disliked")))),
+        thumb("positive", positive, `More hits like ${named}`, () => judge(hit, "positive")),
+        thumb("negative", negative, `Fewer hits like ${named}`, () => judge(hit, "negative")))),
     panel);
   return { node, fit, bar, through, panel, hit };
 }

@@ -5,7 +5,7 @@ import { el } from "./dom.js";
 
 /** Whether another key would help. */
 export function isLocked(failure) {
-  return failure.code === "key_too_narrow";
+  return failure.code === "insufficient_scope";
 }
 
 /** A notice of such a failure, with a place for another key; `again` is called once it is given. */

@@ -45,7 +45,7 @@ export function filtering(state) {
 /** Whether there is anything to ask for. */
 export function isAsked(state) {
   return Boolean(state.get("q").trim() || state.get("sort") || filtering(state).length
-    || state.all("liked").length);
+    || state.all("positive").length);
 }
 
 /** The filter in words of the service, or null; without what is chosen of the field `but`. */
@@ -89,7 +89,7 @@ export function searchOf(state, fields, ranker = rankerOf(state)) {
     ...(state.get("sort") ? { sort: [state.get("sort")] } : {}),
     ...(state.get("spelling") ? { spelling: state.get("spelling") } : {}),
     ...(state.get("operators") ? { operators: true } : {}),
-    ...(state.all("liked").length ? { liked: state.all("liked") } : {}),
-    ...(state.all("disliked").length ? { disliked: state.all("disliked") } : {}),
+    ...(state.all("positive").length ? { positive: state.all("positive") } : {}),
+    ...(state.all("negative").length ? { negative: state.all("negative") } : {}),
   };
 }

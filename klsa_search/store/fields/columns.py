@@ -23,7 +23,7 @@ from klsa_search.store.manifest import FieldsEntry
 class Field:
     """A metadata field of all documents, as a column; immutable, safe to share between threads.
 
-    N is the number of positions (`Index.size`); one whose document is gone has no value.
+    N is the number of positions (`Index.max_doc`); one whose document is gone has no value.
     Its methods make masks of documents, (N,) bool: for `mask=` of a search, and to be joined by
     &, | and ~. A document with several values is in a mask if one of them is what is asked for.
 

@@ -115,8 +115,8 @@ def arrays_of(directories):
 
 
 def test_every_array_is_found_in_its_place(index):
-    engine = index.snapshot.expanding
-    top_of(engine, [0], 10, mix_of(index.snapshot, index.parameters()))
+    engine = index.arrays.expanding
+    top_of(engine, [0], 10, mix_of(index.arrays, index.parameters()))
     memory = engine._of_thread.memory
     given = engine._held, memory.room
     found = arrays_of(directory(*given))
@@ -143,7 +143,7 @@ def chosen_in(directories, size, wanted):
 def test_the_highest_are_chosen_and_equals_together(index, size, wanted, levels, below, seed):
     """Whatever stands beyond the last slot; some, or all, of the scores are not above 0."""
     rng = np.random.default_rng(seed)
-    engine = index.snapshot.expanding
+    engine = index.arrays.expanding
     room = engine._room(9001, 300, 1)
     room.scores[:] = 10.0**9
     values = rng.integers(1, levels + 1, size) / np.float32(levels)
@@ -177,7 +177,7 @@ def index(tmp_path_factory):
         {"id": str(number), "text": text}
         for number, text in enumerate(random_documents(6000, 60, seed=3))
     ]
-    options = {"language": "none", "expansion": "cut"}
+    options = {"language": "none", "expansion": "sparse"}
     home = tmp_path_factory.mktemp("engine")
     with as_if_large():
         opened = build(records, name="many", home=home, **options)
@@ -195,7 +195,7 @@ QUERIES = [f"t{a:02d} t{a + b:02d} t00" for a in range(1, 40, 4) for b in (1, 7,
 
 @pytest.mark.parametrize("bits", [6, 8, 11])
 def test_blocks_of_any_size_give_the_same_answers(index, bits):
-    snapshot = index.snapshot
+    snapshot = index.arrays
     postings = snapshot.bm25.postings
     assert postings.frequencies.max() > SCANNED * BEST
     engine = ExpandingEngine(

@@ -13,8 +13,8 @@ from tests.support.worlds import random_documents, topic_documents
 QUERIES = ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36", "t02 t05 t09 t14 t20 t31"]
 WAYS = {
     "cut": {},
-    "whole": {"expansion": "whole"},
-    "factors": {"expansion": "factors"},
+    "whole": {"expansion": "dense"},
+    "factors": {"expansion": "factored"},
     "paper": {"preset": "paper"},
     "squashed": {"spectral": "squashing"},
     "written": {},
@@ -71,7 +71,7 @@ def assert_adds_up(found):
 @pytest.mark.parametrize("ranker", RANKERS)
 @pytest.mark.parametrize("query", QUERIES)
 def test_explanations_of_hits_add_up(index, ranker, query):
-    if ranker.startswith("lsi") and not index.snapshot.has_spectrum:
+    if ranker.startswith("lsi") and not index.arrays.has_spectrum:
         pytest.skip("it was written to")
     plain = index.search(query, 30, ranker=ranker)
     explained = index.search(query, 30, ranker=ranker, explain=True)
@@ -89,17 +89,17 @@ def test_explanations_of_hits_add_up(index, ranker, query):
 @pytest.mark.parametrize("query", QUERIES)
 def test_any_document_can_be_explained(index, query, exact):
     scores = index.scores(query, exact=True)
-    for id_ in index.ids(np.flatnonzero(index.snapshot.counting())):
+    for id_ in index.ids(np.flatnonzero(index.arrays.counting())):
         found = index.explain(query, id_, exact=exact)
         assert found.id == id_
         assert_adds_up(found)
         if exact and found.score > 0:
-            (position,) = index.positions([id_])
+            (position,) = index.doc_ids([id_])
             assert found.score == pytest.approx(float(scores[position]), rel=1e-5)
 
 
 def test_what_is_filtered_sorted_or_far_down_adds_up_too(index):
-    mask = np.arange(index.size) % 3 == 1
+    mask = np.arange(index.max_doc) % 3 == 1
     for wishes in ({"mask": mask}, {"min_score": 0.01}, {"offset": 40}):
         for hit in index.search(QUERIES[-1], 40, explain=True, **wishes):
             assert_adds_up(hit.explanation)

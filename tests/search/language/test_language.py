@@ -145,7 +145,7 @@ def test_what_was_understood_is_said(few_words):
         'wing "wi fi" +flow -drag -"the networks" title:wings net* unheard the',
         1,
         operators=True,
-    ).understood
+    ).interpretation
     assert said.words == ("wing", "wi", "fi", "flow", "wings")
     assert said.unknown == ("unheard",)
     assert said.phrases == ('"wi fi"',)
@@ -157,7 +157,7 @@ def test_what_was_understood_is_said(few_words):
 
 def test_with_all_operators_a_query_that_only_excludes_finds_nothing(few_words):
     found = few_words.search("-wing", operators=True)
-    assert (len(found), found.total, found.understood.excluded) == (0, 0, ("wing",))
+    assert (len(found), found.total, found.interpretation.excluded) == (0, 0, ("wing",))
 
 
 DELIBERATE = [
@@ -173,7 +173,7 @@ DELIBERATE = [
 def test_operators_of_short_and_deliberate_queries_count(few_words, query):
     by_default = few_words.search(query, 60)
     assert by_default == few_words.search(query, 60, operators=True)
-    assert by_default.understood.relaxed == {}
+    assert by_default.interpretation.relaxed == {}
 
 
 RELAXED = {
@@ -196,10 +196,10 @@ RELAXED = {
 def test_operators_of_text_are_words(few_words, query, relaxed):
     by_default = few_words.search(query, 60)
     words = few_words.search(query, 60, operators=False)
-    assert by_default.understood.relaxed == relaxed
+    assert by_default.interpretation.relaxed == relaxed
     assert (by_default.hits, by_default.total) == (words.hits, words.total)
     assert words.hits
-    assert few_words.search(query, 60, operators=True).understood.relaxed == {}
+    assert few_words.search(query, 60, operators=True).interpretation.relaxed == {}
 
 
 @given(st.lists(clauses, max_size=4))
@@ -208,8 +208,8 @@ def test_phrases_never_leave_nothing(few_words, query):
     text = " ".join(query)
     found, strict = few_words.search(text), few_words.search(text, operators=True)
     if strict.hits:
-        assert found.hits == strict.hits or found.understood.relaxed
-    elif few_words.search(text, operators=False).hits and found.understood.relaxed:
+        assert found.hits == strict.hits or found.interpretation.relaxed
+    elif few_words.search(text, operators=False).hits and found.interpretation.relaxed:
         without = [clause for clause in query if clause[0] not in '"']
         left = few_words.search(" ".join(without), operators=True)
         assert found.hits or not left.hits
@@ -221,22 +221,22 @@ def test_a_phrase_that_no_document_has_leaves_the_other_operators(tmp_path):
     index = build(documents, home=tmp_path, name="few", dimensions=2)
     found = index.search('"flow wing" -drag')
     assert [hit.id for hit in found] == ["0"]
-    assert found.understood.relaxed == {'"flow wing"': "no_match"}
+    assert found.interpretation.relaxed == {'"flow wing"': "no_match"}
     # Each is in a document, and no document has both.
     found = index.search('"heat flow" "wing drag"')
     assert {hit.id for hit in found} == {"0", "1", "2"}
-    assert set(found.understood.relaxed.values()) == {"no_match"}
+    assert set(found.interpretation.relaxed.values()) == {"no_match"}
     # A deleted document has none.
     index.delete(["1"])
-    assert index.search('"wing drag"').understood.relaxed == {'"wing drag"': "no_match"}
+    assert index.search('"wing drag"').interpretation.relaxed == {'"wing drag"': "no_match"}
     index.close()
 
 
 def test_an_index_can_be_without_operators(tmp_path):
     index = build(documents()[:5], home=tmp_path, name="plain", operators=False, dimensions=2)
-    assert index.search('wing -"drag"').understood.excluded == ()
-    assert index.search('wing -"drag"').understood.relaxed == {}
-    assert index.search('wing -"drag"', operators=True).understood.excluded == ('"drag"',)
+    assert index.search('wing -"drag"').interpretation.excluded == ()
+    assert index.search('wing -"drag"').interpretation.relaxed == {}
+    assert index.search('wing -"drag"', operators=True).interpretation.excluded == ('"drag"',)
     index.close()
 
 
@@ -259,17 +259,17 @@ def test_phrases_longer_than_any_document(few_words):
 def test_signs_beyond_some_are_words(few_words):
     many = few_words.search(
         " ".join(f"-x{number}" for number in range(70)) + " -wing", operators=True
-    ).understood
+    ).interpretation
     assert len(many.excluded) == 64
     assert many.words == ("wing",)
     assert (
-        few_words.search('"wing drag" ' * 64 + "wing", operators=True).understood.phrases
+        few_words.search('"wing drag" ' * 64 + "wing", operators=True).interpretation.phrases
         == ('"wing drag"',) * 64
     )
 
 
 def test_phrases_beyond_the_first_ones_are_words_whatever_the_first_match(few_words):
     many = " ".join(f'"unheard wing{number}"' for number in range(SIGNS + 5))
-    understood = few_words.search(many + ' "flow wing"', 5).understood
-    assert len(understood.relaxed) == SIGNS
-    assert understood.phrases == ()
+    interpretation = few_words.search(many + ' "flow wing"', 5).interpretation
+    assert len(interpretation.relaxed) == SIGNS
+    assert interpretation.phrases == ()

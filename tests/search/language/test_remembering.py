@@ -12,7 +12,7 @@ from klsa_search.search.language.spelling import Spelling
 
 def test_written_forms_survive_that_another_thread_forgets_them(few_words, monkeypatch):
     monkeypatch.setattr(lexicon_module, "_REMEMBERED", 1)
-    numbers = few_words.snapshot.vocabulary.numbers
+    numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     interruptions = []
 
@@ -21,7 +21,7 @@ def test_written_forms_survive_that_another_thread_forgets_them(few_words, monke
             interruptions.pop()()
         return few_words.documents(positions)
 
-    lexicon = Lexicon(few_words.snapshot, few_words.analyzer, documents_at)
+    lexicon = Lexicon(few_words.arrays, few_words.analyzer, documents_at)
     expected = lexicon.forms([wing, drag])
     assert lexicon.forms([wing]) == expected[:1]  # which is all that is remembered now
     interruptions.append(lambda: lexicon.forms([flow]))
@@ -38,7 +38,7 @@ class _Forgetting(dict):
 
 
 def test_a_correction_survives_that_another_thread_forgets_it(few_words):
-    spelling = Spelling(few_words.snapshot, few_words.analyzer, few_words.documents)
+    spelling = Spelling(few_words.arrays, few_words.analyzer, few_words.documents)
     expected = spelling.correction("netwrok")
     assert expected is not None
     spelling._found = _Forgetting({"netwrok": expected})
@@ -47,10 +47,10 @@ def test_a_correction_survives_that_another_thread_forgets_it(few_words):
 
 def test_threads_look_up_forms_while_others_forget_them(few_words, monkeypatch):
     monkeypatch.setattr(lexicon_module, "_REMEMBERED", 1)
-    numbers = few_words.snapshot.vocabulary.numbers
+    numbers = few_words.arrays.vocabulary.numbers
     wing, drag, flow = (numbers[term] for term in ("wing", "drag", "flow"))
     asked = [[wing], [drag], [flow, wing]]
-    lexicon = Lexicon(few_words.snapshot, few_words.analyzer, few_words.documents)
+    lexicon = Lexicon(few_words.arrays, few_words.analyzer, few_words.documents)
     expected = [lexicon.forms(each) for each in asked]
 
     def again(number):

@@ -45,10 +45,10 @@ def index(tmp_path_factory):
 )
 def test_what_was_meant(index, wrong, right):
     found = index.search(wrong)
-    assert found.understood.corrections == {wrong: right}
-    assert found.understood.did_you_mean == right
-    assert found.understood.words == tuple(right.split())
-    assert found.understood.unknown == ()
+    assert found.interpretation.corrections == {wrong: right}
+    assert found.interpretation.did_you_mean == right
+    assert found.interpretation.words == tuple(right.split())
+    assert found.interpretation.unknown == ()
     assert found.hits == index.search(right).hits
 
 
@@ -57,7 +57,7 @@ def test_what_was_meant(index, wrong, right):
 )
 def test_what_nothing_is_near_stays(index, word):
     """Short words, words with figures, words that begin otherwise."""
-    said = index.search(f"{word} bread").understood
+    said = index.search(f"{word} bread").interpretation
     assert said.corrections == ({} if word != "bred" else {"bred": "Bread"})
     assert (said.did_you_mean is None) == (word != "bred")
 
@@ -66,8 +66,8 @@ def test_the_nearest_comes_first_then_the_one_in_most_documents(tmp_path):
     documents = [{"id": str(i), "text": text} for i, text in enumerate(
         ["flowers", "flower", "flowed", "flowed", "floor", "floor"])]  # fmt: skip
     index = build(documents, name="near", home=tmp_path, dimensions=2, stemmer="none")
-    assert index.search("flowes").understood.corrections == {"flowes": "flowed"}
-    assert index.search("flor").understood.did_you_mean == "floor"
+    assert index.search("flowes").interpretation.corrections == {"flowes": "flowed"}
+    assert index.search("flor").interpretation.did_you_mean == "floor"
     index.close()
 
 
@@ -77,11 +77,11 @@ def test_words_are_corrected_to_what_is_written_alone(tmp_path):
     documents = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
     index = build(documents, name="written", home=tmp_path, dimensions=2)
     for word in ("DIVERSIFYING", "diversifies", "convergently"):
-        said = index.search(word).understood
+        said = index.search(word).interpretation
         assert (said.corrections, said.did_you_mean) == ({}, None)
-    assert index.search("diversifcation").understood.did_you_mean == "Diversification"
+    assert index.search("diversifcation").interpretation.did_you_mean == "Diversification"
     # Another form of a known stem is known, whether a document writes it or not.
-    assert index.search("converges").understood.words == ("converges",)
+    assert index.search("converges").interpretation.words == ("converges",)
     index.close()
 
 
@@ -92,22 +92,22 @@ def test_a_small_collection_only_suggests(tmp_path, monkeypatch):
     documents = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
     index = build(documents, name="small", home=tmp_path, dimensions=2)
     found = index.search("human computer interaction")
-    assert found.understood.words == ("computer",)
-    assert found.understood.corrections == {"interaction": "intersection"}
-    assert found.understood.did_you_mean == "human computer intersection"
+    assert found.interpretation.words == ("computer",)
+    assert found.interpretation.corrections == {"interaction": "intersection"}
+    assert found.interpretation.did_you_mean == "human computer intersection"
     assert found.hits == index.search("computer").hits
     # Two letters that changed places are a slip wherever they are.
-    assert index.search("intersetcion").understood.words == ("intersection",)
+    assert index.search("intersetcion").interpretation.words == ("intersection",)
     index.add([{"id": "new", "text": "A tree"}])
-    assert index.search("interaction").understood.words == ("intersection",)
+    assert index.search("interaction").interpretation.words == ("intersection",)
     index.delete(["new"])
-    assert index.search("interaction").understood.words == ()
+    assert index.search("interaction").interpretation.words == ()
     index.close()
 
 
 def test_only_words_that_no_document_holds_are_put_right(index):
     for text in TEXTS.values():
-        said = index.search(text).understood
+        said = index.search(text).interpretation
         assert (said.corrections, said.unknown, said.did_you_mean) == ({}, (), None)
 
 
@@ -116,24 +116,24 @@ def test_what_may_well_be_a_word_of_its_own_stays(tmp_path):
     text = "The shape of a duck: who floored it at ease and in former times."
     index = build([{"id": "a", "text": text}], name="words", home=tmp_path)
     for word in ("whom", "else", "formerly"):
-        assert index.search(word).understood.corrections == {}
+        assert index.search(word).interpretation.corrections == {}
     for word, near in {"shake": "shape", "deck": "duck", "flor": None}.items():
-        said = index.search(f"{word} times").understood
+        said = index.search(f"{word} times").interpretation
         assert (said.words, said.unknown) == (("times",), (word,))
         assert said.corrections == ({word: near} if near else {})
         assert said.did_you_mean == (f"{near} times" if near else None)
-    assert index.search("shaep").understood.words == ("shape",)
+    assert index.search("shaep").interpretation.words == ("shape",)
     index.close()
 
 
 def test_it_may_be_suggested_or_left(index):
     suggested = index.search("retreival paper", spelling="suggest")
     assert suggested.hits == index.search("paper").hits
-    assert suggested.understood.unknown == ("retreival",)
-    assert suggested.understood.did_you_mean == "retrieval paper"
+    assert suggested.interpretation.unknown == ("retreival",)
+    assert suggested.interpretation.did_you_mean == "retrieval paper"
     off = index.search("retreival paper", spelling="off")
     assert off.hits == suggested.hits
-    assert off.understood.did_you_mean is None
+    assert off.interpretation.did_you_mean is None
     with pytest.raises(QueryError, match="spelling"):
         index.search("paper", spelling="on")
 
@@ -143,33 +143,33 @@ def test_what_must_be_there_is_put_right_and_what_must_not_is_not(index):
     assert [hit.id for hit in index.search('"informotion retreival"')] == ["retrieval"]
     assert [hit.id for hit in index.search("text:wifi")] == ["network"]
     excluded = index.search("paper -retreival")
-    assert excluded.understood.corrections == {}
+    assert excluded.interpretation.corrections == {}
     assert "retrieval" in [hit.id for hit in excluded]
-    said = index.search('+retreival "boundry layer"').understood
+    said = index.search('+retreival "boundry layer"').interpretation
     assert said.did_you_mean == '+retrieval "boundary layer"'
 
 
 def test_words_with_hyphens_are_found_where_they_are_written_without(index):
-    said = index.search("an on-line server").understood
+    said = index.search("an on-line server").interpretation
     assert said.joined == {"on-line": "online"}
     assert [hit.id for hit in index.search("+on-line")] == ["retrieval"]
     assert "retrieval" not in [hit.id for hit in index.search("server heat -on-line")]
-    assert index.search("on-line", spelling="off").understood.joined == {}
+    assert index.search("on-line", spelling="off").interpretation.joined == {}
 
 
 def test_a_prefix_longer_than_the_stem(index):
-    assert index.search("universit*").understood.prefixes == {"universit*": ("univers",)}
-    assert index.search("universitu*").understood.prefixes == {"universitu*": ()}
+    assert index.search("universit*").interpretation.prefixes == {"universit*": ("univers",)}
+    assert index.search("universitu*").interpretation.prefixes == {"universitu*": ()}
 
 
 def test_later_documents_put_words_right(tmp_path):
     documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
     index = build(documents, name="later", home=tmp_path, dimensions=2)
-    assert index.search("aerodinamics").understood.corrections == {}
+    assert index.search("aerodinamics").interpretation.corrections == {}
     index.add([{"id": "new", "text": "Aerodynamics of gliders"}])
-    assert index.search("aerodinamics").understood.did_you_mean == "Aerodynamics"
+    assert index.search("aerodinamics").interpretation.did_you_mean == "Aerodynamics"
     index.delete(["new"])
-    assert index.search("aerodinamics").understood.corrections == {}
+    assert index.search("aerodinamics").interpretation.corrections == {}
     index.close()
 
 
@@ -191,11 +191,11 @@ def test_deleted_words_are_as_unknown_as_in_a_fresh_build(tmp_path):
             elif live.pop(name, None):
                 written.delete([name])
         fresh = build(_documents(live), name="fresh", home=tmp_path, dimensions=2, ranker="bm25")
-        known = written.snapshot.vocabulary
-        assert {*known.numbers} == {*fresh.snapshot.vocabulary.numbers}
+        known = written.arrays.vocabulary
+        assert {*known.numbers} == {*fresh.arrays.vocabulary.numbers}
         gone += len(known) - len(known.numbers)
         for word in [*FEW, "propelled", "drags", "turbne", "wingdragon", "wing-let"]:
-            assert written.search(word).understood == fresh.search(word).understood
+            assert written.search(word).interpretation == fresh.search(word).interpretation
             assert written.suggest(word) == fresh.suggest(word)
         fresh.close()
     assert gone
@@ -206,9 +206,9 @@ def test_synonyms_of_a_word_that_is_gone_count_as_of_one_never_seen(tmp_path):
     index = build(_documents({"a": "tv", "b": "radio"}), name="gone", home=tmp_path, dimensions=2)
     index.set_synonyms(["tv, television", "wireless => radio, tv"])
     index.delete(["a"])
-    said = index.search("wireless").understood
+    said = index.search("wireless").interpretation
     assert said.synonyms == {"wireless": ("radio",)}
-    assert index.search("tv").understood.unknown == ("tv",)
+    assert index.search("tv").interpretation.unknown == ("tv",)
     index.close()
 
 
@@ -245,14 +245,14 @@ def test_names_with_signs_are_words(tmp_path):
         '"in C++"': ["plus"],
         "language -C++": ["c"],
     }
-    assert index.search("C++ C").understood.words == ("C++", "C")
+    assert index.search("C++ C").interpretation.words == ("C++", "C")
     index.close()
 
 
 def test_the_published_method_reads_words_as_they_stand(tmp_path):
     documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
     index = build(documents, name="paper", home=tmp_path, preset="paper")
-    said = index.search('retreival -"boundary" on-line').understood
+    said = index.search('retreival -"boundary" on-line').interpretation
     assert said.unknown == ("retreival", "line")
     assert (said.corrections, said.excluded, said.joined) == ({}, (), {})
     index.close()
@@ -260,6 +260,6 @@ def test_the_published_method_reads_words_as_they_stand(tmp_path):
 
 def test_the_first_ten_unknown_words_are_put_right(index):
     wrong = [f"retreiva{letter}" for letter in "abcdefghijklmn"]
-    said = index.search(" ".join([*wrong, wrong[0]])).understood
+    said = index.search(" ".join([*wrong, wrong[0]])).interpretation
     assert list(said.corrections) == wrong[:10]
     assert said.unknown == tuple(wrong[10:])

@@ -65,28 +65,28 @@ def test_a_query_is_that_of_all_its_words(index, asked, meant, ranker):
 @pytest.mark.parametrize("asked", ['"new york"', "+tv", "-tv city", "text:tv", "telev*", "+nyc"])
 def test_what_has_a_sign_is_meant_as_it_stands(index, asked):
     assert found(index, asked) == found(index, asked, synonyms=False)
-    assert index.search(asked).understood.synonyms == {}
+    assert index.search(asked).interpretation.synonyms == {}
 
 
 def test_words_in_a_row_are_neighbours(index):
     for apart in ("new +york", "new -city york", 'new "city" york'):
-        assert index.search(apart).understood.synonyms == {}
+        assert index.search(apart).interpretation.synonyms == {}
 
 
 def test_it_is_told_what_was_asked_for(index):
-    understood = index.search("big apple phone room").understood
-    assert understood.synonyms == {"big apple": ("new york", "nyc"), "phone": ("tv",)}
-    assert understood.unknown == ("big", "apple", "phone")
+    interpretation = index.search("big apple phone room").interpretation
+    assert interpretation.synonyms == {"big apple": ("new york", "nyc"), "phone": ("tv",)}
+    assert interpretation.unknown == ("big", "apple", "phone")
     marked = index.search("phone", highlight=True)[0].highlight["snippet"]
     assert [marked.text[first:after] for first, after in marked.marks] == ["TVs"]
 
 
 def test_a_word_with_synonyms_is_no_slip_and_one_put_right_has_them(index):
     index.set_synonyms(["citi => room", "stand => shoes"])
-    assert index.search("citi").understood.corrections == {}
-    right = index.search("stannd").understood
+    assert index.search("citi").interpretation.corrections == {}
+    right = index.search("stannd").interpretation
     assert (right.corrections, right.synonyms) == ({"stannd": "stand"}, {"stand": ("shoes",)})
-    told = index.search("stannd", spelling="suggest").understood
+    told = index.search("stannd", spelling="suggest").interpretation
     assert (told.did_you_mean, told.synonyms) == ("stand", {})
 
 
@@ -130,7 +130,7 @@ def test_a_mask_changes_no_score(index):
 
 
 def test_other_readers_take_them_up_and_pinned_ones_do_not(index):
-    other, before = open_index(index.path.parent), index.pinned()
+    other, before = open_index(index.path.parent), index.snapshot()
     index.set_synonyms({"shoes": ["room"]})
     assert "b" in found(index, "shoes")
     assert "b" not in found(before, "shoes")
@@ -184,12 +184,12 @@ def test_whatever_the_synonyms_a_query_can_be_without(alone, query, synonyms):
     assert {hit.id for hit in alone.search(query, 60, ranker="bm25", synonyms=False)} <= {
         hit.id for hit in alone.search(query, 60, ranker="bm25")
     }
-    if not with_them.understood.synonyms:
+    if not with_them.interpretation.synonyms:
         assert with_them.hits == before.hits
 
 
 def test_a_word_said_often_is_stood_for_once(index):
-    words = index.search("tv tv television").understood.words
+    words = index.search("tv tv television").interpretation.words
     assert words == ("tv", "tv", "television")
     asked = index._opened().language.read("tv tv television", LanguageSettings())
     assert asked.stand_ins.of == {"tv": (("televis",),), "televis": (("tv",),)}

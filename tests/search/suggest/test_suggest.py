@@ -132,7 +132,7 @@ def test_titles_have_what_was_typed_where_a_word_begins(index, typed):
 def test_what_is_gone_is_not_suggested_and_what_came_is(tmp_path):
     index = build([{"id": "a", "title": "Lamps", "text": "lantern"}], name="one", home=tmp_path)
     assert {each.text for each in index.suggest("la")} == {"Lamps", "lantern"}
-    before = index.pinned()
+    before = index.snapshot()
     index.add([{"id": "b", "title": "Ladders", "text": "ladder"}])
     index.delete(["a"])
     assert {each.text for each in index.suggest("la")} == {"Ladders", "ladder"}
@@ -176,7 +176,7 @@ def test_what_is_no_text_is_refused(index):
 
 def test_of_many_documents_some_are_read(index, monkeypatch):
     monkeypatch.setattr(following, "SAMPLE", 5)
-    fresh = index.pinned()
+    fresh = index.snapshot()
     fresh._current.state.suggesting._following.clear()
     found = of_kind(fresh, "phrase", "wing ")
     assert {each.documents for each in found} <= {None}

@@ -69,7 +69,7 @@ def address(notes_home):
         wishes = {"facets": ["kind"], "sort": ["year"], "filter": "year > 1980"}
         index.search("car harb", ranker=ranker, highlight=True, quality=True, **wishes)
         index.search("car", ranker=ranker, explain=True)
-    index.search("car", liked=["rose"], disliked=["lawn"])
+    index.search("car", positive=["rose"], negative=["lawn"])
     index.suggest("har")
     for kernel in ("latent", "document"):
         similar(index, "rose", kernel=kernel)

@@ -195,7 +195,7 @@ def test_a_link_with_an_index_waits_for_no_list(browser, address):
 def test_what_was_understood_and_what_was_meant(page):
     search(page, "automobil")
     search(page, "engnie")
-    said = page.locator(".understood")
+    said = page.locator(".interpretation")
     said.get_by_text("No document holds").wait_for()
     assert "showing engine" in said.inner_text()
     page.get_by_role("link", name="Search as typed").click()
@@ -214,7 +214,7 @@ def test_synonyms_that_were_asked_for_are_told(page, notes_home):
         told = f"{page.url}indexes/notes/synonyms"
         wait_until(lambda: page.request.get(told).json()["synonyms"])
         search(page, "boat")
-        page.locator(".understood").get_by_text("boat also asks for ferry").wait_for()
+        page.locator(".interpretation").get_by_text("boat also asks for ferry").wait_for()
     finally:
         index.set_synonyms({})
         index.close()
@@ -276,7 +276,7 @@ def test_script_stays_text(page, address):
     assert page.locator("article h1").inner_text() == f"Submarines {HOSTILE}"
     page.locator("ol.near, .hint").first.wait_for()
     page.goto(f"{address}/?q={'%3Cimg src=x onerror=hacked=1%3E'}&index=notes")
-    page.locator(".understood").wait_for(state="attached")
+    page.locator(".interpretation").wait_for(state="attached")
     page.locator("#q").fill("submarines <")
     page.wait_for_timeout(300)
 

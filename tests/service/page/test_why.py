@@ -115,17 +115,17 @@ def test_what_is_liked_moves_the_ranking(page, address):
     before = order(page)
     last = [each for each in before if each in ("bread", "cake", "rolls", "pie")][-1]
     hit(page, last).get_by_role("button", name="More hits like").click()
-    expect(page.locator(".understood")).to_contain_text("Ranked towards")
+    expect(page.locator(".interpretation")).to_contain_text("Ranked towards")
     expect(page.locator(".hit").first).to_have_attribute("data-id", last)
-    liked = hit(page, last).get_by_role("button", name="More hits like")
-    expect(liked).to_have_attribute("aria-pressed", "true")
+    positive = hit(page, last).get_by_role("button", name="More hits like")
+    expect(positive).to_have_attribute("aria-pressed", "true")
     hit(page, last).get_by_role("button", name="Fewer hits like").click()
-    expect(page.locator(".understood")).to_contain_text("Ranked away from")
+    expect(page.locator(".interpretation")).to_contain_text("Ranked away from")
     expect(page.locator(".hit").first).not_to_have_attribute("data-id", last)
     hit(page, "cake").get_by_role("button", name="Why this?").click()
-    expect(hit(page, "cake").locator(".why")).to_contain_text("before what you liked")
+    expect(hit(page, "cake").locator(".why")).to_contain_text("before your feedback")
     page.get_by_role("link", name="Forget this").click()
-    expect(page.locator(".understood")).not_to_contain_text("Ranked")
+    expect(page.locator(".interpretation")).not_to_contain_text("Ranked")
     expect(page.locator(".hit").first).to_have_attribute("data-id", before[0])
 
 

@@ -13,25 +13,25 @@ export function factsOf(index) {
 
 /** The card of sizes and drift. */
 export function drawFacts(card, details) {
-  const { counts, since, spectra } = details;
+  const { counts, drift, spectra } = details;
   const built = details.created ? new Date(details.created).toLocaleString() : "";
   const facts = [
     ["Documents", count(details.documents)],
     ["Terms", count(counts.terms)],
     ["Words", count(counts.tokens)],
     ["On disk", inBytes(details.bytes)],
-    ["Segments", since.segments === 1 ? "1, of the build"
-      : `${since.segments}, ${since.segments - 1} of what came later (${inBytes(since.bytes)} in memory)`],
+    ["Segments", drift.segments === 1 ? "1, of the build"
+      : `${drift.segments}, ${drift.segments - 1} of what came later (${inBytes(drift.bytes)} in memory)`],
     ["Eigenvectors", count(spectra.bm25?.dimensions ?? 0)],
     ["Generation", `${details.generation}, built ${built}`],
     ["Source", details.source],
   ];
   fill(card, el("h2", { id: "facts-title" }, "Statistics"),
     el("dl.figures", facts.map(([name, value]) => [el("dt", name), el("dd", value)])),
-    el("h3", "Drift"), drift(since));
+    el("h3", "Drift"), driftOf(drift));
 }
 
-function drift({ added, gone, changed_share: changed, unseen_share: unseen }) {
+function driftOf({ added, deleted, changed_share: changed, unseen_share: unseen }) {
   const share = (value) => `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
   return [
     el("meter", { min: 0, max: 1, high: 0.2, optimum: 0, value: changed, "aria-label": "Drift" }),

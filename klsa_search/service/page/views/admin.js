@@ -18,7 +18,7 @@ export async function show(root, context) {
   try {
     await ask(`indexes/${segment(index)}/refit`); // for who may write: nothing else is asked before
   } catch (failure) {
-    if (!["key_too_narrow", "writing_refused"].includes(failure.code)) throw failure;
+    if (!["insufficient_scope", "writing_refused"].includes(failure.code)) throw failure;
     if (mine === leaving) fill(root, isLocked(failure) ? locked(failure, again) : refused(failure));
     return;
   }

@@ -21,7 +21,7 @@ const opened = new Set(); // ids of hits whose explanation is open
 const titles = new Map(); // of documents that were seen, by id
 
 let context = null;
-let parts = null; // elements: aside, facets, summary, understood, results, ranking
+let parts = null; // elements: aside, facets, summary, interpretation, results, ranking
 let details = null;
 let followRanking = null;
 let stopComparing = null;
@@ -39,14 +39,14 @@ export async function show(root, given) {
     ranking: el("section", { "aria-label": "Ranking" }),
     facets: el("section.facets", { "aria-label": "Filters" }),
     summary: el("div.summary"),
-    understood: el("div.understood"),
+    interpretation: el("div.interpretation"),
     results: el("section.results", { id: "results", "aria-label": "Results" }),
   };
   const panel = el("details.panel", { open: wide.matches },
     el("summary", "Ranking and filters"), parts.ranking, parts.facets);
   wide.onchange = () => (panel.open = wide.matches);
   parts.frame = el("div.search", el("aside", { "aria-label": "Ranking and filters" }, panel),
-    el("div.answer", parts.summary, parts.understood, parts.results));
+    el("div.answer", parts.summary, parts.interpretation, parts.results));
   fill(root, el("h1.unseen", "Search"), parts.frame);
   followRanking = rankingPanel(parts.ranking, state, details.settings);
   return update(new Set());
@@ -137,13 +137,13 @@ function showHits(answer, changed) {
   explained = new Map();
   const drawn = answer.hits.map((hit) => drawHit(hit, {
     link, toggle, judge,
-    liked: state.all("liked").includes(hit.id),
-    disliked: state.all("disliked").includes(hit.id),
+    positive: state.all("positive").includes(hit.id),
+    negative: state.all("negative").includes(hit.id),
     isOpen: opened.has(hit.id),
-    isAsked: answer.understood.words.length > 0,
+    isAsked: answer.interpretation.words.length > 0,
   }));
   drawSummary(answer);
-  drawUnderstood(answer);
+  drawInterpretation(answer);
   drawFacets(parts.facets, answer.facets, state, details.fields ?? {});
   const page = pageOf(state);
   fill(parts.results,
@@ -189,7 +189,7 @@ function moveFrom(before, root) {
 async function lookCloser(drawn, answer) {
   const told = await explainedHits(searchOf(context.state, details.fields ?? {}), answer.offset);
   if (told === null) return;
-  drawVerdict(told.fits, answer.total);
+  drawVerdict(told.good_match, answer.total);
   const qualities = new Map(told.hits.map((hit) => [hit.id, hit.quality]));
   for (const { hit, fit, bar: place, through, panel } of drawn) {
     if (qualities.has(hit.id)) fill(fit, quality(qualities.get(hit.id)));
@@ -206,8 +206,8 @@ async function lookCloser(drawn, answer) {
 /** Promise the hits of a search with what there is to tell of each, or null; notes explanations. */
 async function explainedHits(search, offset) {
   const body = { ...search, k: HITS, offset,
-    // What was liked moves scores in a way that has no parts.
-    explain: !search.liked && !search.disliked,
+    // Positive examples move scores in a way that has no parts.
+    explain: !search.positive && !search.negative,
     quality: true, fields: ["title", "snippet"], snippet_length: 1000 };
   let told;
   try {
@@ -241,8 +241,8 @@ async function toggle(hit, button, panel) {
   opened.add(hit.id);
   try {
     const { explanation, write } = explained.get(hit.id) ?? (await explainedAlone(hit));
-    const moved = context.state.all("liked").length + context.state.all("disliked").length;
-    fill(panel, moved ? el("p.quiet", "Of its score before what you liked and disliked:") : null,
+    const moved = context.state.all("positive").length + context.state.all("negative").length;
+    fill(panel, moved ? el("p.quiet", "Of its score before your feedback:") : null,
       whyPanel(explanation, write, link));
   } catch (failure) {
     fill(panel, el("p", { role: "alert" }, failure.message));
@@ -261,11 +261,11 @@ async function explainedAlone(hit) {
 /** Move the ranking towards a hit, or away from it; or no more. */
 function judge(hit, kind) {
   const { state, say } = context;
-  const other = kind === "liked" ? "disliked" : "liked";
+  const other = kind === "positive" ? "negative" : "positive";
   const had = state.all(kind).includes(hit.id);
   const left = (name) => state.all(name).filter((id) => id !== hit.id);
   state.change({ [kind]: had ? left(kind) : [...left(kind), hit.id], [other]: left(other), page: null });
-  say(had ? "No longer counted" : kind === "liked" ? "Ranked towards it" : "Ranked away from it");
+  say(had ? "No longer counted" : kind === "positive" ? "Ranked towards it" : "Ranked away from it");
 }
 
 function drawVerdict(fits, total) {
@@ -303,26 +303,26 @@ const RELAXED = {
   no_match: "no document matches the phrase",
 };
 
-function drawUnderstood({ understood, query }) {
+function drawInterpretation({ interpretation, query }) {
   const { state } = context;
   const change = (patch, text) => el("a", { href: state.link(patch),
     on: { click: (event) => followed(event, patch) } }, text);
   const list = (words) => words.flatMap((word, at) => [at ? ", " : null, el("em", word)]);
   const lines = [];
-  const corrections = Object.entries(understood.corrections)
-    .filter(([typed]) => !understood.unknown.includes(typed));  // others are only told
+  const corrections = Object.entries(interpretation.corrections)
+    .filter(([typed]) => !interpretation.unknown.includes(typed));  // others are only told
   if (corrections.length) {
     lines.push(["No document holds ", list(corrections.map(([typed]) => typed)), ": showing ",
       list(corrections.map(([, meant]) => meant)), ". ",
       change({ spelling: "off", page: null }, "Search as typed")]);
   }
-  if (!lines.length && understood.did_you_mean && understood.did_you_mean !== query) {
-    const meant = understood.did_you_mean;
+  if (!lines.length && interpretation.did_you_mean && interpretation.did_you_mean !== query) {
+    const meant = interpretation.did_you_mean;
     lines.push(["Did you mean ", change({ q: meant, spelling: null, page: null }, el("em", meant)), "?"]);
   }
-  const unknown = understood.unknown.filter((word) => !(word in understood.corrections));
+  const unknown = interpretation.unknown.filter((word) => !(word in interpretation.corrections));
   if (unknown.length) lines.push(["No document holds ", list(unknown), "."]);
-  const relaxed = Object.entries(understood.relaxed);
+  const relaxed = Object.entries(interpretation.relaxed);
   if (relaxed.length) {
     const text = relaxed.some(([, reason]) => reason === "plain_text");
     lines.push(["Read as plain words: ", list(relaxed.map(([written]) => written)),
@@ -330,31 +330,31 @@ function drawUnderstood({ understood, query }) {
       text ? change({ operators: "yes", page: null }, "Use all operators") : null]);
   }
   const read = [
-    ["phrase", understood.phrases], ["must hold", understood.required],
-    ["without", understood.excluded], ["in a field", understood.fields],
+    ["phrase", interpretation.phrases], ["must hold", interpretation.required],
+    ["without", interpretation.excluded], ["in a field", interpretation.fields],
   ].filter(([, words]) => words.length);
-  for (const [beginning, terms] of Object.entries(understood.prefixes)) {
+  for (const [beginning, terms] of Object.entries(interpretation.prefixes)) {
     read.push([`${beginning} stands for`, terms.slice(0, 6)]);
   }
-  for (const [words, others] of Object.entries(understood.synonyms)) {
+  for (const [words, others] of Object.entries(interpretation.synonyms)) {
     read.push([`${words} also asks for`, others.slice(0, 6)]);
   }
-  for (const [typed, written] of Object.entries(understood.joined)) read.push([typed, [written]]);
+  for (const [typed, written] of Object.entries(interpretation.joined)) read.push([typed, [written]]);
   if (read.length) {
     lines.push(["Read as: ", read.flatMap(([label, words], at) =>
       [at ? " · " : null, label, " ", list(words)])]);
   }
-  const judged = [["liked", "Ranked towards "], ["disliked", "Ranked away from "]];
+  const judged = [["positive", "Ranked towards "], ["negative", "Ranked away from "]];
   for (const [kind, words] of judged) {
     const ids = state.all(kind);
     if (!ids.length) continue;
     lines.push([words, ids.flatMap((id, at) => [at ? ", " : null,
       el("em", titles.get(id) ?? id)]), ". ", change({ [kind]: null, page: null }, "Forget this")]);
   }
-  fill(parts.understood, lines.map((line) => el("p", line)));
+  fill(parts.interpretation, lines.map((line) => el("p", line)));
 }
 
-function nothing({ understood, offset }) {
+function nothing({ interpretation, offset }) {
   const { state } = context;
   if (offset) return el("div.notice", el("h2", "Nothing more is found"), pageLink(1, "To the first page", {}));
   const filters = filtering(state);
@@ -363,8 +363,8 @@ function nothing({ understood, offset }) {
     ways.push(el("button.primary", { type: "button",
       on: { click: () => state.change({ ...without(filters), page: null }) } }, "Search without filters"));
   }
-  if (understood.required.length || understood.phrases.length || understood.excluded.length) {
-    const plain = [...understood.words].join(" ");
+  if (interpretation.required.length || interpretation.phrases.length || interpretation.excluded.length) {
+    const plain = [...interpretation.words].join(" ");
     if (plain) {
       ways.push(el("button", { type: "button", on: {
         click: () => state.change({ q: plain, page: null }) } }, `Search for ${plain} without operators`));
@@ -379,7 +379,7 @@ function nothing({ understood, offset }) {
 
 function showBoth([before, after]) {
   drawSummary(after);
-  drawUnderstood(after);
+  drawInterpretation(after);
   drawFacets(parts.facets, after.facets ?? {}, context.state, details.fields ?? {});
   const place = el("div.comparison");
   fill(parts.results, place);
@@ -395,7 +395,7 @@ function showFailure(failure) {
   const { state, say } = context;
   const filters = filtering(state);
   fill(parts.summary);
-  fill(parts.understood);
+  fill(parts.interpretation);
   fill(parts.results, el("div.notice", { role: "alert" }, el("h2", "That could not be searched"),
     el("p", failure.message ?? String(failure)),
     el("div.buttons",
@@ -411,7 +411,7 @@ async function showStart() {
   const { state, index, say } = context;
   say("");
   fill(parts.summary);
-  fill(parts.understood);
+  fill(parts.interpretation);
   fill(parts.facets);
   parts.frame.classList.add("start");
   const examples = el("div.examples");

@@ -49,7 +49,7 @@ test("parameters that filter are named once each", () => {
 
 test("a search needs words, a filter, an order or examples", () => {
   assert.equal(isAsked(given("q=  ")), false);
-  for (const each of ["q=a", "sort=year", "is.x=1", "liked=d1"]) assert.equal(isAsked(given(each)), true, each);
+  for (const each of ["q=a", "sort=year", "is.x=1", "positive=d1"]) assert.equal(isAsked(given(each)), true, each);
 });
 
 test("only sliders that were moved are sent", () => {
@@ -59,7 +59,7 @@ test("only sliders that were moved are sent", () => {
 
 test("a search holds what was given and nothing else", () => {
   assert.deepEqual(searchOf(given("q=engines"), FIELDS), { q: "engines", ranker: "klsa" });
-  assert.deepEqual(searchOf(given("q=a&sort=year:desc&liked=1&liked=2&spelling=off"), FIELDS), {
-    q: "a", ranker: "klsa", sort: ["year:desc"], liked: ["1", "2"], spelling: "off",
+  assert.deepEqual(searchOf(given("q=a&sort=year:desc&positive=1&positive=2&spelling=off"), FIELDS), {
+    q: "a", ranker: "klsa", sort: ["year:desc"], positive: ["1", "2"], spelling: "off",
   });
 });

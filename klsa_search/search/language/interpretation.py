@@ -13,7 +13,7 @@ document matches the phrase.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Understood:
+class QueryInterpretation:
     """What was understood of the text of a query, each part as it stands there.
 
     words     that documents are ranked by, those of phrases and of what is required among them
@@ -30,12 +30,13 @@ class Understood:
               are `unknown` still, is only told
     did_you_mean  the query with these in their places, None where there are none
 
-    >>> said: klsa.Understood = index.search('"bald tyres" coolants pum* -red').understood
+    >>> results = index.search('"bald tyres" coolants pum* -red')
+    >>> said: klsa.QueryInterpretation = results.interpretation
     >>> said.words, said.unknown, said.phrases, said.excluded, said.prefixes
     (('bald', 'tyres', 'coolants'), (), ('"bald tyres"',), ('red',), {'pum*': ('pump',)})
-    >>> index.search('"coolant leaks in the rain"').understood.relaxed
+    >>> index.search('"coolant leaks in the rain"').interpretation.relaxed
     {'"coolant leaks in the rain"': 'no_match'}
-    >>> index.search("coolnat leeks").understood.did_you_mean
+    >>> index.search("coolnat leeks").interpretation.did_you_mean
     'coolant leaks'
     """
 

@@ -10,7 +10,7 @@ class Since:
     """How far an index has come from what was built.
 
     added   documents there are that came later
-    gone    documents of the build that were deleted or replaced
+    deleted documents of the build that were deleted or replaced
     passed  documents that came later and were deleted or replaced since
     words   the words of those that were added, terms as they are counted
     unseen  how many of them are of terms that no document of the build holds
@@ -18,7 +18,7 @@ class Since:
     """
 
     added: int = 0
-    gone: int = 0
+    deleted: int = 0
     passed: int = 0
     words: int = 0
     unseen: int = 0
@@ -35,5 +35,5 @@ class Since:
 
     def changed_share(self, documents: int) -> float:
         """Which share of all there are and were, so many now, came later or is gone: 0 to 1."""
-        dead = self.gone + self.passed
+        dead = self.deleted + self.passed
         return (self.added + dead) / (documents + dead) if documents + dead else 0.0
