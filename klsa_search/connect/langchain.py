@@ -55,7 +55,7 @@ class KlsaRetriever(BaseRetriever):
             filter=self.filter if filter is None else filter,
             **self.parameters,
         ).hits
-        texts = now.documents(now.positions(hit.id for hit in hits))
+        texts = now.documents(now.doc_ids(hit.id for hit in hits))
         return [
             Document(
                 id=hit.id,

@@ -107,7 +107,7 @@ class KlsaTexts(pt.Transformer):
         """Add one column a field; None where a document has no such metadata."""
         pt.validate.columns(inp, includes=["docno"])
         now = self.index.snapshot()
-        documents = now.documents(now.positions(inp["docno"]))
+        documents = now.documents(now.doc_ids(inp["docno"]))
         columns = {
             field: [
                 getattr(document, field)

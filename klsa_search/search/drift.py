@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class Drift:
     """How far an index has come from what was built.
 
     added   documents there are that came later
