@@ -146,7 +146,8 @@ def settings_as_built(settings: Mapping[str, Any]) -> Settings:
     What was no setting then is what it was then; `operators` was true where it is auto now.
     """
     given = {**_AS_IT_WAS, **settings}
-    given["expansion"] = _FORMER_EXPANSIONS.get(given["expansion"], given["expansion"])
+    if given.get("expansion") in _FORMER_EXPANSIONS:
+        given["expansion"] = _FORMER_EXPANSIONS[given["expansion"]]
     return Settings.checked(given | {"operators": None} if given.get("operators") else given)
 
 

@@ -86,9 +86,9 @@ def test_the_first_documents_are_learnt_from_and_later_ones_by_a_refit(document_
     index = document_store.index()
     assert (index.drift.added, len(index)) == (0, 3)
     document_store.write_documents([Document(id="horn", content="A horn is silent.")])
-    assert document_store.index().since.added == 1
+    assert document_store.index().drift.added == 1
     refit(document_store.path).close()
-    assert document_store.index().since.added == 0
+    assert document_store.index().drift.added == 0
     assert KlsaRetriever(document_store).run("horn")["documents"][0].id == "horn"
 
 

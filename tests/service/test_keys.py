@@ -114,7 +114,9 @@ def test_a_key_does_what_its_scopes_say(client, file):
     answer = put(client, reader)
     assert failure_of(answer, 403)["code"] == "insufficient_scope"
     assert 'error="insufficient_scope", scope="write"' in answer.headers["www-authenticate"]
-    assert failure_of(client.get(SEARCH, headers=bearing(writer)), 403)["code"] == "insufficient_scope"
+    assert (
+        failure_of(client.get(SEARCH, headers=bearing(writer)), 403)["code"] == "insufficient_scope"
+    )
     assert put(client, writer).status_code == 200
     lines = {**bearing(reader), "Content-Type": "application/x-ndjson"}
     for method, path, headers in (
