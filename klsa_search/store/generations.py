@@ -75,6 +75,8 @@ def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]
     try:
         with writable(path):
             path.mkdir(parents=True, exist_ok=True)
+            for folder in made:
+                sync(folder.parent)
         with alone(path, "building", beside_writes=beside_writes), _marked(path):
             _sweep_dead(path)
             generation = make_generation(path, above=named(path) or "")
