@@ -38,6 +38,7 @@ _NEXT_STEPS = {
     errno.ENOTDIR: "check the path",
     errno.EISDIR: "name a file, not a folder",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENOMEM: "give the process more memory (ulimit -v)",
     errno.EADDRINUSE: "choose another port with --port",
 }
 

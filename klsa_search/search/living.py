@@ -262,9 +262,10 @@ class LivingIndex:
                 last = writer.append(puts, deletes)
         try:
             self.refresh()
-        except KlsaError as error:
+        except (KlsaError, OSError, MemoryError) as error:
+            reason = str(error) or "there is not enough memory"
             raise StoreError(
-                f"what was written to {self.name} is kept, and not searched yet: {error.message}"
+                f"what was written to {self.name} is kept, and not searched yet: {reason}"
             ) from error
         with self._taking_up:
             following = self._current.following

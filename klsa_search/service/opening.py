@@ -36,6 +36,7 @@ is listed is every kind of failure that bytes can cause, and not what ends a pro
 
 _STEPS = {
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENOMEM: "give the process more memory, or serve fewer indexes",
     errno.ENFILE: "close some of the files that are open on this machine",
     errno.EACCES: "check its owner and its mode",
     errno.EPERM: "check its owner and its mode",

@@ -77,8 +77,9 @@ def read_regular(path: Path, most: int = 2**26) -> bytes:
 
 
 def is_exhausted(error: Exception) -> bool:
-    """Say whether it tells nothing of the file: the process, or the system, has too many open."""
-    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
+    """Return whether an error says nothing about a file: too many are open, or memory is short."""
+    kinds = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+    return isinstance(error, OSError) and error.errno in kinds
 
 
 def sync(path: Path) -> None:

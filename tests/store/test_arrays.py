@@ -74,14 +74,17 @@ def test_a_file_cut_short_is_named(length, tmp_path):
         open_array(tmp_path, "kept")
 
 
-def test_too_many_open_files_are_no_damage(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("call", "number"), [("pathlib.Path.open", errno.EMFILE), ("numpy.memmap", errno.ENOMEM)]
+)
+def test_what_the_process_lacks_is_no_damage(tmp_path, monkeypatch, call, number):
     write_arrays(tmp_path, {"kept": np.ones(3, np.float32)})
 
     def exhausted(*_, **__):
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("pathlib.Path.open", exhausted)
-    with pytest.raises(OSError, match="Too many open files"):
+    monkeypatch.setattr(call, exhausted)
+    with pytest.raises(OSError, match=os.strerror(number)):
         open_array(tmp_path, "kept")
 
 
