@@ -6,6 +6,8 @@ from tests.benchmarks.commands import NOT_OURS, ROOT, commands, run
 
 COMMAND = re.compile(r"python -m ((?:benchmarks|studies)[\w.]*\w)([^`\n#]*)")
 OPTION = re.compile(r"--[a-z][a-z-]*")
+FINISHED = re.compile(r"```sh\ngit worktree add .*?```", re.DOTALL)
+"""Commands of studies that are no more, to be run from a commit that has them."""
 
 
 def helped(module, capsys, *parts):
@@ -26,7 +28,8 @@ def written():
     for folder in ("benchmarks", "studies", "klsa_search"):
         pages += ROOT.glob(f"{folder}/**/*.py")
     for page in sorted(pages):
-        for module, rest in COMMAND.findall(page.read_text(encoding="utf-8")):
+        text = FINISHED.sub("", page.read_text(encoding="utf-8"))
+        for module, rest in COMMAND.findall(text):
             yield page.relative_to(ROOT), module, OPTION.findall(rest)
 
 

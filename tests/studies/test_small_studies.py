@@ -6,30 +6,11 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.collection import Judgement, open_collection
+from klsa_search.collection import open_collection
 from klsa_search.config import PRESETS
-from studies import cluster_engines, figure_protocols, labels, tuning_margin
+from studies import labels, tuning_margin
 from studies.effectiveness.reuters import Labelled
-from tests.evaluation.worlds import FakeCollection
 from tests.studies.conftest import NAMES, toy_task
-
-
-def test_average_precision_by_hand():
-    scores = np.array([0.9, 0.8, 0.7, 0.6])
-    assert figure_protocols.average_precision(scores, [1, 3], []) == (1 / 2 + 2 / 4) / 2
-    assert figure_protocols.average_precision(scores, [1, 3], [0]) == (1 / 1 + 2 / 3) / 2
-
-
-def test_protocols_of_the_figure(tmp_path, capsys):
-    task = toy_task()
-    refused = [Judgement(query_id=topic, document_id="47", grade=-1, gain=0) for topic in NAMES]
-    collection = FakeCollection(asked=task.queries, judged=[*task.judgements, *refused])
-    collection.judged = [j for j in collection.judged if (j.query_id, j.grade) != ("d", 1)]
-    index = build(task.documents, name="toy", home=tmp_path, preset="paper", dimensions=10)
-    figure_protocols.report(index, collection)
-    said = capsys.readouterr().out
-    assert "graded -1 for 0 of 3 queries" in said
-    assert said.count("z=") == 2 * len(figure_protocols.SEEDS)
 
 
 def test_pairs_of_alpha_by_hand():
@@ -71,14 +52,3 @@ def test_labels_of_few_examples(tmp_path):
     known = dict(zip(ids[:15].tolist(), topics[:15].tolist(), strict=True))
     for name, method in labels.METHODS.items():
         assert np.mean(method(index, known, topics, ["a", "b"])[15:] == topics[15:]) > 0.5, name
-
-
-def test_a_lost_and_a_repeated_task_are_counted(tmp_path):
-    class Forgetful:
-        def map(self, seconds, count, notes):
-            for number in [*range(count), 0]:
-                cluster_engines.short(number, 0, notes)
-            yield from ((number, 0) for number in range(1, count))
-
-    (said,) = cluster_engines.mapped(Forgetful(), tmp_path, None).values()
-    assert said.split(", ")[-2:] == ["1", "1"]
