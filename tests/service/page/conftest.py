@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from playwright import sync_api as api
 
 from klsa_search.indexing import build
 from klsa_search.mining import similar
@@ -19,7 +20,6 @@ from .notes import notes
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 LONG = 300_000  # ms
 
-api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 api.expect.set_options(timeout=LONG)
 
 
@@ -76,15 +76,6 @@ def address(notes_home):
     index.close()
     with Catalog(notes_home) as catalog, serving(catalog) as served:
         yield f"http://127.0.0.1:{served.address[1]}"
-
-
-@pytest.fixture(scope="session")
-def artifacts(tmp_path_factory):
-    """Folder of the screenshots: KLSA_ARTIFACTS, or one of the run."""
-    folder = os.environ.get("KLSA_ARTIFACTS")
-    place = Path(folder) if folder else tmp_path_factory.mktemp("artifacts")
-    place.mkdir(parents=True, exist_ok=True)
-    return place
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from klsa_search.service.protocol.server import Server
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
 from tests.service.sockets import Served
+from tests.support.waiting import wait_until
 
 SIZES = {"wide": {"viewport": {"width": 1280, "height": 900}},
          "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
@@ -44,12 +45,11 @@ def writable(home, keys=None):
         served = Served(server, light, heavy, listener)
         served.thread.start()
         try:
-            while not server.started:
-                served.thread.join(0.01)
+            wait_until(lambda: server.started)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             served.stop()
-            served.wait()
+            served.wait_for_end()
 
 
 def give_key(page, token):

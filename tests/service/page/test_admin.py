@@ -54,7 +54,7 @@ def documents(home):
     return found
 
 
-def test_facts_and_spectrum(admin, artifacts):
+def test_facts_and_spectrum(admin):
     page = admin
     assert fact(page, "Documents") == "40"
     assert fact(page, "On disk").endswith("KiB")
@@ -65,14 +65,13 @@ def test_facts_and_spectrum(admin, artifacts):
     assert len(points) == int(fact(page, "Eigenvectors"))
     assert "0.0 % changed" in page.locator(".sheet", has_text="Drift").inner_text()
     assert serious(page) == []
-    for name, options in SIZES.items():
+    for options in SIZES.values():
         page.set_viewport_size(options["viewport"])
         page.emulate_media(color_scheme=options.get("color_scheme", "light"))
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.screenshot(path=artifacts / f"admin-{name}.png", full_page=True)
 
 
-def test_lines_of_json_are_added_and_bad_ones_told(admin, home, artifacts):
+def test_lines_of_json_are_added_and_bad_ones_told(admin, home):
     page = admin
     content = "\n".join(json.dumps(line) for line in LINES) + "\n\n{broken\n"
     drop(page, ("new.jsonl", content))
@@ -85,17 +84,15 @@ def test_lines_of_json_are_added_and_bad_ones_told(admin, home, artifacts):
     shows(page, "Documents", "43")
     assert "3 documents came" in page.locator(".sheet", has_text="Drift").inner_text()
     assert documents(home)["shelf"].text == LINES[3]["text"]
-    page.screenshot(path=artifacts / "admin-added.png", full_page=True)
 
 
-def test_columns_of_a_table_are_mapped(admin, home, artifacts):
+def test_columns_of_a_table_are_mapped(admin, home):
     page = admin
     drop(page, ("stock.csv", TABLE))
     assert page.get_by_label("Id", exact=True).input_value() == "Key"
     assert page.get_by_label("Title", exact=True).input_value() == "Headline"
     page.get_by_label("Title", exact=True).select_option("Colour")
     page.get_by_text("cells parted by semicolons").wait_for()
-    page.screenshot(path=artifacts / "admin-mapping.png", full_page=True)
     page.get_by_role("button", name="Add stock.csv").click()
     page.get_by_text("1 document added, 1 refused").wait_for()
     fault = page.locator(".faults li").inner_text()
@@ -145,7 +142,7 @@ def test_documents_are_deleted_once_that_is_confirmed(admin, home):
     shows(page, "Documents", "39")
 
 
-def test_settings_are_tried_and_kept_by_building_anew(admin, home, artifacts):
+def test_settings_are_tried_and_kept_by_building_anew(admin, home):
     page = admin
     page.get_by_label("Queries to try, one a line").fill("automobile\nspring")
     page.locator(".trials .trial").nth(1).wait_for()
@@ -156,7 +153,6 @@ def test_settings_are_tried_and_kept_by_building_anew(admin, home, artifacts):
     page.get_by_label("latent").fill("0")
     page.locator(".knob output", has_text="0.7 → 0").wait_for()
     page.locator(".trials .shift").first.wait_for()
-    page.screenshot(path=artifacts / "admin-settings.png", full_page=True)
     page.get_by_role("button", name="As it was").click()
     assert keep.is_disabled()
     page.get_by_label("z, seed documents").fill("7")
@@ -169,7 +165,7 @@ def test_settings_are_tried_and_kept_by_building_anew(admin, home, artifacts):
     index.close()
 
 
-def test_nothing_is_told_without_a_key_that_may_write(browser, home, tmp_path, artifacts):
+def test_nothing_is_told_without_a_key_that_may_write(browser, home, tmp_path):
     file = tmp_path / "keys.json"
     reader = add_key(file, "reader", ["search"])
     writer = add_key(file, "writer", ["search", "write"])
@@ -184,7 +180,6 @@ def test_nothing_is_told_without_a_key_that_may_write(browser, home, tmp_path, a
         assert page.locator("main").inner_text() == ""
         give_key(page, reader)
         page.get_by_role("heading", name="This needs another key").wait_for()
-        page.screenshot(path=artifacts / "admin-locked.png", full_page=True)
         assert serious(page) == []
         assert page.locator(".sheet").count() == 0
         assert not [url for status, url in told if "/indexes/notes" in url and status == 200]

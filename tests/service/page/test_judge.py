@@ -84,7 +84,7 @@ def test_queries_are_listed_exported_and_forgotten(judging, home):
     assert said(home) == {"oven": {"bread": 1}}
 
 
-def test_rankers_are_measured(judging, home, artifacts, browser):
+def test_rankers_are_measured(judging, home, browser):
     page = judging
     assert not page.get_by_role("button", name="Measure").is_visible()
     index = open_index(home / "notes")
@@ -103,14 +103,13 @@ def test_rankers_are_measured(judging, home, artifacts, browser):
     assert 0 < float(cells[0]) <= 1
     assert page.locator(".contrast svg rect").count() == 4
     assert serious(page) == []
-    for name, options in SIZES.items():
+    for options in SIZES.values():
         page.set_viewport_size(options["viewport"])
         page.emulate_media(color_scheme=options.get("color_scheme", "light"))
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.screenshot(path=artifacts / f"judge-{name}.png", full_page=True)
 
 
-def test_a_key_that_may_not_write_is_told_and_another_taken(browser, home, tmp_path, artifacts):
+def test_a_key_that_may_not_write_is_told_and_another_taken(browser, home, tmp_path):
     file = tmp_path / "keys.json"
     reader = add_key(file, "reader", ["search"])
     writer = add_key(file, "writer", ["search", "write"])
@@ -123,7 +122,6 @@ def test_a_key_that_may_not_write_is_told_and_another_taken(browser, home, tmp_p
         page.locator(".pool .candidate").first.wait_for()
         press(page, "Relevant", "Bread")
         page.get_by_role("heading", name="This needs another key").wait_for()
-        page.screenshot(path=artifacts / "judge-locked.png", full_page=True)
         page.locator("#other-key").fill(writer)
         page.get_by_role("button", name="Use this key").click()
         page.get_by_role("heading", name="This needs another key").wait_for(state="detached")
