@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.selection import LOW, select_largest, sort_ascending, sort_descending
@@ -20,7 +20,6 @@ scores = st.integers(1, 400).flatmap(
 )
 
 
-@settings(max_examples=60)
 @given(scores=scores, data=st.data())
 def test_the_largest_come_to_the_front_and_the_kth_is_last_of_them(scores, data):
     keys = keys_of(scores)
@@ -41,7 +40,6 @@ def test_of_equal_keys_as_many_come_to_the_front_as_are_wanted(keys, k):
     assert sorted(chosen.tolist()) == sorted(keys)
 
 
-@settings(max_examples=60)
 @given(scores=scores)
 def test_keys_are_sorted_by_score_and_then_by_position(scores):
     keys = keys_of(scores)

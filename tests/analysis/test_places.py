@@ -8,7 +8,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from klsa_search.analysis.characters import (
@@ -71,7 +71,6 @@ def expected(text):
     ]
 
 
-@settings(deadline=None, max_examples=1500)
 @given(texts)
 @example("Za’s\u0301")
 @example("½\u0301 漢½ﾞ")
@@ -83,7 +82,6 @@ def test_words_are_where_the_analyser_finds_them(text):
         assert places == expected(text)
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from(ASCII + ENDINGS.replace("’", ""))))
 def test_ascii_needs_no_more_than_its_own_table(text):
     assert found(text, ascii_characters()) == found(text, all_characters())
@@ -95,7 +93,6 @@ def test_ordinary_text_is_never_too_odd(text):
     assert found(text, all_characters()) == expected(text)
 
 
-@settings(deadline=None)
 @given(texts, st.sets(st.integers(0, 12), max_size=5))
 def test_some_words_are_found_among_all(text, chosen):
     wanted = np.array(sorted(chosen), np.int32)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.service.messages.searching import SearchRequest
@@ -23,10 +23,6 @@ json_values = st.recursive(
 bodies = st.one_of(
     st.dictionaries(st.one_of(names, st.text(max_size=5)), json_values, max_size=7), json_values
 )
-fuzz = settings(
-    max_examples=150,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
 
 
 def check(response):
@@ -36,13 +32,11 @@ def check(response):
         failure_of(response, response.status_code)
 
 
-@fuzz
 @given(asked=questions)
 def test_any_parameters_get_a_proper_answer(client, asked):
     check(client.get("/search", params={"q": "wing", **asked}))
 
 
-@fuzz
 @given(body=bodies)
 def test_any_json_gets_a_proper_answer(client, body):
     if isinstance(body, dict):
@@ -54,7 +48,6 @@ def test_any_json_gets_a_proper_answer(client, body):
     )
 
 
-@fuzz
 @given(name=st.text(max_size=20))
 def test_any_document_id_gets_a_proper_answer(client, name):
     check(client.get("/documents/" + "".join(f"%{byte:02X}" for byte in name.encode())))

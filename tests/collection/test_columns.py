@@ -9,7 +9,7 @@ import sys
 import zipfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.collection import open_collection
@@ -111,7 +111,6 @@ def test_judged_documents_are_never_numbered(tmp_path):
         ids(open_collection(tmp_path))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.dictionaries(st.text(max_size=9), st.integers() | st.text(max_size=20)), max_size=9

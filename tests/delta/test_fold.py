@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -85,7 +85,6 @@ def entries(segment, document):
     return (row >> 8).astype(int), (row & LEVELS) * segment.scales[document, 0].astype(float)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(st.lists(st.integers(0, 20), max_size=5), st.booleans())
 def test_it_does_not_matter_how_documents_are_divided(epoch, world, segment, cuts, anew):
     """Among calls, among foldings that go on where one left off, and among segments."""

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build, open_index
@@ -45,7 +45,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-@settings(max_examples=15)
 @given(
     st.sampled_from(sorted(SETTINGS)),
     st.integers(1, 7),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.features import bm25, tfidf
@@ -44,7 +44,6 @@ def by_definition(documents, features, centred, normalised):
 
 
 @every_kernel
-@settings(max_examples=40)
 @given(documents=collections)
 def test_k_is_its_definition_symmetric_and_positive_semi_definite(
     features, centred, normalised, documents
@@ -57,7 +56,6 @@ def test_k_is_its_definition_symmetric_and_positive_semi_definite(
 
 
 @every_kernel
-@settings(max_examples=40)
 @given(documents=collections, seed=st.integers(0, 2**32 - 1))
 def test_implicit_is_explicit(features, centred, normalised, documents, seed):
     kernel = kernel_of(documents, features, centred, normalised)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -53,7 +53,6 @@ def test_postings_by_hand():
     assert postings.frequencies.tolist() == [130, 2, 0]
 
 
-@settings(max_examples=60)
 @given(
     size=st.sampled_from([0, 1, 9, 10, 11, 64, 65, 100, 1000, 1001]),
     seed=st.integers(0, 3),

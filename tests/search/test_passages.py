@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build
@@ -78,14 +78,6 @@ class Kept:
         return None
 
 
-common = settings(
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-
-@common
 @given(
     texts=st.lists(texts, min_size=1, max_size=5),
     length=st.integers(1, 60),
@@ -99,7 +91,6 @@ def test_every_passage_is_what_snippet_gives(tmp_path_factory, texts, length, we
     assert kept.differing("", length=length) is None
 
 
-@common
 @given(end=texts, space=st.sampled_from(SPACES))
 def test_the_end_of_a_long_text_is_read(tmp_path_factory, end, space):
     texts = ["lorem " * 3_000 + space + end, "飛行機。" * 4_000 + end]

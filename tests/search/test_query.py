@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
@@ -41,7 +41,6 @@ ascii_texts = st.text(st.characters(max_codepoint=127), max_size=30)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@settings(max_examples=150)
 @given(asked=st.lists(texts | ascii_texts, max_size=4))
 def test_numbers_are_those_of_the_analysers_terms(language, asked):
     analyzer = Analyzer(language)
@@ -55,7 +54,6 @@ def test_numbers_are_those_of_the_analysers_terms(language, asked):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@settings(max_examples=50)
 @given(text=texts | ascii_texts)
 def test_a_text_without_signs_is_read_the_short_way(language, text):
     numbers = TermNumbers(Analyzer(language), Vocabulary(["wing"]))

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from klsa_search.indexing import build
@@ -76,7 +76,6 @@ def is_answered(index, ranker):
     return index.arrays.cut is None or not ranker.get("ranker", "").startswith("lsi")
 
 
-@settings(max_examples=60)
 @given(st.sampled_from(QUERIES), st.sampled_from(RANKERS), st.integers(1, 40), options)
 def test_the_pages_have_as_many_hits_as_the_total_says(index, query, ranker, k, chosen):
     assume(is_answered(index, ranker))
@@ -92,7 +91,6 @@ def test_the_pages_have_as_many_hits_as_the_total_says(index, query, ranker, k, 
     assert index.search(query, 7, offset=3, **chosen, **ranker).total == first.total
 
 
-@settings(max_examples=60)
 @given(st.sampled_from(QUERIES), st.sampled_from(RANKERS), st.integers(1, 40), options)
 def test_facets_and_filters_count_the_documents_of_the_total(index, query, ranker, k, chosen):
     assume(is_answered(index, ranker))

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 from filelock import FileLock
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
@@ -208,7 +208,6 @@ def test_a_stream_is_written_in_batches(writer, home, monkeypatch):
     assert len(found(writer, "zeppelin", k=20)) == 10
 
 
-@settings(max_examples=60)
 @given(
     parts=st.lists(st.sampled_from([b"\n", b"a", b"bc", b"1234567", b"\r\n"]), max_size=14),
     size=st.integers(1, 5),

@@ -18,7 +18,7 @@ from klsa_search.mining import (
 from klsa_search.search import open_index
 from klsa_search.service.messages.mining import SimilarRequest
 from klsa_search.service.messages.requests import MAX_HITS
-from tests.campaigns.test_fuzz import check, fuzz, json_values
+from tests.campaigns.test_fuzz import check, json_values
 
 from .conftest import build_tiny, failure_of
 
@@ -179,7 +179,6 @@ def test_a_labelled_document_that_is_not_there(client):
         assert error["code"] == "document_not_found"
 
 
-@fuzz
 @given(
     body=st.dictionaries(
         st.sampled_from(["labels", "ids", "texts", "k"]),
@@ -191,7 +190,6 @@ def test_any_body_gets_a_proper_answer(client, body):
     check(client.post("/indexes/tiny/classify", content=json.dumps(body), headers=headers))
 
 
-@fuzz
 @given(
     name=st.text(max_size=20), kind=st.sampled_from(["documents/{}/similar", "terms/{}/related"])
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.features import CountsBuilder
@@ -47,11 +47,6 @@ def places_of(forward, document, terms):
     return [(int(p), terms[w]) for p, w in zip(places[:count], which[:count], strict=True)]
 
 
-@settings(
-    deadline=None,
-    max_examples=40,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
 @given(
     given=documents,
     sought=st.sets(st.integers(0, 8), min_size=1, max_size=6),
@@ -90,7 +85,6 @@ def test_a_collection_of_nothing_has_one_too(tmp_path):
     assert Forward.open(tmp_path, 2).counts(np.zeros(0, np.int64)).shape == (0, 0)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     codes=st.binary(max_size=40),
     begin=st.integers(-50, 50) | st.integers(-(2**62), 2**62),

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.config import SearchSettings
@@ -102,7 +102,6 @@ def left_over(engine):
     return [name for name in ("slots", "among", "sums") if getattr(room, name).any()]
 
 
-@settings(max_examples=60)
 @given(options=worlds, calls=st.lists(asked, min_size=1, max_size=12))
 def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, calls):
     snapshot = world_of(options)
@@ -116,7 +115,6 @@ def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, c
             assert left_over(used) == []
 
 
-@settings(max_examples=40)
 @given(options=worlds, calls=st.lists(asked, min_size=1, max_size=6))
 def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
     plain = world_of(options)
@@ -138,7 +136,6 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
         assert fences.intact()
 
 
-@settings(max_examples=80)
 @given(
     options=worlds,
     size=st.sampled_from([31, 32, 33, 63, 64, 65, 130]),
@@ -228,7 +225,6 @@ def test_a_latent_part_that_no_seed_has_counts_as_it_is():
     assert scores == pytest.approx(exact[positions], rel=1e-3)
 
 
-@settings(max_examples=60)
 @given(options=worlds, calls=st.lists(asked, min_size=1, max_size=6), seed=st.integers(0, 9))
 def test_a_mask_of_few_documents_leaves_what_the_whole_ranking_says_of_them(options, calls, seed):
     """Each is looked at in full, and what the others are worth does not enter."""

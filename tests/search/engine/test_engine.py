@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -63,7 +63,6 @@ queries = st.lists(st.integers(-1, 11), max_size=12)
 depths = st.sampled_from([1, 2, 9, 10, 11, 64, 99, 100, 101, 1000, 1001, 10**9])
 
 
-@settings(max_examples=200)
 @given(
     size=st.sampled_from([0, 1, 2, 63, 64, 65, 127, 128, 129, 500, 2000]),
     levels=st.sampled_from([0, 1, 3]),
@@ -81,7 +80,6 @@ def test_the_best_are_those_of_the_plain_row(size, levels, density, seed, bits, 
         assert same(answer, expected)
 
 
-@settings(max_examples=200)
 @given(
     size=st.sampled_from([1, 2, 63, 64, 65, 129, 500, 2000]),
     share=st.sampled_from([0.0, 0.01, 0.1, 0.5, 0.99]),

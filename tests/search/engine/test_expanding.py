@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build, open_index
@@ -52,7 +52,6 @@ def test_eight_terms_saturate_together_as_one_by_one(hits):
     assert found == pytest.approx((worth * y / (y + half + 1)).sum(), rel=1e-5)
 
 
-@settings(max_examples=100)
 @given(
     size=st.sampled_from([1, 2, LANES - 1, LANES, LANES + 1, 200, 1000]),
     crowded=st.booleans(),
@@ -74,7 +73,6 @@ def test_a_document_is_found_wherever_it_was_expected(size, crowded, wrong, seed
         assert found >= high or (entries[found] >> 16 == place + 1) == (place + 1 in places)
 
 
-@settings(max_examples=100)
 @given(
     vectors=st.sampled_from([1, 3, 127, 128, 300]),
     wanted=st.sampled_from([1, 10, 100, 1000]),
@@ -96,7 +94,6 @@ def above(scores, bar, words, places):
     return places_above(scores.ctypes.data, len(scores), bar, words, places)
 
 
-@settings(max_examples=50)
 @given(
     vectors=st.integers(1, 5), share=st.sampled_from([0, 0.01, 0.5, 1]), seed=st.integers(0, 999)
 )
@@ -132,7 +129,6 @@ def chosen_in(directories, size, wanted):
     return choose(room_in(directories[0]), size, wanted)
 
 
-@settings(max_examples=100)
 @given(
     size=st.sampled_from([1, 2, 63, 64, 65, 128, 700, 8191, 8192, 9000]),
     wanted=st.sampled_from([1, 2, 10, 63, 64, 65, 500]),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from klsa_search.config import SearchSettings
@@ -59,7 +59,6 @@ def same(one, other, positions):
     assert one.total == other.total
 
 
-@settings(max_examples=60, deadline=None)
 @given(cuts=cuts, queries=st.lists(asked, min_size=1, max_size=3), k=st.sampled_from([1, 10, 900]))
 def test_bm25_over_segments(world, cuts, queries, k):
     segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
@@ -74,7 +73,6 @@ def test_bm25_over_segments(world, cuts, queries, k):
             same(one, other, positions)
 
 
-@settings(max_examples=60, deadline=None)
 @given(cuts=cuts, terms=asked, k=st.sampled_from([1, 10, 300, 700]), small=st.booleans())
 def test_the_default_over_segments(world, cuts, terms, k, small):
     segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
@@ -94,7 +92,6 @@ def test_the_default_over_segments(world, cuts, terms, k, small):
         same(one, other, positions)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     cuts=cuts,
     gone=st.sets(st.integers(0, SIZE - 1), max_size=300),
@@ -128,7 +125,6 @@ def length_of(counts):
     return bm25.standing_length(bm25.average_length(counts.lengths))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     cuts=cuts,
     gone=st.sets(st.integers(0, SIZE - 1), max_size=300),
