@@ -136,7 +136,7 @@ def main() -> None:
     for corpus in options.corpora:
         for kind in kinds:
             command = [sys.executable, "-m", "benchmarks.build", corpus, "--run", kind]
-            printed = subprocess.check_output([*command, "--memory", str(memory)])
+            printed = subprocess.check_output([*command, "--memory", str(memory)], timeout=86_400)
             told = figures.setdefault(corpus, {})[kind] = json.loads(printed)
             show(f"{Path(corpus).name} {kind}", told)
     if options.json:

@@ -148,7 +148,7 @@ def built(source: Path, home: Path, name: str, *options: str) -> dict[str, float
         watched(lambda line: line.startswith("ray::")) as worker,
         watched(lambda line: f"--name {name}" in line) as leader,
     ):
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(command, check=True, capture_output=True, timeout=86_400)
     after = os.times()
     return {
         "seconds": time.perf_counter() - begin,

@@ -103,6 +103,8 @@ class Newcomer:
                 got(f"{address}/search?q={words}&k=3")
                 self.note(f"serve, {state}: first answer", time.perf_counter() - begun)
                 while got(f"{address}/health").get("compiling"):
+                    if time.perf_counter() - begun > PATIENCE:
+                        raise TimeoutError(f"still compiling after {PATIENCE:.0f} s")
                     time.sleep(TURN)
                 self.note(f"serve, {state}: all compiled", time.perf_counter() - begun)
             finally:

@@ -72,7 +72,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="klsa-interpreted-") as home:
             command = [sys.executable, "-m", "benchmarks.interpreted", asked.source]
             command += ["--queries", str(asked.queries), "--inside", way, home]
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, text=True, check=True, timeout=86_400
+            )
         rows[way] = json.loads(done.stdout.splitlines()[-1])
         print(f"{way:12} {rows[way]['build_s']:8.1f} {rows[way]['klsa_ms']:9.3f} "
               f"{rows[way]['bm25_ms']:9.3f}", flush=True)  # fmt: skip

@@ -99,7 +99,7 @@ class Environment:
 
 def run(*command: str, folder: Path | None = None) -> str:
     """What a command prints; SystemExit with what it says if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=86_400)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
     return done.stdout

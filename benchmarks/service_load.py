@@ -240,7 +240,10 @@ def expensive_requests(
 def wait_until_compiled(address: Address) -> None:
     """Wait for the query engine, which a service compiles in the background on its first run."""
     ready = [address.get("/health/ready")]
+    end = time.monotonic() + 10 * PATIENCE
     while asyncio.run(open_loop(address, ready, 1, 1, PATIENCE))[0].status != 200:
+        if time.monotonic() > end:
+            raise TimeoutError(f"the service is not ready after {10 * PATIENCE:.0f} s")
         time.sleep(1)
 
 

@@ -80,7 +80,7 @@ class Tree:
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.communicate(timeout=600)
 
     def _told(self) -> str:
         assert self.process.stdout is not None

@@ -100,7 +100,7 @@ def meanwhile(path: Path, queries: Sequence[str], later: Sequence[Document], spa
     done.set()
     follower.join()
     writer.terminate()
-    writer.wait()
+    writer.wait(timeout=86_400)
     index.close()
     return float(np.median(found))
 
@@ -122,7 +122,9 @@ def another(path: Path, query: str) -> dict[str, float]:
     """Seconds of another process from opening an index to its first answer, and its own memory."""
     command = "import sys; from benchmarks.writing import first_answer; first_answer(*sys.argv[1:])"
     given = [sys.executable, "-c", command, str(path), query]
-    said = subprocess.run(given, cwd=Path(__file__).parents[1], capture_output=True, check=True)
+    said = subprocess.run(
+        given, cwd=Path(__file__).parents[1], capture_output=True, check=True, timeout=86_400
+    )
     figures: dict[str, float] = json.loads(said.stdout)
     return figures
 

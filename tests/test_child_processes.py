@@ -10,6 +10,7 @@ import pytest
 import klsa_search
 from klsa_search.child_processes import command_of
 from tests.support.hostile import hostile_folder, imported_from
+from tests.support.waiting import PATIENCE
 
 PACKAGE = Path(klsa_search.__file__).parent
 ANALYSE = """
@@ -54,7 +55,11 @@ def hostile(tmp_path):
 )
 def test_a_command_imports_nothing_from_the_current_folder(hostile, module, arguments):
     ended = subprocess.run(
-        command_of(module, *arguments), cwd=hostile, stdin=subprocess.DEVNULL, capture_output=True
+        command_of(module, *arguments),
+        cwd=hostile,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE,
     )
     assert imported_from(hostile) == []
     assert b"Traceback" not in ended.stderr
@@ -62,14 +67,17 @@ def test_a_command_imports_nothing_from_the_current_folder(hostile, module, argu
 
 def test_python_itself_would_import_from_it(hostile):
     subprocess.run(
-        [sys.executable, "-m", "klsa_search.cli.worker"], cwd=hostile, capture_output=True
+        [sys.executable, "-m", "klsa_search.cli.worker"],
+        cwd=hostile,
+        capture_output=True,
+        timeout=PATIENCE,
     )
     assert imported_from(hostile) != []
 
 
 @pytest.mark.parametrize("work", [ANALYSE, PARSE])
 def test_a_worker_imports_nothing_from_the_current_folder(hostile, work):
-    subprocess.run([sys.executable, "-P", "-c", work], cwd=hostile, check=True)
+    subprocess.run([sys.executable, "-P", "-c", work], cwd=hostile, check=True, timeout=PATIENCE)
     assert imported_from(hostile) == []
 
 
@@ -90,7 +98,7 @@ def test_a_worker_imports_what_lies_beside_the_script(tmp_path):
         "with AnalysisWorkers(analyzer, 1) as workers:\n"
         "    print(list(workers.submit(['a pump']).result().terms))\n"
     )
-    told = subprocess.check_output([sys.executable, script], cwd="/", text=True)
+    told = subprocess.check_output([sys.executable, script], cwd="/", text=True, timeout=PATIENCE)
     assert told == "['p']\n"
 
 

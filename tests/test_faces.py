@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
+from tests.support.waiting import PATIENCE
 
 PACKAGE = Path(klsa_search.__file__).parent
 
@@ -73,4 +74,4 @@ def test_the_first_to_ask_imports():
         "assert face.Manifest is vars(face)['Manifest']\n"
         "assert 'klsa_search.store.manifest' in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=PATIENCE)

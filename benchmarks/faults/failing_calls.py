@@ -44,10 +44,14 @@ def run(folder: Path, *, every: int = 1, changes: tuple[str, ...] = CHANGES) -> 
     """Let every so many-th call of each kind fail, in each change of an index."""
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / "failing.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, _SOURCE], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-O1", "-o", library, _SOURCE], check=True, timeout=86_400
+    )
     environment = {**os.environ, "LD_PRELOAD": str(library), _LIBRARY: str(library)}
     command = [sys.executable, "-m", __name__, str(folder), str(every), *changes]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, check=True, timeout=86_400
+    )
     tallies = []
     for one in json.loads(done.stdout):
         tally = Tally(one["part"], one["trial"], Counter(one["survived"]), Counter(one["failed"]))

@@ -31,7 +31,9 @@ def run(
                 str(place.index),
                 str(children),
             ]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=86_400
+            )
             if done.returncode:
                 tally.fail(
                     "the process itself ended", f"{layout}, time {turn}: {done.stderr[-300:]}"

@@ -55,7 +55,7 @@ class Server:
     def __exit__(self, *failure: object) -> None:
         """Kill it."""
         self.process.kill()
-        self.process.wait()
+        self.process.wait(timeout=600)
         assert self.process.stdout is not None
         self.process.stdout.close()
 

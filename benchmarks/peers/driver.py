@@ -60,7 +60,7 @@ class Channel:
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait()
+        self._process.wait(timeout=600)
         self._log.close()
 
 

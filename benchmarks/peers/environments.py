@@ -48,12 +48,12 @@ def install(cache: Path, names: list[str]) -> None:
         if not wanted or (done.exists() and done.read_text() == wanted):
             continue
         print(f"installing {name}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", home], check=True)
+        subprocess.run([sys.executable, "-m", "venv", home], check=True, timeout=3600)
         pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
         pip.append("--disable-pip-version-check")
-        subprocess.run([*pip, *peer.packages], check=True)
+        subprocess.run([*pip, *peer.packages], check=True, timeout=3600)
         if peer.bare:
-            subprocess.run([*pip, "--no-deps", *peer.bare], check=True)
+            subprocess.run([*pip, "--no-deps", *peer.bare], check=True, timeout=3600)
         done.write_text(wanted)
 
 

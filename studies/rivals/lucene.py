@@ -50,7 +50,9 @@ def run_all(out: Path, jar: Path, java: str) -> None:
 
 
 def _anserini(*parts: tuple[str, ...]) -> None:
-    subprocess.run([word for part in parts for word in part], check=True, capture_output=True)
+    subprocess.run(
+        [word for part in parts for word in part], check=True, capture_output=True, timeout=86_400
+    )
 
 
 def main() -> None:

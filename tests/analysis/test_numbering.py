@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from klsa_search.analysis import LEFT_OUT, Analyzer, Numbering, numbering
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.errors import KlsaError
+from tests.support.waiting import PATIENCE
 
 TEXTS = ["Wings of the wing", "", "flow, such wings", "the of"]
 
@@ -95,7 +96,10 @@ def test_a_script_without_a_guard_may_use_workers(tmp_path):
         "with AnalysisWorkers(Analyzer(), 1) as workers:\n"
         "    print(workers.submit(['wings']).result().terms)\n"
     )
-    assert subprocess.check_output([sys.executable, str(script)], text=True) == "['wing']\n"
+    assert (
+        subprocess.check_output([sys.executable, str(script)], text=True, timeout=PATIENCE)
+        == "['wing']\n"
+    )
 
 
 def test_a_worker_that_dies_is_told_with_its_signal():

@@ -7,6 +7,7 @@ import pytest
 
 from klsa_search.cli.frame import debug_option, run
 from klsa_search.errors import IndexNotFound
+from tests.support.waiting import PATIENCE
 
 PROGRAM = """
 import click
@@ -111,7 +112,11 @@ def test_ctrl_c_is_130_and_a_no_is_1(capsys):
 @pytest.mark.parametrize(("arguments", "traced"), [([], False), (["--debug"], True)])
 def test_a_slip_of_our_own_is_one_line_too(arguments, traced):
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
     )
     assert done.returncode == 1
     assert ("Traceback" in done.stderr) is traced

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from klsa_search import build
+from tests.support.waiting import PATIENCE
 
 PROGRAM = """
 import json, sys
@@ -33,6 +34,7 @@ def loaded(module, *arguments):
         capture_output=True,
         text=True,
         check=True,
+        timeout=PATIENCE,
     )
     code, modules = json.loads(done.stdout.splitlines()[-1])
     assert code == 0
@@ -71,6 +73,7 @@ def test_the_package_loads_nothing_of_its_own_nor_of_others():
         capture_output=True,
         text=True,
         check=True,
+        timeout=PATIENCE,
     )
     names = set(done.stdout.split())
     assert {n for n in names if n.startswith("klsa_")} == {"klsa_search", "klsa_search.faces"}

@@ -1,7 +1,6 @@
 """An index answered by shards is that index: searched, filtered, written to, built anew."""
 
 import pickle
-import threading
 
 import pytest
 
@@ -13,6 +12,7 @@ from klsa_search.indexing import build
 from klsa_search.search import open_index
 from klsa_search.store import current_generation
 from klsa_search.store.log import WriteLog
+from tests.support.forked import another_thread
 from tests.support.worlds import random_documents
 
 from .fleets import Fleet
@@ -98,22 +98,9 @@ def test_it_takes_up_what_is_written(home):
 def test_it_takes_up_what_is_built(home):
     index, fleet = open_index(home / "notes"), Fleet(2)
     with SpreadIndex(index.path, fleet) as spread:
-        failures, ended = [], threading.Event()
-
-        def asking():
-            while not ended.is_set():
-                try:
-                    spread.snapshot().search("w1 w2")
-                except Exception as error:  # noqa: BLE001 - whatever it is, it fails the test
-                    failures.append(error)
-
-        thread = threading.Thread(target=asking)
-        thread.start()
-        build(documents(300, seed=8), name="notes", home=home, replace=True).close()
-        assert spread.refresh()
-        ended.set()
-        thread.join(LONG)
-        assert failures == []
+        with another_thread(lambda: spread.snapshot().search("w1 w2")):
+            build(documents(300, seed=8), name="notes", home=home, replace=True).close()
+            assert spread.refresh()
         index.refresh()
         assert_alike(index, spread)
         assert fleet.started == ["000001", "000002"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import klsa_search
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 SCRIPT = """
 import json, sys, time
@@ -54,7 +54,9 @@ def run(tmp_path):
 
     def run(*arguments, script=SCRIPT):
         command = [sys.executable, "-c", script, *arguments]
-        return json.loads(subprocess.check_output(command, env=environment, cwd=tmp_path))
+        return json.loads(
+            subprocess.check_output(command, env=environment, cwd=tmp_path, timeout=PATIENCE)
+        )
 
     return run
 

@@ -14,6 +14,7 @@ from numba.core import config
 
 import klsa_search
 from tests.compiled.made import ANSWER, imported, write
+from tests.support.waiting import PATIENCE
 
 STATE = np.array([0, 7, 8], np.int64)
 
@@ -159,7 +160,9 @@ print(whole(np.array([0, 7, 8]), Pair(3, 4)))
         )
         for seed in "012"
     ]
-    assert [process.communicate()[0] for process in processes] == [f"{ANSWER}\n"] * 3
+    assert [process.communicate(timeout=PATIENCE)[0] for process in processes] == [
+        f"{ANSWER}\n"
+    ] * 3
     assert len(list(kept.rglob("*whole*"))) == 1  # one name for the same, in all of them
     assert called(tmp_path, monkeypatch) == (ANSWER, 1, 0)
 
@@ -190,7 +193,7 @@ print(sum(terms.ask.dispatcher.stats.cache_hits.values()), terms.ask.dispatcher.
 
     def run():
         command = [sys.executable, "-c", script]
-        printed = subprocess.check_output(command, env=environment, cwd=tmp_path)
+        printed = subprocess.check_output(command, env=environment, cwd=tmp_path, timeout=PATIENCE)
         hits, folder = printed.decode().split()
         assert Path(folder).is_relative_to(tmp_path)
         return int(hits)

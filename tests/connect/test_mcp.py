@@ -165,7 +165,10 @@ def test_the_command_answers_over_http(home, kept_port):
 
 def test_the_command_says_what_is_missing(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "--home", str(tmp_path)], capture_output=True, text=True
+        [sys.executable, "-c", COMMAND, "--home", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "there is no index" in done.stderr

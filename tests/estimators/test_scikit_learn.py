@@ -26,6 +26,7 @@ from klsa_search.estimators import (
     TfidfFeatures,
     VonNeumannKernel,
 )
+from tests.support.waiting import PATIENCE
 from tests.support.worlds import topic_documents
 
 TEXTS = topic_documents()
@@ -105,6 +106,10 @@ except MissingExtra as error:
     print(error)
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     assert "pip install 'klsa-search[estimators]'" in done.stdout

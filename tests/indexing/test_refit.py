@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import closing
 
 import pytest
@@ -14,6 +13,7 @@ from klsa_search.store import rollback, verify
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
+from tests.support.forked import another_thread
 from tests.support.worlds import random_documents
 
 TEXTS = random_documents(60, 45, seed=3)
@@ -121,21 +121,15 @@ def test_what_is_written_meanwhile_is_carried_over(path, tmp_path, monkeypatch):
 
 
 def test_a_thread_that_goes_on_writing_loses_nothing(path):
-    other, begun, done, written = open_index(path), threading.Event(), threading.Event(), []
+    other, written = open_index(path), []
 
     def write():
-        while not done.is_set():
-            id_ = f"later-{len(written)}"
-            other.add([{"id": id_, "text": "t00 later"}])
-            written.append(id_)
-            begun.set()
+        id_ = f"later-{len(written)}"
+        other.add([{"id": id_, "text": "t00 later"}])
+        written.append(id_)
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    assert begun.wait(300)
-    refit(path).close()
-    done.set()
-    thread.join()
+    with another_thread(write):
+        refit(path).close()
     again = open_index(path)
     assert again.generation == "000002"
     assert {*written} <= {*again.ids()}

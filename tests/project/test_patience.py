@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,15 @@ from tests.support.waiting import PATIENCE, wait_until
 CLOCKS = {"perf_counter", "monotonic", "process_time", "thread_time"}
 
 
-def nodes() -> Iterator[tuple[Path, ast.AST]]:
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+@cache
+def trees(folder: str) -> list[tuple[Path, ast.Module]]:
+    paths = sorted((Path(__file__).parents[2] / folder).rglob("*.py"))
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+
+
+def nodes(folder: str = "tests") -> Iterator[tuple[Path, ast.AST]]:
+    for path, tree in trees(folder):
+        for node in ast.walk(tree):
             yield path, node
 
 
@@ -54,6 +61,45 @@ def test_only_who_waits_sleeps():
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "time.sleep"
     }
     assert sleepers <= {"forked.py", "waiting.py", "openapi_examples.py"}  # one is slow to be late
+
+
+COMMANDS = {"subprocess.run", "subprocess.check_output", "subprocess.check_call", "subprocess.call"}
+
+
+@pytest.mark.parametrize("folder", ["tests", "tools", "benchmarks", "studies"])
+def test_everything_that_waits_has_a_limit(folder):
+    """Processes, events and barriers; an event loop's own events end with it."""
+    unlimited = [
+        f"{path}:{node.lineno}"
+        for path, node in nodes(folder)
+        if isinstance(node, ast.Call)
+        and not any(keyword.arg == "timeout" for keyword in node.keywords)
+        and (
+            ast.unparse(node.func) in COMMANDS
+            or (
+                isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("wait", "communicate")
+                and not node.args
+                and not node.keywords
+                and not ast.unparse(node.func).startswith(("asyncio.", "SumCheck("))
+            )
+        )
+    ]
+    assert not unlimited
+
+
+def test_loops_that_only_wait_have_a_limit():
+    """Those that do nothing but wait belong to `wait_until`."""
+    polling = [
+        f"{path}:{node.lineno}"
+        for path, node in nodes()
+        if isinstance(node, ast.While)
+        and isinstance(node.test, ast.UnaryOp | ast.Compare)
+        and len(node.body) == 1
+        and isinstance(node.body[0], ast.Pass | ast.Expr)
+        and path.name not in ("waiting.py", "test_turns.py")
+    ]
+    assert not polling
 
 
 def test_waiting_ends_with_the_event_or_says_that_it_never_came(monkeypatch):

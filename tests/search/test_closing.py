@@ -12,6 +12,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
 from tests.search.conftest import DOCUMENTS
+from tests.support.waiting import wait_until
 
 LAYOUTS = ("dense", "factored", "sparse")
 RANKERS = ("klsa", "bm25", "rm3")
@@ -47,7 +48,7 @@ def use(index):
     index.scores("wing", spectral="squashing" if not index.arrays.cut else "gvsm")
 
 
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="reads what Linux tells")
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
 @pytest.mark.parametrize("dropped", [False, True], ids=["closed", "closed and dropped"])
 def test_a_closed_index_has_no_file_mapped_or_open(path, dropped, without_collector):
     index = open_index(path)
@@ -121,8 +122,7 @@ def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
         for thread in threads:
             thread.start()
         under_way.wait(300)
-        while not seen:
-            pass
+        wait_until(lambda: seen or failures)
         index.close()
         for thread in threads:
             thread.join()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import Document, build, open_index
@@ -31,6 +30,7 @@ from klsa_search.search.engine import Engine
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
+from tests.support.forked import another_thread
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
 TEXTS = random_documents(90, 45, seed=8)
@@ -107,9 +107,6 @@ writes = st.one_of(
 )
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(history=st.lists(writes, min_size=1, max_size=8))
 def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory, history):
     path = shutil.copytree(built, tmp_path_factory.mktemp("history") / "living")
@@ -282,25 +279,19 @@ def test_a_batch_beyond_the_last_document_number_is_not_logged(path, index, monk
 def test_readers_see_whole_batches_while_one_writes(path, index):
     """Documents come and go in pairs; nobody ever sees half a pair."""
     index.add([{"id": "a0", "text": "pair t00"}, {"id": "b0", "text": "pair t00"}])
-    reader, wrong, done = open_index(path), [], threading.Event()
+    reader, wrong = open_index(path), []
 
     def read():
-        while not done.is_set():
-            reader.refresh()
-            ids = {hit.id for hit in reader.search("pair", 10, ranker="bm25").hits}
-            if {id_[1:] for id_ in ids if id_[0] == "a"} != {
-                id_[1:] for id_ in ids if id_[0] == "b"
-            }:
-                wrong.append(ids)
+        reader.refresh()
+        ids = {hit.id for hit in reader.search("pair", 10, ranker="bm25").hits}
+        sides = [{id_[1:] for id_ in ids if id_[0] == side} for side in "ab"]
+        if sides[0] != sides[1] or not ids:
+            wrong.append(ids)
 
-    thread = threading.Thread(target=read)
-    thread.start()
-    for number in range(1, 15):
-        new = [{"id": f"{side}{number}", "text": "pair t00"} for side in "ab"]
-        index.add(new)
-        index.delete([f"{side}{number - 1}" for side in "ab"])
-    done.set()
-    thread.join()
+    with another_thread(read):
+        for number in range(1, 15):
+            index.add([{"id": f"{side}{number}", "text": "pair t00"} for side in "ab"])
+            index.delete([f"{side}{number - 1}" for side in "ab"])
     assert not wrong
     reader.close()
 

@@ -104,12 +104,12 @@ def test_refreshes_and_closes_of_many_threads_leave_every_index_closed(path):
     add(path, "one")
     indexes = [open_index(path) for _ in range(10)]
     add(path, "two")
-    begin = threading.Barrier(3, timeout=PATIENCE)
+    begin = threading.Barrier(3)
 
     def work(do):
         try:
             for index in indexes:
-                begin.wait()
+                begin.wait(PATIENCE)
                 with suppress(StoreError):  # it was closed
                     do(index)
         except BaseException:

@@ -16,6 +16,7 @@ from klsa_search.errors import SettingsError
 from klsa_search.indexing import refit, verify_deep
 from klsa_search.store.former import former_settings
 from tests.support.own_words import bigrams, picky, words
+from tests.support.waiting import PATIENCE
 
 DOCUMENTS = [
     {"id": "engine", "text": "我写了搜索引擎。"},
@@ -100,10 +101,10 @@ def test_commands_trust_what_the_environment_names(index, tmp_path):
     command = [sys.executable, "-c", code, "zh", "搜索", "--home", str(tmp_path), "--json"]
     plain = {name: value for name, value in os.environ.items() if name != "KLSA_TOKENIZERS"}
     trusting = {**plain, "KLSA_TOKENIZERS": "tests.support.own_words:words"}
-    refused = subprocess.run(command, env=plain, capture_output=True, text=True)
+    refused = subprocess.run(command, env=plain, capture_output=True, text=True, timeout=PATIENCE)
     assert refused.returncode == 2
     assert "read KLSA_TOKENIZERS=tests.support.own_words:words" in refused.stderr
-    found = subprocess.run(command, env=trusting, capture_output=True, text=True)
+    found = subprocess.run(command, env=trusting, capture_output=True, text=True, timeout=PATIENCE)
     assert [hit["id"] for hit in json.loads(found.stdout)["hits"]] == ["search"], found.stderr
 
 

@@ -11,6 +11,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.protocol.connection import Waiting
 from klsa_search.service.protocol.connections import Connections
 from klsa_search.service.protocol.server import Server
+from tests.support.waiting import wait_until
 
 LONG = 300.0
 
@@ -52,7 +53,7 @@ class Served:
         """What a signal does."""
         self.server.should_exit = True
 
-    def wait(self):
+    def wait_for_end(self):
         self.thread.join(LONG)
         assert not self.thread.is_alive()
 
@@ -92,12 +93,11 @@ def serving(
         served = Served(server, desk, slow, listener)
         served.thread.start()
         try:
-            while not server.started:
-                served.thread.join(0.01)
+            wait_until(lambda: server.started)
             yield served
         finally:
             served.stop()
-            served.wait()
+            served.wait_for_end()
 
 
 class Client:

@@ -7,6 +7,7 @@ from klsa_search.deadlines import in_time
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.service.admission import FEWEST, Admission
 from klsa_search.service.writing import Writes
+from tests.support.waiting import until
 
 LONG = 300.0
 
@@ -32,11 +33,6 @@ def gate():
     gate = Gate()
     yield gate
     gate.let.set()
-
-
-async def until(condition):
-    while not condition():
-        await asyncio.sleep(0.001)
 
 
 def test_work_is_done_in_a_thread_and_its_failure_raised():

@@ -12,6 +12,7 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.endpoints import mining
 from klsa_search.service.messages.searching import SearchBody
 from klsa_search.service.serving import CALM, LIGHT
+from tests.support.waiting import wait_until
 
 from .sockets import LONG, serving
 
@@ -76,8 +77,7 @@ def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home,
         for client in heavy:
             client.ask(path)
         assert held.begun.acquire(timeout=LONG)
-        while sum(served.heavy.load()) < 3:
-            pass
+        wait_until(lambda: sum(served.heavy.load()) == 3)
         for _ in range(20):
             assert served.get("/search?q=wing")[0] == 200
             assert served.get("/documents/1")[0] == 200
@@ -98,8 +98,7 @@ def test_expensive_requests_that_wait_leave_the_event_loop_to_light_ones(
         heavy = [served.client() for _ in range(CALM + 5)]
         for client in heavy:
             client.ask("/search?q=wing&exact=true")
-        while sum(served.heavy.load()) < len(heavy):
-            pass
+        wait_until(lambda: sum(served.heavy.load()) == len(heavy))
         assert served.get("/search?q=wing")[0] == 200
         assert not served.admission._pool._threads  # it was answered without one
         held.let.set()
@@ -116,8 +115,7 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
     with TestClient(app) as client, ThreadPoolExecutor(1) as thread, held:
         answer = thread.submit(client.post, "/search/batch", json={"searches": searches})
         assert held.begun.acquire(timeout=LONG)
-        while heavy.load() != (1, 0):  # a thread may begin before it is counted
-            pass
+        wait_until(lambda: heavy.load() == (1, 0))  # a thread may begin before it is counted
         assert light.under_way == 0
         held.let.set()
         assert answer.result(LONG).status_code == 200

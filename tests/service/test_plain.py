@@ -12,7 +12,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES
 
 from klsa_search.service import serving as desk
 from klsa_search.service.protocol.plain import plain, written
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 from .sockets import LONG, serving
 
@@ -156,8 +156,8 @@ def test_gates_stand_before_it(served):
 def test_what_comes_while_it_is_answered_waits_for_its_turn(catalog_of, tiny_home):
     with serving(catalog_of(tiny_home), running=1) as served, served.client() as client:
         going, begun = threading.Event(), threading.Event()
-        served.admission._pool.submit(lambda: (begun.set(), going.wait()))
-        begun.wait()
+        served.admission._pool.submit(lambda: (begun.set(), going.wait(PATIENCE)))
+        begun.wait(PATIENCE)
         client.ask("/search?q=wing")
         wait_until(lambda: len(served.server._connections))
         (connection,) = served.server._connections._open
@@ -174,15 +174,13 @@ def test_what_comes_while_it_is_answered_waits_for_its_turn(catalog_of, tiny_hom
 def test_who_leaves_is_not_answered(catalog_of, tiny_home):
     with serving(catalog_of(tiny_home), running=1) as served:
         going, begun = threading.Event(), threading.Event()
-        served.admission._pool.submit(lambda: (begun.set(), going.wait()))
-        begun.wait()
+        served.admission._pool.submit(lambda: (begun.set(), going.wait(PATIENCE)))
+        begun.wait(PATIENCE)
         with served.client() as client:
             client.ask("/search?q=wing")
-            while not served.server.server_state.tasks:
-                served.thread.join(0.01)
+            wait_until(lambda: served.server.server_state.tasks)
         going.set()
-        while served.server.server_state.tasks:
-            served.thread.join(0.01)
+        wait_until(lambda: not served.server.server_state.tasks)
         assert served.get("/search?q=wing")[0] == 200
         wait_until(lambda: not len(served.server._connections))
         assert served.server._connections._waiting == 0
@@ -193,8 +191,8 @@ def at_once(catalog_of, tiny_home):
     """A service that answers short searches in its loop, and whose only thread is taken."""
     with serving(catalog_of(tiny_home), running=1, at_once=LONG) as served:
         going, begun = threading.Event(), threading.Event()
-        served.admission._pool.submit(lambda: (begun.set(), going.wait()))
-        begun.wait()
+        served.admission._pool.submit(lambda: (begun.set(), going.wait(PATIENCE)))
+        begun.wait(PATIENCE)
         served.going = going
         yield served
         going.set()

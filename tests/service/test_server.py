@@ -111,7 +111,7 @@ def test_end_refuses_what_waits_and_finishes_what_runs(catalog_of, tiny_home, se
         searches.let.set()
         assert running.answer()[0] == 200
         assert running.is_ended()
-        served.wait()
+        served.wait_for_end()
         for client in (running, *waiting, idle, half):
             client.close()
 
@@ -124,7 +124,7 @@ def test_end_comes_though_a_search_does_not_end(catalog_of, tiny_home, searches)
         status, head, content = running.answer()
         assert (status, content["error"]["code"]) == (503, "busy")
         assert head["connection"] == "close"
-        served.wait()
+        served.wait_for_end()
         assert served.admission.at_work
         running.close()
         searches.let.set()

@@ -1,7 +1,6 @@
 """Aliases: other names of indexes, in one step, and never in the place of one."""
 
 import os
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,6 +9,7 @@ from klsa_search import build, list_indexes, open_index
 from klsa_search.errors import IndexBusy, IndexNotFound, SettingsError, StoreError
 from klsa_search.store import aliases_in, delete_index, remove_alias, set_alias
 from klsa_search.store.files import write_fresh
+from tests.support.forked import another_thread
 
 
 def made(home, name, text="wing"):
@@ -103,18 +103,10 @@ def test_other_files_are_no_aliases(home, content):
 
 def test_whoever_reads_meanwhile_finds_one_or_the_other(home):
     set_alias(home, "live", "one")
-    seen, done = set(), threading.Event()
-
-    def read():
-        while not done.is_set():
-            seen.add(aliases_in(home).get("live"))
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    for count in range(100):
-        set_alias(home, "live", ("one", "two")[count % 2])
-    done.set()
-    reader.join()
+    seen = set()
+    with another_thread(lambda: seen.add(aliases_in(home).get("live"))):
+        for count in range(100):
+            set_alias(home, "live", ("one", "two")[count % 2])
     assert seen <= {"one", "two"}
     assert not [each for each in home.iterdir() if each.name.startswith(".live")]
 

@@ -17,6 +17,7 @@ from klsa_search.errors import SettingsError, StoreError
 from klsa_search.store import index_path, rollback
 from klsa_search.store.generations import new_generation, seal, sync_files
 from klsa_search.store.manifest import FORMAT_VERSION
+from tests.support.waiting import PATIENCE
 
 from .worlds import as_first_release, content, folders, manifest_of, write
 
@@ -60,7 +61,7 @@ def test_a_killed_build_leaves_the_old_one_and_its_rubbish_to_the_next(tmp_path)
     with pytest.raises(StoreError, match="is being changed by process"):
         write(path, "meanwhile")
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.wait(PATIENCE)
     process.stdin.close()
     process.stdout.close()
     assert content(path) == "one"

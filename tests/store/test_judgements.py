@@ -20,6 +20,7 @@ from klsa_search.errors import (
 )
 from klsa_search.store import Judgements
 from klsa_search.store import judgements as module
+from tests.support.waiting import PATIENCE
 
 
 def told(folder, query=None):
@@ -103,7 +104,9 @@ with judgements._connected(writes=True) as connection:
 
 
 def test_what_was_acknowledged_outlives_who_wrote_it(tmp_path):
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)], check=False, timeout=PATIENCE
+    )
     assert killed.returncode == -signal.SIGKILL
     assert (tmp_path / "JUDGEMENTS-journal").stat().st_size > 0
     assert told(tmp_path) == [(1, "wing", {"1": 1})]  # who reads takes back what was begun

@@ -17,6 +17,7 @@ from klsa_search.errors import StoreError
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
 from tests.support.forked import in_child
+from tests.support.waiting import PATIENCE
 
 WRITER = """
 import sys
@@ -86,7 +87,7 @@ def test_a_writer_killed_while_it_makes_the_log(tmp_path):
             with LogWriter(Path({str(folder)!r})) as writer:
                 writer.append([Document(id="1 0"), Document(id="1 1")])
         """)
-        killed = subprocess.run([sys.executable, "-c", code]).returncode
+        killed = subprocess.run([sys.executable, "-c", code], timeout=PATIENCE).returncode
         assert killed in (0, -9)
         assert batches_of(WriteLog(folder)) == ([] if killed else [1])
         with LogWriter(folder) as writer:
@@ -140,7 +141,9 @@ def test_a_failing_sync_acknowledges_nothing_and_nothing_of_it_rises(tmp_path, t
     source, library, folder = tmp_path / "f.c", tmp_path / "f.so", tmp_path / "log"
     folder.mkdir()
     source.write_text(FAILING)
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", library, source], check=True, timeout=PATIENCE
+    )
     code = textwrap.dedent(f"""
         import ctypes, os
         from pathlib import Path
@@ -163,7 +166,10 @@ def test_a_failing_sync_acknowledges_nothing_and_nothing_of_it_rises(tmp_path, t
             os.kill(os.getpid(), 9)
     """)
     environment = {**os.environ, "LD_PRELOAD": str(library)}
-    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == -9
+    assert (
+        subprocess.run([sys.executable, "-c", code], env=environment, timeout=PATIENCE).returncode
+        == -9
+    )
     assert batches_of(WriteLog(folder)) == [0]
     with LogWriter(folder) as writer:
         writer.append([Document(id="7 0")])

@@ -59,4 +59,4 @@ def another_thread(work):
         yield
     finally:
         ended.set()
-        thread.join()
+        thread.join(BOUND)

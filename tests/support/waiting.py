@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -15,3 +16,10 @@ def wait_until(happened: Callable[[], bool]) -> None:
     while not happened():
         assert time.monotonic() < end, "what was waited for has not come"
         time.sleep(0.02)
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    """Return once it has, as `wait_until` does, and let the event loop work meanwhile."""
+    async with asyncio.timeout(PATIENCE):
+        while not happened():
+            await asyncio.sleep(0.001)

@@ -42,6 +42,7 @@ class Engine:
             check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            timeout=86_400,
         )
         (source / "documents.json").unlink()
         source.rmdir()
