@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.waiting import PATIENCE
 
+pytest_plugins = ["pytester", "tests.support.skips"]
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -45,6 +47,7 @@ LONG = (
     "campaigns",
     "cli/test_lazy_imports.py",
     "cli/test_serve.py",
+    "cli/test_warm.py",
     "cli/test_workers.py",
     "compiled/test_beside.py",
     "connect",
@@ -62,12 +65,20 @@ LONG = (
 """Tests that need a browser, many processes, large tools, or whole walks: `make test-long`."""
 
 
+def is_long(path: Path) -> bool:
+    path = path.relative_to(Path(__file__).parent)
+    names = [path, *path.parents]
+    return any(fnmatch(str(name), pattern) for name in names for pattern in LONG)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where long tests are left out, their modules are not imported."""
+    return True if config.option.markexpr == "not long" and is_long(collection_path) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
     for item in items:
-        path = item.path.relative_to(here)
-        names = [path, *path.parents]
-        if any(fnmatch(str(name), pattern) for name in names for pattern in LONG):
+        if is_long(item.path):
             item.add_marker("long")
 
 

@@ -15,7 +15,7 @@ from klsa_search import forks
 from klsa_search.forks import lock_free_in_children
 from tests.support.forked import BOUND, another_thread, in_child
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 def test_no_lock_is_held_in_a_child():

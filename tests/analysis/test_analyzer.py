@@ -151,7 +151,7 @@ def test_threads_share_one_analyzer():
         assert list(pool.map(shared.terms, texts)) == expected
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_stems_while_its_parent_does():
     analyzer, numbers = Analyzer(AnalysisSettings(language="english")), itertools.count()
     with another_thread(lambda: analyzer.terms(f"running{next(numbers)}s flying")):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.benchmarks.commands import ROOT, run
+from tests.support.waiting import PATIENCE
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -75,6 +76,7 @@ def test_estimators(world, tmp_path):
         check=True,
         cwd=ROOT,
         capture_output=True,
+        timeout=PATIENCE,
     )
     assert 0 < figures(found)["latent_semantic"]["kept"] < 1
 
@@ -85,7 +87,6 @@ def test_fast_and_exact(built, world, capsys):
 
 
 def test_growth(world, built, tmp_path):
-    pytest.importorskip("matplotlib")
     (tmp_path / "less.jsonl").write_text(
         "\n".join((world / "corpus.jsonl").read_text().splitlines()[:200]) + "\n"
     )
@@ -180,14 +181,15 @@ def test_filtering(world, tmp_path, capsys):
 
 
 def test_page(built, world, tmp_path):
-    pytest.importorskip("playwright", reason="playwright is not installed")
     if not any(map(shutil.which, BROWSERS)):
         pytest.skip("there is no Chromium: apt install chromium")
     found = tmp_path / "found.json"
     # A process of its own: another browser may be open in this one.
     command = [sys.executable, "-m", "benchmarks.page", built.parent, built.name]
     options = ["--queries", "1", "--letters", "3", "--json", found]
-    subprocess.run([*command, world / "queries.tsv", *options], cwd=ROOT, check=True)
+    subprocess.run(
+        [*command, world / "queries.tsv", *options], cwd=ROOT, check=True, timeout=PATIENCE
+    )
     told = figures(found)
     assert told["first_hits_ms"]["most"] > 0
     assert told["key_to_answer_ms"]["median"] > 0

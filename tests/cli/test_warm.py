@@ -9,6 +9,7 @@ import sys
 from klsa_search.service.endpoints.mining import router as mining
 from klsa_search.service.endpoints.routes import router
 from klsa_search.service.endpoints.suggesting import router as suggesting
+from tests.support.waiting import PATIENCE
 
 ASKED = {
     "/", "/health", "/health/live", "/health/ready", "/indexes", "/indexes/{name}", "/search",
@@ -98,7 +99,7 @@ assert len(warmed) > 30, len(warmed)
 
 def warmed():
     command = [sys.executable, "-c", "from klsa_search.cli.index import main; main()", "warm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     return int(re.search(r"^(\d+) functions compiled", done.stdout, re.MULTILINE)[1])
 
 
@@ -111,5 +112,5 @@ def test_no_endpoint_needs_what_warming_has_not_compiled(tmp_path):
     """Whatever is kept on this machine already: what is made ready in one process is compared."""
     assert {route.path for route in (*router.routes, *mining.routes, *suggesting.routes)} == ASKED
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr

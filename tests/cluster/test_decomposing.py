@@ -97,7 +97,7 @@ def assert_same(one, other):
     assert one[1] == other[1]
 
 
-@pytest.mark.parametrize("cuts", [[], [128, 320], [64, 64, 384]])
+@pytest.mark.parametrize("cuts", [pytest.param([], marks=pytest.mark.long), [64, 64, 384]])
 def test_large_collections(tmp_path, by_blocks, cuts):
     Phi, idf = world()
     assert_same(by_shards(tmp_path, Phi, idf, cuts), plain(tmp_path / "plain", Phi, idf))

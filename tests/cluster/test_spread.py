@@ -50,7 +50,7 @@ def world():
     return cut_world(random_documents(900, 60, seed=5), block_bits=8)
 
 
-@pytest.mark.parametrize("shards", [1, 2, 4, 7])
+@pytest.mark.parametrize("shards", [1, 7])
 @pytest.mark.parametrize("small", [False, True])
 def test_the_same_bits(world, monkeypatch, shards, small):
     world = replace(world, small=small)
@@ -60,7 +60,7 @@ def test_the_same_bits(world, monkeypatch, shards, small):
     randomness = np.random.default_rng(shards)
     for way in WAYS:
         mix = mix_of(world, SearchSettings.checked(way))
-        for k in (1, 10, 300, len(world)):
+        for k in (10, len(world)):
             queries = [
                 randomness.integers(-1, len(world.vocabulary), length).tolist()
                 for length in (1, 3, 20)

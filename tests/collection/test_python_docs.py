@@ -1,3 +1,5 @@
+import pytest
+
 from klsa_search.collection import open_collection, python_docs
 
 SOURCE = '''"""About the module.
@@ -42,6 +44,7 @@ def test_definitions_of_a_small_library(tmp_path):
     assert found[3].metadata["module"] == "pkg"
 
 
+@pytest.mark.long
 def test_the_standard_library_itself():
     source = open_collection("python-docs")
     found = list(source.documents())

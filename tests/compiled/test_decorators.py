@@ -14,10 +14,13 @@ import pytest
 from klsa_search.compiled import compiled
 from klsa_search.compiled.keeping import KeptCode
 from tests.support.forked import another_thread, in_child
+from tests.support.waiting import PATIENCE
 
 
 def printed(script):
-    return subprocess.check_output([sys.executable, "-c", script], text=True).splitlines()
+    return subprocess.check_output(
+        [sys.executable, "-c", script], text=True, timeout=PATIENCE
+    ).splitlines()
 
 
 def test_importing_compiles_nothing_and_does_not_load_what_would():
@@ -81,7 +84,7 @@ def test_compiling_holds_no_arrays_of_the_caller():
     assert held[0]() is None
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_forked_while_another_thread_compiles_may_compile():
     def compile_one():
         assert compiled(eval("lambda number: number + 1"))(1) == 2
@@ -90,7 +93,7 @@ def test_a_child_forked_while_another_thread_compiles_may_compile():
         assert [in_child(compile_one) for _ in range(3)] == [0] * 3
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_forked_while_another_thread_loads_numba_may_compile():
     script = """
 import os, sys, threading

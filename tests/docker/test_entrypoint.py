@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.waiting import PATIENCE
 
 ENTRYPOINT = ROOT / "docker" / "entrypoint.sh"
 COMMANDS = ("klsa-index", "klsa-serve", "klsa-search", "klsa-keys", "klsa-eval", "ray")
@@ -18,7 +19,7 @@ echo "${0##*/}${*:+ $*}" >> "$CALLS"
 echo "$$" > "$CALLS.pid"
 """
 
-pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
+pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 
 
 def make_command(folder, name, script):
@@ -73,7 +74,7 @@ class World:
 def test_it_is_a_script_of_plain_sh():
     assert ENTRYPOINT.read_text().startswith("#!/bin/sh\n")
     assert os.access(ENTRYPOINT, os.X_OK)
-    subprocess.run(["sh", "-n", ENTRYPOINT], check=True)
+    subprocess.run(["sh", "-n", ENTRYPOINT], check=True, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("arguments", [(), ("serve",)])

@@ -8,7 +8,6 @@ from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.mining import classify, classify_texts
 from klsa_search.mining.placing import place_texts
-from tests.conftest import ROOT
 
 from .conftest import documents, topic_of
 
@@ -86,12 +85,9 @@ TOPICS = ("crude", "interest", "ship", "trade")
 
 
 @pytest.fixture(scope="module")
-def reuters(tmp_path_factory):
+def reuters(datasets_home, tmp_path_factory):
     """An index of Reuters stories of one of four topics, and the topic of each."""
-    folder = ROOT.parent / "shared" / "datasets" / "reuters21578"
-    path = folder / "reut2-000.sgm.gz"
-    if not path.is_file():
-        pytest.skip(f"Reuters-21578 is not at {folder}")
+    folder = datasets_home / "reuters21578"
     source, topics = [], {}
     for part in (0, 1, 2, 3, 4, 5):
         with gzip.open(folder / f"reut2-{part:03}.sgm.gz", "rt", encoding="latin-1") as file:

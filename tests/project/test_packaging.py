@@ -23,6 +23,7 @@ from packaging.utils import canonicalize_name
 import klsa_search
 from benchmarks.package import OURS, told
 from klsa_search.service.schema import EXAMPLES
+from tests.support.waiting import PATIENCE
 
 PACKAGE = Path(klsa_search.__file__).parent
 ROOT = PACKAGE.parent
@@ -127,14 +128,15 @@ def kept():
     if not (ROOT / ".git").exists():
         pytest.skip("what belongs into a wheel is told by git, and this is no checkout")
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        listed, cwd=ROOT, capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     return {name for name in done.stdout.splitlines() if (ROOT / name).is_file()}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A wheel and an sdist of what git keeps: (zip, names in the sdist)."""
-    pytest.importorskip("setuptools", minversion="77", reason="needs what builds wheels")
     folder = tmp_path_factory.mktemp("built")
     for name in kept():
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -145,6 +147,7 @@ def built(tmp_path_factory):
         env=os.environ | {"VALIDATE_PYPROJECT_NO_NETWORK": "1"},
         capture_output=True,
         text=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")

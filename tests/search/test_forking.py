@@ -19,7 +19,7 @@ from tests.search.conftest import DOCUMENTS
 from tests.support.forked import another_thread, in_child
 from tests.support.waiting import PATIENCE
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 FORKING = """
 import os, sys, threading
@@ -63,12 +63,17 @@ print(statuses)
 """
 
 
-@pytest.mark.parametrize(("expansion", "children"), [("dense", 8), ("sparse", 4)])
+@pytest.mark.parametrize(
+    ("expansion", "children"), [("sparse", 2), pytest.param("dense", 8, marks=pytest.mark.long)]
+)
 def test_children_of_a_process_whose_threads_search_answer_and_end(tmp_path, expansion, children):
     build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, z=2, expansion=expansion).close()
     command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path / "t"), str(children)]
     root = Path(__file__).parent.parent.parent
-    assert subprocess.check_output(command, text=True, cwd=root) == f"{[0] * children}\n"
+    assert (
+        subprocess.check_output(command, text=True, cwd=root, timeout=PATIENCE)
+        == f"{[0] * children}\n"
+    )
 
 
 def test_a_fork_waits_for_a_refresh_that_compiles(tmp_path, monkeypatch):

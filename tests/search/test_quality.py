@@ -15,9 +15,17 @@ from tests.support.worlds import topic_documents
 LAYOUTS = {"cut": {}, "whole": {"expansion": "dense"}, "paper": {"preset": "paper"}}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _few_queries():
+    """A calibration is learned from 600 queries; some suffice here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("klsa_search.search.quality._QUERIES", 60)
+        yield
+
+
 @pytest.fixture(scope="module", params=LAYOUTS)
 def index(request, tmp_path_factory):
-    documents = topic_documents(topics=8, each=30)
+    documents = topic_documents(topics=8, each=15)
     records = [{"id": str(at), "text": text} for at, text in enumerate(documents)]
     home = tmp_path_factory.mktemp(request.param)
     opened = build(records, name="topics", home=home, language="none", **LAYOUTS[request.param])

@@ -38,7 +38,10 @@ def failure_of(response, status):
 
 @pytest.fixture(scope="session", autouse=True)
 def _patience(patient_service):
-    pass
+    """Services wait as long as it takes, and look after their connections without a pause."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("klsa_search.service.protocol.server.WATCH_INTERVAL", 0.02)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -88,6 +91,8 @@ def client_of(catalog_of):
     return client
 
 
-@pytest.fixture
-def client(client_of, tiny_home):
-    return client_of(tiny_home)
+@pytest.fixture(scope="session")
+def client(tiny_home):
+    """A client of a service over that home."""
+    with Catalog(tiny_home, interval=0) as catalog:
+        yield TestClient(create_app(catalog), raise_server_exceptions=False)

@@ -142,6 +142,7 @@ def heavy_home(tmp_path_factory):
     return home
 
 
+@pytest.mark.long
 def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
     client = client_of(heavy_home)
     routers = (router, mining, suggesting, analyzing, judging.router, anserini.router)
@@ -175,6 +176,7 @@ def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_
     assert 3 < refused < len(sizes)
 
 
+@pytest.mark.long
 def test_what_is_too_large_is_refused_and_says_so(client_of, heavy_home):
     client = client_of(heavy_home)
     error = failure_of(client.get(f"/search?q=wing&k={MAX_HITS}&index=wide"), 422)
@@ -183,6 +185,7 @@ def test_what_is_too_large_is_refused_and_says_so(client_of, heavy_home):
     assert client.get("/search?q=wing&k=100&index=wide").status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("body", "field", "said"),
     [

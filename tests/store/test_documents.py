@@ -9,7 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.collection.model import Document
@@ -18,6 +18,7 @@ from klsa_search.store import DocumentReader, DocumentWriter
 from klsa_search.store.documents import IDS
 from klsa_search.store.records import Records, text_at
 from tests.support.forked import another_thread, in_child
+from tests.support.waiting import PATIENCE
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 metadata = st.dictionaries(
@@ -31,7 +32,6 @@ def stored(path, documents):
     return DocumentReader(path)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(contents=st.lists(st.tuples(text, text, metadata), max_size=8))
 def test_what_goes_in_comes_out(tmp_path_factory, contents):
     documents = [
@@ -86,9 +86,6 @@ def test_a_position_beyond_the_last_is_no_document(tmp_path):
         reader.at([1])
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(changes=st.lists(st.tuples(st.integers(0, 79), st.integers(0, 255)), max_size=4))
 def test_a_damaged_record_is_named_or_read(tmp_path, changes):
     """Whatever its bytes are: nothing outside of the file is looked at."""
@@ -143,7 +140,7 @@ except OSError as error:
 def test_a_disk_that_is_full_is_named_wherever_it_fills_up(tmp_path, room):
     """Files that may grow no further fail as a full disk does: at the opening too."""
     command = [sys.executable, "-c", WRITING, str(tmp_path), str(room)]
-    said = subprocess.check_output(command, text=True)
+    said = subprocess.check_output(command, text=True, timeout=PATIENCE)
     of_ids = said.startswith(f"{tmp_path / IDS} cannot be written (") and "make room" in said
     assert of_ids or said == f"[Errno 27] File too large: '{tmp_path / 'documents.npy'}'\n"
     assert said.count("\n") == 1
@@ -172,7 +169,7 @@ def test_a_file_that_is_no_store_is_damage(tmp_path):
         DocumentReader(tmp_path).get("a")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_reads_over_a_connection_of_its_own(tmp_path):
     documents = [Document(id=str(number), text="wing " * number) for number in range(300)]
     reader = stored(tmp_path, documents)
@@ -186,7 +183,7 @@ def test_a_forked_child_reads_over_a_connection_of_its_own(tmp_path):
     work()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_forked_child_says_that_the_file_is_no_longer_there(tmp_path, replaced):
     reader = stored(tmp_path, [Document(id="a", text="of old")])

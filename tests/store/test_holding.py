@@ -89,7 +89,7 @@ def test_a_killed_holder_holds_nothing_and_is_not_told(lock):
 
 def test_another_process_by_the_number_of_one_that_is_gone_is_not_told(lock):
     if not os.path.isdir("/proc/self"):
-        pytest.skip("when a process began is told by /proc")
+        pytest.skip("needs /proc")
     with held(lock, "building"):
         facts = json.loads((lock.parent / "LOCK-holder").read_text())
         (lock.parent / "LOCK-holder").write_text(json.dumps({**facts, "start": "1"}))

@@ -7,6 +7,7 @@ that change and all that follow raise. What is then on the disk is what a killed
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -73,19 +74,16 @@ def held(path):
     return text
 
 
-@pytest.fixture(params=["marked", "first release"])
+@pytest.fixture(params=["marked", pytest.param("first release", marks=pytest.mark.long)])
 def prepared(request, tmp_path):
-    """A function that makes an index of two generations, with files of the user's in it."""
-
-    def prepare(name):
-        path = tmp_path / name
-        for text in ("one", "two"):
-            write(path, text)
-        if request.param == "first release":
-            as_first_release(path)
-        return path, add_mine(path)
-
-    return prepare
+    """A function that copies an index of two generations, with files of the user's in it."""
+    original = tmp_path / "original"
+    for text in ("one", "two"):
+        write(original, text)
+    if request.param == "first release":
+        as_first_release(original)
+    mine = add_mine(original)
+    return lambda name: (shutil.copytree(original, tmp_path / name), mine)
 
 
 def each_step(monkeypatch, prepare, change, allowed):

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.faults.privileges import without_privileges
@@ -48,7 +48,6 @@ def pairs(rows):
     return [(row.id, row.document) for row in rows]
 
 
-@settings(deadline=None, max_examples=15)
 @given(steps=steps)
 def test_a_log_is_the_list_of_what_was_written_at_any_state_of_it(tmp_path_factory, steps):
     folder = tmp_path_factory.mktemp("log")
@@ -182,7 +181,7 @@ def test_it_is_read_while_it_is_written_and_by_threads(tmp_path):
 
 def test_reading_needs_no_right_to_write(tmp_path):
     if os.geteuid() != 0:
-        pytest.skip("only root can give up rights and take them back")
+        pytest.skip("needs root, to give up rights and take them back")
     folder = tmp_path / "000001"
     folder.mkdir()
     log, seen = WriteLog(folder), []

@@ -127,7 +127,7 @@ def test_a_forked_child_goes_its_own_way(tmp_path):
 
 def test_descriptors_and_addresses_go_with_the_last_view(tmp_path):
     if not os.path.isdir("/proc/self/fd"):
-        pytest.skip("open descriptors are counted in /proc, as on Linux")
+        pytest.skip("needs /proc")
 
     def taken():
         gc.collect()
@@ -151,7 +151,7 @@ def test_descriptors_and_addresses_go_with_the_last_view(tmp_path):
 
 def test_the_base_stays_in_the_page_cache_and_the_rest_takes_what_it_holds(tmp_path):
     if not sys.platform.startswith("linux"):
-        pytest.skip("copied memory is counted in /proc/self/smaps")
+        pytest.skip("needs /proc")
     base = numbers(2**20, (16,), "<i4")  # 64 MiB
     region = opened(tmp_path, base)
     region.append(base[:10])
@@ -174,7 +174,7 @@ def test_a_file_cut_short_is_named(length, tmp_path):
 
 def test_no_room_for_addresses_is_told_and_changes_nothing(tmp_path):
     if not sys.platform.startswith("linux"):
-        pytest.skip("elsewhere the limit of addresses is not kept to")
+        pytest.skip("needs Linux, which keeps to the limit of addresses")
     region = opened(tmp_path, numbers(2**20, (16,), "<i4"))
 
     def work():

@@ -87,7 +87,6 @@ def test_the_points_of_leaving_one_out_are_balanced():
 
 
 def test_leave_one_out_and_the_figures(toy, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
     monkeypatch.setattr(leave_one_out, "MOST_HURT", 1.0)
     monkeypatch.setattr(ablation, "VARIANTS", {"default": {}, "rm3": {"ranker": "rm3"}} | {
         "published": {"preset": "paper"}

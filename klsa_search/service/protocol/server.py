@@ -21,6 +21,9 @@ from klsa_search.service.protocol.tls import Tls
 LEAVING = 8.0
 """Seconds that requests at work are given once the service is to stop."""
 
+WATCH_INTERVAL = 1.0
+"""Seconds between two checks of the open connections."""
+
 _LAST = 4
 """Seconds after that until uvicorn ends whatever there may be left."""
 
@@ -97,7 +100,7 @@ class Server(uvicorn.Server):
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(1)
+            await asyncio.sleep(WATCH_INTERVAL)
             try:
                 self._connections.look()
             except Exception:  # noqa: BLE001 - else a slip here ends the watch, and nobody knows

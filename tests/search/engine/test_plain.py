@@ -25,8 +25,8 @@ def test_the_same_bits(world, monkeypatch, way, small):
     mix = mix_of(world, SearchSettings.checked(way))
     few = 0 if small else 200  # documents of a mask that are looked at one and all
     randomness = np.random.default_rng(7)
-    for k in (1, 10, 300, 2000):
-        for length in (1, 3, 9, 20):
+    for k in (1, 300, 2000):
+        for length in (1, 3, 20):
             terms = randomness.integers(-1, len(world.vocabulary), length).tolist()
             k = min(k, len(world))
             share = randomness.random(len(world))

@@ -10,7 +10,7 @@ from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search.rankers import RANKERS
 from tests.support.worlds import random_documents, topic_documents
 
-QUERIES = ["t03 t11", "t00", "t25 t25 t07", "t39 t38 t37 t36", "t02 t05 t09 t14 t20 t31"]
+QUERIES = ["t00", "t25 t25 t07", "t02 t05 t09 t14 t20 t31"]
 WAYS = {
     "cut": {},
     "whole": {"expansion": "dense"},
@@ -71,10 +71,12 @@ def assert_adds_up(found):
 @pytest.mark.parametrize("ranker", RANKERS)
 @pytest.mark.parametrize("query", QUERIES)
 def test_explanations_of_hits_add_up(index, ranker, query):
-    if ranker.startswith("lsi") and not index.arrays.has_spectrum:
-        pytest.skip("it was written to")
-    plain = index.search(query, 30, ranker=ranker)
-    explained = index.search(query, 30, ranker=ranker, explain=True)
+    if ranker.startswith("lsi") and not index.arrays.has_spectrum:  # it was written to
+        with pytest.raises(QueryError, match="--expansion factored"):
+            index.search(query, 30, ranker=ranker, explain=True)
+        return
+    plain = index.search(query, 8, ranker=ranker)
+    explained = index.search(query, 8, ranker=ranker, explain=True)
     assert [hit.id for hit in explained] == [hit.id for hit in plain]
     assert [hit.score for hit in explained] == [hit.score for hit in plain]
     assert all(hit.explanation is None for hit in plain)
@@ -89,7 +91,7 @@ def test_explanations_of_hits_add_up(index, ranker, query):
 @pytest.mark.parametrize("query", QUERIES)
 def test_any_document_can_be_explained(index, query, exact):
     scores = index.scores(query, exact=True)
-    for id_ in index.ids(np.flatnonzero(index.arrays.counting())):
+    for id_ in index.ids(np.flatnonzero(index.arrays.counting())[::9]):
         found = index.explain(query, id_, exact=exact)
         assert found.id == id_
         assert_adds_up(found)

@@ -139,7 +139,6 @@ def test_mean_and_deviation_by_hand():
 
 
 def test_charts_are_drawn_the_same_twice(tmp_path):
-    pytest.importorskip("matplotlib")
     lines = (Line("one", (1.0, 10.0), (0.2, 0.4)), Line("two", (1.0, 10.0), (0.3, 0.1)))
     panels = (Panel("left", lines, {"level": 0.25}), Panel("right", lines[1:], {"level": 0.2}))
     chart = Chart("name", "title", "x", "y", panels, logarithmic=True)
