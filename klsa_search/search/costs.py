@@ -22,6 +22,9 @@ QUALITY: Final = 0.05
 EXPLANATION: Final = 3.5
 """Each of one hit."""
 
+HIT_BYTE: Final = 5e-6
+"""A byte of the text of a hit, all of which is searched for the best passage."""
+
 EVERYTHING: Final = 100.0
 """Scoring every document instead of candidates."""
 
@@ -29,11 +32,15 @@ CHARACTERS_PER_WORD: Final = 6
 
 
 class QueryCounts(NamedTuple):
-    """What the text of a query consists of."""
+    """What makes a query expensive.
+
+    hit_bytes  of an average document of the index
+    """
 
     words: float = 0
     operators: int = 0
     misspelt: int = 0
+    hit_bytes: int = 0
 
 
 def estimated_cost(
@@ -51,6 +58,7 @@ def estimated_cost(
                 that is computed for it
     everything  whether every document is scored
     """
-    per_hit = HIT + HIGHLIGHT * highlight + QUALITY * quality + EXPLANATION * explain
+    per_hit = HIT + HIT_BYTE * query.hit_bytes
+    per_hit += HIGHLIGHT * highlight + QUALITY * quality + EXPLANATION * explain
     of_query = WORD * query.words + OPERATOR * query.operators + MISSPELT * query.misspelt
     return SEARCH + of_query + per_hit * hits + EVERYTHING * everything

@@ -8,7 +8,7 @@ from typing import Final, Unpack
 import numpy as np
 
 from klsa_search.arrays import Positions, Scores
-from klsa_search.config import SearchSettings
+from klsa_search.config import SearchSettings, SpellingName
 from klsa_search.errors import QueryError
 from klsa_search.keywords import SearchParameters
 from klsa_search.search import engine
@@ -31,7 +31,10 @@ from klsa_search.search.wishes import Mask, SearchOptions, Wishes
 
 _QUICK_HITS: Final = 20
 _QUICK_QUERY: Final = 256
-"""Hits and characters of a query that are quick: ten hits take 50 µs, of long texts 600."""
+"""Hits and characters of a query that are quick: ten hits take 50 µs."""
+
+_QUICK_BYTES: Final = 2**20
+"""Bytes of the longest documents, as many as hits, whose texts are quick: 5 ms if all are hits."""
 
 
 class Index(LivingIndex):
@@ -311,15 +314,30 @@ class Index(LivingIndex):
         if k > _QUICK_HITS or len(query) > _QUICK_QUERY or state.facts.analyzer.tokenizes:
             return False
         terms = state.language.plain(query)
-        return terms is not None and state.ranking.is_quick(terms)
+        return (
+            terms is not None
+            and state.ranking.is_quick(terms)
+            and state.documents.size_of_longest(k) <= _QUICK_BYTES
+        )
 
-    def query_counts(self, query: str) -> QueryCounts:
+    def query_counts(
+        self,
+        query: str,
+        *,
+        operators: bool | None = None,
+        spelling: SpellingName | None = None,
+    ) -> QueryCounts:
         """Count what makes a query expensive, for `klsa_search.search.costs`. Cost: 3 to 50 µs.
 
+        operators, spelling  as of `search`
+
         >>> index.query_counts('"wet roads" tyres')
-        QueryCounts(words=3, operators=1, misspelt=0)
+        QueryCounts(words=3, operators=1, misspelt=0, hit_bytes=...)
         """
-        return self._opened().language.counts(query)
+        state = self._opened()
+        reading, _ = state.parameters.read({"operators": operators, "spelling": spelling})
+        counts = state.language.counts(query, reading)
+        return counts._replace(hit_bytes=state.documents.mean_size)
 
     def warm_up(self) -> None:
         """Compile what the first queries would wait for: half a minute, or 0.3 s from the cache."""

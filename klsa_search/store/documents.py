@@ -15,13 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
+from klsa_search.lazily import lazily
 from klsa_search.store.arrays import ArrayWriter, open_array, write_arrays
 from klsa_search.store.ids import Ids
 from klsa_search.store.records import Record, Records, record_of
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 IDS = "documents.db"
 RECORDS = "documents"
 STARTS = "documents_starts"
+
+LONGEST: Final = 20
+"""Longest documents whose sizes are known."""
 
 
 class RecordWriter:
@@ -171,6 +175,26 @@ class DocumentReader:
         self._ids = Ids(generation / IDS)
         self._moved: Mapping[str, int | None] = MappingProxyType({})
         self._gone: npt.NDArray[np.bool_] | None = None
+
+    @lazily
+    def mean_size(self) -> int:
+        """Bytes of a document, on average over all positions."""
+        return int(self.starts[-1]) // max(len(self.starts) - 1, 1)
+
+    def size_of_longest(self, count: int) -> int:
+        """Return the bytes of so many of the longest documents, `LONGEST` at most.
+
+        Cost: O(positions) the first time.
+        """
+        return self._sizes[min(count, len(self._sizes) - 1)]
+
+    @lazily
+    def _sizes(self) -> list[int]:
+        sizes = np.diff(self.starts)
+        longest = np.sort(
+            np.partition(sizes, -LONGEST)[-LONGEST:] if len(sizes) > LONGEST else sizes
+        )
+        return [0, *np.cumsum(longest[::-1]).tolist()]
 
     def grown(
         self,

@@ -9,6 +9,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
+from klsa_search.search import index as index_of
 from klsa_search.search import ranking
 from klsa_search.search.rankers import RANKERS, USES
 from tests.search.conftest import DOCUMENTS
@@ -231,6 +232,15 @@ def test_quick_are_few_hits_of_plain_words_that_documents_hold(index):
         assert not index.is_quick(query)
     assert index.is_quick("yeast", k=20)
     assert not index.is_quick("yeast", k=21)
+
+
+def test_no_query_is_quick_if_its_hits_may_be_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_of, "_QUICK_BYTES", 1000)
+    with build(DOCUMENTS, name="long", home=tmp_path, ranker="bm25") as index:
+        assert index.is_quick("yeast", k=10)
+        index.add([{"id": f"page{n}", "text": "yeast " * 100} for n in range(2)])
+        assert index.is_quick("yeast", k=1)
+        assert not index.is_quick("yeast", k=2)
 
 
 def test_no_query_is_quick_where_rankings_take_long(tmp_path, monkeypatch):

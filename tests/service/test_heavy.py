@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.search import Index, open_index
+from klsa_search.search import Index, costs, open_index
 from klsa_search.service import create_app
 from klsa_search.service.admission import Admission
 from klsa_search.service.endpoints import mining
@@ -138,9 +138,13 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
         ({"q": "wing heat layer in the slipstream of an aircraft"}, False),
         ({"q": '"boundary layer" -heat +wing title:odd win*'}, False),
         ({"q": '"a wing" ' * 20}, True),
+        ({"q": '"a wing" ' * 20, "operators": False}, False),
+        ({"q": '"odd" "wing" "an" "aircraft" "the" "heat" "odd" ' + "layer " * 12}, False),
+        ({"q": '"odd" "wing" "an" "aircraft" "the" "heat" "odd" layer', "operators": True}, True),
         ({"q": "wing " * 200}, True),
         ({"q": "wing slipstraem"}, False),
         ({"q": "wnig slipstraem"}, True),
+        ({"q": "wnig slipstraem", "spelling": "off"}, False),
         ({"q": "雪が降る" * 200}, True),
         ({"exact": True}, True),
         ({"min_score": 0.0}, True),
@@ -151,4 +155,12 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
 def test_which_searches_are_heavy(tiny_home, asked, heavy):
     body = SearchBody(**{"q": "wing"} | asked)
     with open_index(tiny_home / "tiny") as index:
-        assert (body.cost(index.query_counts(body.q)) > LIGHT) == heavy
+        assert (body.cost(index) > LIGHT) == heavy
+
+
+def test_the_texts_of_hits_count(tiny_home, monkeypatch):
+    body = SearchBody(q="wing")
+    with open_index(tiny_home / "tiny") as index:
+        short = body.cost(index)
+        monkeypatch.setattr(costs, "HIT_BYTE", 0.1)
+        assert body.cost(index) > LIGHT > short

@@ -126,7 +126,9 @@ async def v1_search(name: str, request: Request) -> Response:
     return await desk_of(request).ask(
         name,
         question,
-        cost=lambda index: estimated_cost(index.query_counts(asked.query), asked.hits),
+        cost=lambda index: estimated_cost(
+            index.query_counts(asked.query, operators=False), asked.hits
+        ),
     )
 
 

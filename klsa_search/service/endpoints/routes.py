@@ -121,7 +121,7 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
     return await desk.ask(
         name,
         question,
-        cost=lambda index: asked.cost(index.query_counts(asked.q or "")),
+        cost=asked.cost,
         quick=quick if asked.is_plain else None,
     )
 

@@ -14,7 +14,8 @@ from pydantic import (
 )
 
 from klsa_search.config import LanguageSettings, SearchSettings, left_open
-from klsa_search.search.costs import QueryCounts, estimated_cost
+from klsa_search.search import Index
+from klsa_search.search.costs import estimated_cost
 from klsa_search.search.filters.text import MOST_CHARACTERS
 from klsa_search.search.snippet import LENGTH
 from klsa_search.service.messages.requests import (
@@ -146,11 +147,13 @@ class Wished(Asked):
         """Whether nothing is asked for but the first hits of a query."""
         return self.model_fields_set <= _PLAIN
 
-    def cost(self, query: QueryCounts) -> float:
+    def cost(self, index: Index) -> float:
         """Return the estimated cost in milliseconds: see `klsa_search.search.costs`."""
         ranked = self.parameters()
         return estimated_cost(
-            query,
+            index.query_counts(
+                self.q or "", operators=ranked.get("operators"), spelling=ranked.get("spelling")
+            ),
             self.first + self.count,
             highlight=self.highlight,
             quality=self.quality,
