@@ -28,17 +28,16 @@ def export(name: str, file: Path | None, home: Path) -> None:
     from klsa_search.store import index_path
     from klsa_search.store.export import as_line, living, refuse_faults
     from klsa_search.store.export import export as export_to
-    from klsa_search.store.recovery import recovered_current
+    from klsa_search.store.recovery import readable_generation
 
-    path = index_path(home, name)
-    generation = path / recovered_current(path).generation
+    faults: list[str] = []
+    generation = readable_generation(index_path(home, name), faults)
     if file is None:
-        faults: list[str] = []
         lines = map(as_line, living(generation, faults))
         sys.stdout.writelines(map(escaped, lines) if sys.stdout.isatty() else lines)
         refuse_faults(faults, f"{name} was written to the standard output")
     else:
-        echo(f"{name}: {export_to(generation, file):,} documents in {file}")
+        echo(f"{name}: {export_to(generation, file, faults):,} documents in {file}")
 
 
 @click.command()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -66,16 +66,17 @@ def as_line(document: Document) -> str:
     return json.dumps({**line, **metadata}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def export(generation: Path, file: Path) -> int:
+def export(generation: Path, file: Path, known_faults: Iterable[str] = ()) -> int:
     """Write the living documents to a file, which is replaced in one step; return their number.
 
+    known_faults  why this may not be the generation in use: see `readable_generation`
     It is durable on return. StoreError where it cannot be written: then nothing is left of it.
     IndexDamaged where something cannot be read: a new file has all that can be, one that was there
     stays as it is.
     """
     fresh = file.with_name(f".{file.name}.{uuid4().hex}.{NEW}")  # others may write the same file
     count = 0
-    faults: list[str] = []
+    faults = list(known_faults)
     with writable(file):
         try:
             with fresh.open("x", encoding="utf-8", newline="\n") as stream:

@@ -98,7 +98,7 @@ def repair_current(path: Path) -> str | None:
     with alone(path, "repairing"):
         found = recovered_current(path)
         try:
-            _compare(path, found)
+            _compare(path, read_current(path), found)
         except (IndexDamaged, IndexNotFound) as damage:
             fault = damage.message
         else:
@@ -111,8 +111,24 @@ def repair_current(path: Path) -> str | None:
 
 def check_current(path: Path) -> None:
     """Compare CURRENT with the generations of an index; IndexDamaged, IndexNotFound."""
-    read_current(path)
-    _compare(path, recovered_current(path))
+    while True:
+        now, found = read_current(path), recovered_current(path)
+        if read_current(path) == now:  # else a build ended between the reads
+            break
+    _compare(path, now, found)
+
+
+def readable_generation(path: Path, faults: list[str]) -> Path:
+    """Return the generation in use; where CURRENT is damaged, what is wrong is added to `faults`.
+
+    See `recovered_current`. IndexNotFound.
+    """
+    found = recovered_current(path)
+    try:
+        check_current(path)
+    except (IndexDamaged, IndexNotFound) as damage:
+        faults.append(f"{damage.message}; generation `{found.generation}` was read")
+    return path / found.generation
 
 
 def repair_manifest(generation: Path) -> str | None:
@@ -196,8 +212,7 @@ class RecoveredRecords:
                 yield damage
 
 
-def _compare(path: Path, found: Current) -> None:
-    now = read_current(path)
+def _compare(path: Path, now: Current, found: Current) -> None:
     sums = {name: found.sums[name] for name in now.sums if name in found.sums}
     if now != Current(found.generation, sums):
         raise IndexDamaged(

@@ -14,6 +14,7 @@ from klsa_search.store import (
     DocumentWriter,
     current_generation,
     read_manifest,
+    recovery,
     rollback,
     verify,
     write_synonyms,
@@ -27,6 +28,7 @@ from klsa_search.store.names import HOLDERS, INDEX_FILES, LOCKS
 from klsa_search.store.recovery import (
     RecoveredRecords,
     check_current,
+    readable_generation,
     recovered_current,
     repair_current,
 )
@@ -160,6 +162,31 @@ def test_export_gives_all_that_can_be_read_of_a_damaged_index(path, tmp_path):
     with pytest.raises(IndexDamaged, match="was left as it was"):
         export(generation, new)
     assert new.read_text() == "before"
+
+
+def test_an_export_says_if_the_generation_in_use_is_not_known(path, tmp_path):
+    faults = []
+    assert readable_generation(path, faults) == path / "000002"
+    assert faults == []
+    rollback(path)
+    (path / "CURRENT").write_bytes(b"")
+    generation = readable_generation(path, faults)
+    with pytest.raises(IndexDamaged, match=r"names no generation.*`000002` was read"):
+        export(generation, tmp_path / "all.jsonl", faults)
+
+
+def test_a_build_that_ends_between_two_reads_is_no_damage(path, monkeypatch):
+    calls = []
+
+    def meanwhile(path):
+        calls.append(path)
+        if len(calls) == 1:
+            rollback(path)
+        return recovered_current(path)
+
+    monkeypatch.setattr(recovery, "recovered_current", meanwhile)
+    check_current(path)
+    assert len(calls) == 2
 
 
 def test_verify_reads_every_file_of_an_index(path):
