@@ -271,8 +271,7 @@ class LivingIndex:
             following = self._current.following
             if following is not None:
                 following.save()
-        found = {name: field for name, field in state.fields.items() if name not in declared.types}
-        warnings = tuple(field_warnings(puts, Fields(found, state.fields.others)))
+        warnings = tuple(field_warnings(puts, state.fields, declared.types))
         return WriteResult(state.facts.path.name, last.seq, len(puts), len(there), warnings)
 
     @property

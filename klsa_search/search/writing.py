@@ -66,6 +66,10 @@ class Added(int):
         added.warnings = warnings
         return added
 
+    def __reduce__(self) -> tuple[type[Self], tuple[int, Problems]]:
+        """Copy and pickle it with its warnings."""
+        return type(self), (int(self), self.warnings)
+
 
 def documents_of(
     source: Source, declared: Declared, **reading: Unpack[Reading]

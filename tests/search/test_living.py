@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from contextlib import closing
 
@@ -301,12 +302,15 @@ def test_fields_go_on_with_what_is_written(tmp_path):
         {**one, "metadata": {"year": 1990 + at}} for at, one in enumerate(records(range(9)))
     ]
     index = build(documents, name="f", home=tmp_path, fields=["rank:number"], **PLAIN)
-    index.add(
+    new = {"year": 1998, "team": "a", "rank": 5.5}
+    added = index.add(
         [
             {"id": "3", "text": "t00 t01", "metadata": {"year": 1990, "rank": "7"}},
-            {"id": "new", "text": "t00 t01", "metadata": {"year": 1998, "team": "a"}},
+            {"id": "new", "text": "t00 t01", "metadata": new},
         ]
     )
+    assert (added, added.warnings.count) == (2, 0)
+    assert pickle.loads(pickle.dumps(added)).warnings.count == 0
 
     def found(mask):
         return index.ids(np.flatnonzero(mask))

@@ -106,7 +106,10 @@ def number(value: object) -> float | None:
         found = float(digits)
         if math.isinf(found):
             raise Misfit("too large for float64")
-        return found + 0.0 if re.search(r"[.eE]", digits) else _whole(int(digits))
+        if re.search(r"[.eE]", digits):
+            return found + 0.0
+        # Without leading zeros, as `int` refuses a text of more than 4,300 digits.
+        return _whole(int(re.sub(r"^([+-]?)0+(?=\d)", r"\1", digits)))
     if isinstance(value, int) and not isinstance(value, bool):
         return _whole(value)
     raise Misfit("no number")

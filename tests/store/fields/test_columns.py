@@ -20,7 +20,7 @@ from klsa_search.features.spool import Spools
 from klsa_search.store.fields import values as limits
 from klsa_search.store.fields.columns import finding, open_fields
 from klsa_search.store.fields.declared import Declared
-from klsa_search.store.fields.values import Limits
+from klsa_search.store.fields.values import Limits, Misfit, as_number, number
 from klsa_search.store.fields.writing import FieldsWriter
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -476,3 +476,10 @@ def test_types_made_in_python_are_what_the_documents_keep_of_them():
     said, fields = written([{"a": Name("x"), "b": np.float64(1.5), "c": (Name("y"), "z")}])
     assert [entry.type for entry in said.columns.values()] == ["keyword", "number", "keyword"]
     assert fields["c"].texts[:] == ["y", "z"]
+
+
+def test_a_long_text_of_digits_is_a_number_or_none():
+    assert number("0" * 5000 + "12") == number("-" + "0" * 5000 + "12") * -1 == 12
+    assert as_number("0" * 5000 + "12") == 12
+    with pytest.raises(Misfit, match="too large"):
+        number("9" * 5000)
