@@ -53,10 +53,13 @@ class Watch:
             _log.error("%s failed; will retry", self.name, exc_info=failure)
 
     def _run(self) -> None:
+        failures = 0  # at the end of the call before: work may also report some after its call
         while not self._stopped.wait(self._interval):
             try:
                 self._work()
             except Exception as failure:  # noqa: BLE001 - it is reported, and must not end the thread
                 self.report(failure)
             else:
-                self._logged = ""
+                if self.failures == failures:
+                    self._logged = ""
+            failures = self.failures

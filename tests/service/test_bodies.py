@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from klsa_search.errors import BodyTooSlow
+from klsa_search.service.middleware.body_rate import BodyRate
+
 from .conftest import failure_of
 
 
@@ -27,6 +30,19 @@ def test_json_that_is_no_object(client, body):
 def test_body_that_does_not_say_it_is_json(client):
     response = client.post("/search", content='{"q": "wing"}', headers={"Content-Type": "text/x"})
     assert "Content-Type: application/json" in failure_of(response, 422)["message"]
+
+
+def test_body_that_comes_too_slowly(client, monkeypatch):
+    async def slow(self, scope, receive, send):
+        async def received():
+            raise BodyTooSlow("the body came too slowly")
+
+        await self._app(scope, received, send)
+
+    monkeypatch.setattr(BodyRate, "__call__", slow)
+    response = client.post("/search", json={"q": "wing"})
+    assert failure_of(response, 408)["code"] == "body_too_slow"
+    assert response.headers["connection"] == "close"
 
 
 @pytest.mark.parametrize("announced", [True, False])

@@ -53,6 +53,23 @@ def test_a_failure_that_repeats_is_logged_once_until_the_work_succeeds(caplog):
     assert len(caplog.records) == 2
 
 
+def test_a_failure_reported_after_the_call_is_logged_once(caplog):
+    done = threading.Event()
+    watch = Watch("work", lambda: watch.failures == 3 and done.set(), 0.001)
+    call = watch._work
+
+    def work():
+        call()
+        threading.Thread(target=watch.report, args=[ValueError()]).start()
+
+    watch._work = work
+    watch.start()
+    assert done.wait(PATIENCE)
+    watch.stop()
+    assert watch.join(PATIENCE)
+    assert len(caplog.records) == 1
+
+
 def test_failures_are_a_metric(catalog_of, tiny_home):
     catalog = catalog_of(tiny_home)
     catalog.watch.report(ValueError())

@@ -211,6 +211,8 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
 async def _refused(request: Request, error: Exception) -> JSONResponse:
     """Answer what the framework refuses: no such path, no such method, a body too long."""
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, KlsaError):  # raised while FastAPI read the body
+        return explained(error.__cause__)
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods(request))
