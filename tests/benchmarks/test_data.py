@@ -1,0 +1,34 @@
+"""The manifest of data: complete, and of the files that there are."""
+
+import pytest
+
+from benchmarks.data import check, manifest, sums_of
+from klsa_search.collection.known import PUBLIC
+from studies.datasets.finding import DATASETS
+from studies.effectiveness.kinds import KINDS
+
+DATA = manifest()
+
+
+def test_it_has_all_data_that_figures_rest_on():
+    assert {*KINDS, *PUBLIC, *DATASETS} <= DATA.keys()
+    for name, known in DATA.items():
+        assert known.keys() - {"sums"} == {"source", "licence", "get", "convert"}, name
+        assert known["source"].startswith("https://")
+        assert sums_of(name)
+        assert (known["get"] == f"klsa-eval fetch {name}") == (name in PUBLIC)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_files_are_those_of_the_manifest(collections_home, datasets_home, name):
+    folders = [collections_home, collections_home / "more", datasets_home]
+    folder = next((each / name for each in folders if (each / name).is_dir()), None)
+    if folder is None:
+        pytest.skip(f"{name} is not there")
+    assert check(name, folder) is None
+
+
+def test_another_file_is_noticed(tmp_path):
+    assert check("adi", tmp_path) == f"{tmp_path / 'corpus.jsonl.gz'} is missing"
+    (tmp_path / "ionosphere.csv").write_text("1,2\n")
+    assert "has the sum" in check("ionosphere", tmp_path)
