@@ -63,7 +63,7 @@ def read_requests(requests: IO[bytes]) -> Iterator[Any]:
     """Yield what the parent of a worker sends, until it closes the pipe or ends."""
     while True:
         try:
-            yield pickle.load(requests)
+            yield pickle.load(requests)  # noqa: S301 - of the parent process
         except EOFError:
             return
 

@@ -85,7 +85,7 @@ class AnalysisWorkers:
         try:
             send(worker, texts)
             assert worker.stdout is not None
-            answer = cast(NumberedTexts | KlsaError, pickle.load(worker.stdout))
+            answer = cast(NumberedTexts | KlsaError, pickle.load(worker.stdout))  # noqa: S301 - a child process of ours
         except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
             raise _died(worker) from error
         if isinstance(answer, KlsaError):

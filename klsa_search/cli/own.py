@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 @home_option
 @json_file_option
 @debug_option
-def judgements(name: str, rankers: Sequence[RankerName], home: Path, json_file: Path | None) -> None:
+def judgements(
+    name: str, rankers: Sequence[RankerName], home: Path, json_file: Path | None
+) -> None:
     """Compare rankers of an index by its own judgements: MAP, queries won and lost.
 
     Judgements come from the page of klsa-serve, and from index.judge. A query is won or lost where

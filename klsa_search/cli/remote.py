@@ -113,7 +113,7 @@ class RemoteIndex:
         """Answer to a GET, or to a POST of a body."""
         content = None if body is None else json.dumps(body).encode()
         headers = {**self._headers, "Content-Type": "application/json"}
-        request = Request(self._url + path, content, headers)
+        request = Request(self._url + path, content, headers)  # noqa: S310 - http or https
         try:
             with self._opener.open(request, timeout=_PATIENCE) as answer:
                 return json.loads(answer.read())

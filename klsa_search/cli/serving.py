@@ -256,7 +256,7 @@ def _served(catalog: Catalog, tell: Tell) -> list[str]:
 def _address(listener: socket.socket, scheme: str) -> str:
     host, port = listener.getsockname()[:2]
     # From outside nobody can call a wildcard; on this machine the loopback stands for it.
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - it is replaced
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 

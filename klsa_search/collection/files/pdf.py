@@ -11,7 +11,7 @@ from klsa_search.collection.files.content import Content, Section, Unreadable, i
 from klsa_search.collection.lines import whole
 
 _DATE: Final = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
-_PASSWORD: Final = "password"
+_PASSWORD: Final = "password"  # noqa: S105 - a word of messages
 
 
 def read(path: Path) -> Iterator[Content]:
