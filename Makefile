@@ -7,6 +7,7 @@
 # make test-all  the tests on each Python from 3.11 to 3.14 that is found
 # make test-package  wheel and sdist into dist/, checked, installed where nothing is, and tried
 # make test-oldest, make test-newest  the tests with the oldest dependencies allowed, with the newest there are
+# make speed  searches by this state and by BASE in turns, microseconds each; by default a day ago
 # make lock   write requirements/ again; UPGRADE=--upgrade takes the newest versions
 # make docs   the site of docs/, into build/docs; broken links fail
 # make docs-serve  the same at http://127.0.0.1:8001, searched by klsa-serve
@@ -22,7 +23,7 @@ export KLSA_HOME ?= index
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13 3.14
 
-.PHONY: help run test tests lint test-long lock test-oldest test-newest test-cluster test-connect test-all test-package docs docs-serve eval clean
+.PHONY: help run test tests lint test-long speed lock test-oldest test-newest test-cluster test-connect test-all test-package docs docs-serve eval clean
 .DEFAULT_GOAL := help
 
 help:
@@ -133,6 +134,17 @@ test-package:
 	$(VENV)-package/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type library \
 	  --output-reproducible --output-file dist/klsa-search.cdx.json requirements/run.txt
 	$(VENV)-package/bin/python -m benchmarks.package --none dist/*.whl
+
+# Both search one index that BASE has built of the docstrings of Python; figures into build/speed.
+BASE ?= $(shell git rev-list -1 --before=1.day.ago HEAD)
+speed: $(VENV)/.installed-test
+	@mkdir -p build/speed && rm -rf build/speed/*
+	git archive --prefix=build/speed/base/ "$(BASE)" | tar -x
+	cut -f 1,2 studies/front_page/questions.tsv > build/speed/queries.tsv
+	cd build/speed/base && PYTHONPATH=. $(abspath $(BIN))/python -P -c \
+	  'from klsa_search.cli.index import main; main()' build python-docs --name docs --home ../index
+	$(BIN)/python -m benchmarks.turns build/speed/index/docs build/speed/queries.tsv build/speed/base . \
+	  --json build/speed/figures.json
 
 # What is installed, locked by version and hash: for the tests, for the image, and the oldest allowed.
 LOCK = $(VENV)-lock/bin/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 \

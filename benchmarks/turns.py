@@ -1,13 +1,15 @@
 """Two states of the package in turns: what a change gains, where a machine's hours differ more.
 
     git worktree add ../before HEAD~1
-    python -m benchmarks.turns INDEX QUERIES.tsv ../before . [--k 10] [--rounds 20] [--ranker bm25]
+    python -m benchmarks.turns INDEX QUERIES.tsv ../before . [--k 10] [--rounds 20]
+        [--ranker bm25] [--json FILE]
 
 INDEX is the folder of an index that all of them open. Each runs in a process of its own, on one
 processor, the same for all where the system allows it, and answers fifty queries, then the next the
 same; so over all queries and over the rounds. Of each fifty the lowest, the first quartile and the
 median of the rounds are taken: microseconds a query, the mean over the queries, and as multiples of
-the first. First it tells whether their answers are the same to the bit.
+the first. First it tells whether their answers are the same to the bit. `make speed` does all this
+for the present state and an earlier commit.
 """
 
 from __future__ import annotations
@@ -111,20 +113,25 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--ranker")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     with ExitStack() as stack:
         trees = [stack.enter_context(Tree(folder, options)) for folder in options.trees]
         same = len({tree.answers for tree in trees}) == 1
         print("the same answers" if same else "their answers DIFFER")
+        told: dict[str, Any] = {"same_answers": same, "trees": list(map(str, options.trees))}
         print(f"{'':12} {'lowest':>14} {'quartile':>14} {'median':>14}")
         for mode in MODES:
             taken = np.quantile(measure(trees, options.rounds, mode), (0, 0.25, 0.5), axis=1)
             figures = taken.mean(axis=2).T
+            told[mode] = figures.round(2).tolist()
             for folder, row in zip(options.trees, figures, strict=True):
                 cells = (
                     f"{us:7.1f} {us / of:5.3f}x" for us, of in zip(row, figures[0], strict=True)
                 )
                 print(f"{mode:12} {'  '.join(cells)}  {folder}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(told) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -123,9 +123,11 @@ def test_folding(built, world, tmp_path):
     assert figures(found)["mass"] > 0.9
 
 
-def test_turns(built, world, capfd):
-    trees = (ROOT, ROOT)
-    run("benchmarks.turns", built, world / "queries.tsv", *trees, "--rounds", 1, "--k", 3)
+def test_turns(built, world, tmp_path, capfd):
+    trees, found = (ROOT, ROOT), tmp_path / "found.json"
+    few = ("--rounds", 1, "--k", 3)
+    run("benchmarks.turns", built, world / "queries.tsv", *trees, *few, "--json", found)
+    assert figures(found)["same_answers"]
     told = capfd.readouterr().out
     assert told.startswith("the same answers\n")
     assert told.count("in batches") == 2

@@ -89,7 +89,11 @@ def test_what_is_published_was_tested_and_built_of_a_tag():
     assert release[True] == {"push": {"tags": ["v*"]}}  # what YAML makes of `on`
     assert jobs["ci"] == {"uses": "./.github/workflows/ci.yml"}
     assert (jobs["publish"]["needs"], jobs["publish"]["environment"]) == ("ci", "pypi")
-    # Only this job gets tokens, and none is stored.
+    # Only these jobs get tokens, and none is stored.
     assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
+    assert (jobs["release"]["needs"], jobs["release"]["permissions"]) == (
+        "publish",
+        {"contents": "write"},
+    )
     assert release["permissions"] == {"contents": "read"}
     assert "secrets" not in (FOLDER / "release.yml").read_text()
