@@ -9,6 +9,7 @@
     python -m studies.effectiveness folded-in       [--json FILE]
     python -m studies.effectiveness feedback        [--json FILE]
     python -m studies.effectiveness quality         [--json FILE]
+    python -m studies.effectiveness exact-matches   [--json FILE] [TASK...]
     python -m studies.effectiveness spelling        [--json FILE] [TASK...]
     python -m studies.effectiveness operators       [--json FILE] [TASK...]
     python -m studies.effectiveness difficulty      [--json FILE] [TASK...]
@@ -34,6 +35,7 @@ from typing import Any
 from studies.effectiveness import (
     ablation,
     difficulty,
+    exact_matches,
     feedback,
     folded_in,
     kinds,
@@ -57,6 +59,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
     "folded-in": folded_in.report,
     "feedback": feedback.report,
     "quality": quality.report,
+    "exact-matches": exact_matches.report,
     "spelling": spelling.report,
     "operators": operators.report,
     "difficulty": difficulty.report,
@@ -65,6 +68,7 @@ CLAIMS: dict[str, Callable[[Bench, Path], dict[str, Any]]] = {
 _NAMED: dict[str, Callable[..., dict[str, Any]]] = {
     "kinds": kinds.report,
     "unseen": unseen.report,
+    "exact-matches": exact_matches.report,
     "spelling": spelling.report,
     "operators": operators.report,
     "difficulty": difficulty.report,

@@ -56,8 +56,8 @@ def _of_task(index: Index, task: Task, tasks: list[Task]) -> dict[str, Any]:
     return {
         "own_refused": float((mine < 0.5).mean()),
         "others_refused": float((theirs < 0.5).mean()),
-        "auc_of_answers": _auc(mine, theirs),
-        "auc_of_hits": _auc(of_hits[held], of_hits[~held]),
+        "auc_of_answers": auc(mine, theirs),
+        "auc_of_hits": auc(of_hits[held], of_hits[~held]),
         "relevant": [float(part.mean()) if len(part) else None for part in within],
         "hits": [len(part) for part in within],
     }
@@ -67,7 +67,7 @@ def _asked(index: Index, text: str) -> SearchResults:
     return index.search(text, HITS, quality=True)
 
 
-def _auc(upper: Any, lower: Any) -> float:
+def auc(upper: Any, lower: Any) -> float:
     """How often one of the upper is above one of the lower; equals count half."""
     ranks = rankdata(np.concatenate((upper, lower)))[: len(upper)]
     pairs = len(upper) * len(lower)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from klsa_search.collection.model import Judgement, Query
 from studies.effectiveness import (
     ablation,
     difficulty,
+    exact_matches,
     feedback,
     folded_in,
     kinds,
@@ -130,6 +132,27 @@ def test_quality(toy, tmp_path, monkeypatch):
     for of_task in found.values():
         assert 0 <= of_task["own_refused"] <= 1
         assert sum(of_task["hits"]) > 0
+
+
+def test_exact_matches(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(exact_matches, "WORD", re.compile(r"\w+"))
+    monkeypatch.setattr(exact_matches, "EACH", 6)
+    found = exact_matches.report(Bench(tmp_path), tmp_path, ("cran", "med"))
+    assert list(found) == ["cran", "med"]
+    for of_task in found.values():
+        answers = np.array(of_task["answers"])
+        assert 0 < answers[:, 2].mean() < 1
+        assert (answers[:, 0] > exact_matches.NOTHING).any()  # some have every word
+
+
+def test_the_fit_by_hand():
+    """Exact matches of queries that can be answered are underrated by 2 in log-odds."""
+    odds = np.linspace(-4, 4, 2001)
+    labels = np.random.default_rng(0).random(len(odds)) < 1 / (1 + np.exp(-odds))
+    answers = np.stack((odds - 2, np.full(len(odds), exact_matches.NOTHING), labels), axis=1)
+    exact = exact_matches.fitted([answers])
+    assert exact == pytest.approx(2, abs=0.2)
+    assert exact_matches.measures(answers, exact)[1] < exact_matches.measures(answers, 0.0)[1]
 
 
 def test_stop_lists(toy, tmp_path, monkeypatch):
