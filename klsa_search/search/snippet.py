@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Mapping
+from itertools import accumulate
 from typing import Final
 
 from klsa_search.analysis import Analyzer, Token
@@ -41,13 +43,14 @@ def snippet(
 
     The passage with the greatest sum of weights wins, repetitions counting a tenth, the earliest
     among equals; it is cut between words where there are spaces. Without a term of the query it is
-    the beginning of the text. Cost: the analysis of the text, about 1 µs a character.
+    the beginning of the text. Cost: the analysis of its different words, about 0.15 µs a character
+    of a long text with spaces, 1 µs of any other.
     """
     line = " ".join(text.split())
     if len(line) <= length:
         return line
     wanted = frozenset(terms)
-    found = [token for token in analyzer.tokens(line) if token.term in wanted] if wanted else []
+    found = _found(line, wanted, analyzer) if wanted else []
     first, after = _best_window(found, weights or {}, length)
     start, end = _widened(line, first, after, length)
     before = _ELLIPSIS if start > 0 else ""
@@ -63,6 +66,34 @@ def checked_length(length: object) -> int:
         f"snippet_length = {length!r}: a whole number from 1 to {LONGEST:,} is needed",
         field="snippet_length",
     )
+
+
+def _found(line: str, wanted: Collection[str], analyzer: Analyzer) -> list[Token]:
+    """Return the tokens of a line that are wanted terms.
+
+    No token depends on anything behind a space, so each different word is analysed once; what a
+    tokenizer of the user's finds may depend on all of the line.
+    """
+    if analyzer.tokenizes:
+        return [token for token in analyzer.tokens(line) if token.term in wanted]
+    words = line.split(" ")
+    distinct = list(dict.fromkeys(words))
+    starts = [0, *accumulate(len(word) + 1 for word in distinct)]
+    of: dict[str, list[Token]] = {}
+    for token in analyzer.tokens(" ".join(distinct)):
+        if token.term in wanted:
+            place = bisect_right(starts, token.start) - 1
+            begin = starts[place]
+            moved = token._replace(start=token.start - begin, end=token.end - begin)
+            of.setdefault(distinct[place], []).append(moved)
+    found, at = [], 0
+    for word in words:
+        if word in of:
+            found += [
+                token._replace(start=at + token.start, end=at + token.end) for token in of[word]
+            ]
+        at += len(word) + 1
+    return found
 
 
 def _best_window(found: list[Token], weights: Mapping[str, float], length: int) -> tuple[int, int]:

@@ -3,6 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
+from klsa_search.config import AnalysisSettings
+from klsa_search.search import snippet as module
 from klsa_search.search.snippet import snippet
 
 ANALYZER = Analyzer()
@@ -42,6 +44,26 @@ def test_passage_is_short_and_from_the_text(parts, length):
 )
 def test_worked_examples(text, query, length, found):
     assert passage(text, query, length=length) == found
+
+
+@given(st.text("ab'’.+#-C \u0301½\u0345雪が降るﾊﾞ\u0308İﬁ1\u200d😀.NETc++¨"), st.booleans())
+def test_words_are_found_as_the_analysis_of_the_line_finds_them(text, symbols):
+    analyzer, line = Analyzer(AnalysisSettings(symbols=symbols)), " ".join(text.split())
+    tokens = analyzer.tokens(line)
+    found = module._found(line, {token.term for token in tokens}, analyzer)
+    assert [token[::2] + token[3:] for token in found] == [
+        token[::2] + token[3:] for token in tokens
+    ]
+
+
+def test_each_different_word_is_analysed_once(monkeypatch):
+    analysed = []
+    tokens = Analyzer.tokens
+    monkeypatch.setattr(
+        Analyzer, "tokens", lambda self, text: analysed.append(text) or tokens(self, text)
+    )
+    assert "wing flow" in passage(FILLER * 1000 + "wing flow", "flow", length=60)
+    assert sum(map(len, analysed)) < 2 * len(FILLER)
 
 
 def test_different_terms_beat_repeated_ones():
