@@ -13,6 +13,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "sections"]
 exclude_patterns = ["README.md", "site"]
 
 # As GitHub shows the same pages: its anchors, and no dashes made of the hyphens of options.
+myst_enable_extensions = ["alert"]
 myst_heading_anchors = 4
 smartquotes = False
 

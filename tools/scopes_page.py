@@ -1,16 +1,16 @@
-"""Writes the table of scopes and routes into its page: python -m tools.scopes_page."""
+"""Write the table of scopes and routes into its page: python -m tools.scopes_page."""
 
 from klsa_search.service.app import ROUTERS
 from klsa_search.service.serving import Requires
 from tests.conftest import ROOT
 
-PAGE = ROOT / "docs" / "guides" / "run-the-service.md"
+PAGE = ROOT / "docs" / "reference" / "api-keys.md"
 BEGIN = "<!-- made of the routes of klsa_search/service by: python -m tools.scopes_page -->\n"
 END = "<!-- end of scopes -->\n"
 
 
 def scopes_of(route):
-    """The scopes that a route declares, one of which a key needs; none for an open route."""
+    """Return the scopes that a route declares, one of which a key needs; none for an open one."""
     declared = [
         each.dependency.scopes
         for each in route.dependencies
@@ -20,14 +20,21 @@ def scopes_of(route):
     return declared[0]
 
 
+def scopes_by_operation():
+    """Return the scopes of each operation by method and path, as the schema has the path."""
+    return {
+        (method, route.path.replace(":whole", "")): scopes_of(route)
+        for router in ROUTERS
+        for route in router.routes
+        for method in sorted(route.methods)
+    }
+
+
 def table():
-    """One row for each combination of scopes, with all routes that need it."""
+    """Return one row for each combination of scopes, with all routes that need it."""
     operations = {}
-    for router in ROUTERS:
-        for route in router.routes:
-            for method in sorted(route.methods):
-                path = route.path.replace(":whole", "")
-                operations.setdefault(scopes_of(route), []).append(f"`{method} {path}`")
+    for (method, path), scopes in scopes_by_operation().items():
+        operations.setdefault(scopes, []).append(f"`{method} {path}`")
     rows = ["| scope | routes |", "|---|---|"]
     for scopes, routes in sorted(operations.items(), key=lambda row: (not row[0], row[0])):
         name = " or ".join(f"`{scope}`" for scope in scopes) or "no key"
@@ -36,7 +43,7 @@ def table():
 
 
 def parts():
-    """What stands before the table, the table, and what stands after it."""
+    """Return the text before the table, the table, and the text after it."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     held, _, after = rest.partition(END)
     return before + BEGIN, held, END + after

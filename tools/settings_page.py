@@ -1,17 +1,20 @@
-"""Writes the table of the service's settings into its page: python -m tools.settings_page."""
+"""Write the table of service settings into its page: python -m tools.settings_page."""
 
 from klsa_search.cli.service_options import default_of, flag_of
 from klsa_search.service.settings import PREFIX, ServiceSettings
 from tests.conftest import ROOT
 
-PAGE = ROOT / "docs" / "guides" / "run-the-service.md"
+PAGE = ROOT / "docs" / "reference" / "service-settings.md"
 BEGIN = "<!-- made of klsa_search/service/settings.py by: python -m tools.settings_page -->\n"
 END = "<!-- end -->\n"
 
 
 def table():
-    """One row a setting, as it is declared."""
-    rows = ["| in the file | option | environment | default | |", "|---|---|---|---|---|"]
+    """Return one row for each setting, as it is declared."""
+    rows = [
+        "| setting | option | environment | default | description |",
+        "|---|---|---|---|---|",
+    ]
     for name, field in ServiceSettings.model_fields.items():
         option = flag_of(name, field).replace("/", "`, `")
         limits = [
@@ -20,15 +23,15 @@ def table():
             for kind, word in (("ge", "from"), ("le", "to"))
             if hasattr(each, kind)
         ]
-        told = "; ".join([field.description, *([" ".join(limits)] if limits else [])])
+        text = "; ".join([field.description, *([" ".join(limits)] if limits else [])])
         rows.append(
-            f"| `{name}` | `{option}` | `{PREFIX}{name.upper()}` | {default_of(field)} | {told} |"
+            f"| `{name}` | `{option}` | `{PREFIX}{name.upper()}` | {default_of(field)} | {text} |"
         )
     return "\n".join(rows) + "\n"
 
 
 def parts():
-    """What stands before the table, the table, and what stands after it."""
+    """Return the text before the table, the table, and the text after it."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     held, _, after = rest.partition(END)
     return before + BEGIN, held, END + after

@@ -5,6 +5,7 @@ from klsa_search.mining.clusters import Cluster, Clustering, cluster
 from klsa_search.mining.drift import DriftPoint, drift
 from klsa_search.mining.duplicates import Duplicate, DuplicateGroup, duplicates
 from klsa_search.mining.map import DocumentMap, MapCluster, document_map
+from klsa_search.mining.model import Spectrum, expansion_rows, kernel_rows, spectrum
 from klsa_search.mining.similar import KERNELS, similar
 from klsa_search.mining.strongest import StrongTerm, strongest_terms
 from klsa_search.mining.thesaurus import RelatedTerm, related
@@ -20,6 +21,7 @@ __all__ = [
     "DuplicateGroup",
     "MapCluster",
     "RelatedTerm",
+    "Spectrum",
     "StrongTerm",
     "classify",
     "classify_texts",
@@ -27,7 +29,10 @@ __all__ = [
     "document_map",
     "drift",
     "duplicates",
+    "expansion_rows",
+    "kernel_rows",
     "related",
     "similar",
+    "spectrum",
     "strongest_terms",
 ]

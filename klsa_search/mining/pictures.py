@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
+from klsa_search.arrays import Matrix
 from klsa_search.drawing import GREY, INK, PALE, TONES, drawn, outlined
 from klsa_search.errors import QueryError
 from klsa_search.mining.asking import latent_space
@@ -22,6 +24,9 @@ _DIMENSIONS: Final = 8
 _ENDS: Final = 5
 _WORDS: Final = 2
 _FEW: Final = 2_000
+_LETTERS: Final = 32
+_LABELLED: Final = 50
+"""Documents up to which a map shows their titles."""
 
 
 def draw_spectrum(index: Index, path: Path) -> None:
@@ -68,9 +73,14 @@ def draw_spectrum(index: Index, path: Path) -> None:
 
 
 def draw_map(index: Index, path: Path) -> None:
-    """Draw the map, with the words of its clusters. Errors are those of `drawn`, and QueryError."""
+    """Draw the map: with titles of at most 50 documents, else with the words of its clusters.
+
+    Errors are those of `drawn`; QueryError.
+    """
     found = document_map(index, words=_WORDS)
-    shown = [index.name, *(word for one in found.clusters for word in one.words)]
+    titles = _short_titles(index, found) if len(found) <= _LABELLED else []
+    words = [] if titles else [word for one in found.clusters for word in one.words]
+    shown = [index.name, *titles, *words]
     with drawn(path, 7.2, 7.2, shown) as figure:
         axes = figure.add_subplot()
         axes.set_aspect("equal")
@@ -90,7 +100,10 @@ def draw_map(index: Index, path: Path) -> None:
         )
         _title(axes, f"{index.name}: {found.documents:,} documents")
         figure.draw_without_rendering()  # so that the room of words is known
-        _name_clusters(axes, found)
+        if titles:
+            _write_titles(axes, titles, found.places)
+        else:
+            _name_clusters(axes, found)
 
 
 def draw_drift(index: Index, path: Path) -> None:
@@ -163,28 +176,55 @@ def _title(axes: Any, text: str) -> None:
     axes.set_title(text, loc="left", fontweight="bold")
 
 
-def _name_clusters(axes: Any, found: DocumentMap) -> None:
-    """Write the words of clusters where there is room, the largest first."""
+def _short_titles(index: Index, found: DocumentMap) -> list[str]:
+    """Return the title of each document on a map, or its id if it has none."""
+    documents = index.documents(found.doc_ids.tolist())
+    return [shorten(each.title or each.id, _LETTERS, placeholder="…") for each in documents]
+
+
+def _write_titles(axes: Any, titles: Sequence[str], places: Matrix) -> None:
+    """Write each title beside its point, towards the middle of the map, if there is room."""
     taken: list[Any] = []
+    for title, place in zip(titles, places.tolist(), strict=True):
+        side, align = (-5, "right") if place[0] > 0.5 else (5, "left")
+        offsets = [(side, dy) for dy in (0, 9, -9, 18, -18)]
+        _write(axes, title, place, offsets, taken, ha=align, fontsize="x-small")
+
+
+def _name_clusters(axes: Any, found: DocumentMap) -> None:
+    """Write the words of clusters if there is room, the largest first."""
+    taken: list[Any] = []
+    offsets = [(0, dy) for dy in (0, 13, -13, 26, -26)]
+    style = {"ha": "center", "fontsize": "small", "fontweight": "bold"}
     for one in found.clusters:
-        for dy in (0, 13, -13, 26, -26):
-            text = axes.annotate(
-                " · ".join(one.words),
-                (one.x, one.y),
-                xytext=(0, dy),
-                textcoords="offset points",
-                ha="center",
-                va="center",
-                fontsize="small",
-                fontweight="bold",
-                color=INK,
-                path_effects=outlined(),
-            )
-            box = text.get_window_extent()
-            if not any(box.overlaps(other) for other in taken):
-                taken.append(box)
-                break
-            text.remove()
+        words = " · ".join(one.words)
+        _write(axes, words, (one.x, one.y), offsets, taken, path_effects=outlined(), **style)
+
+
+def _write(
+    axes: Any,
+    words: str,
+    place: Sequence[float],
+    offsets: Sequence[tuple[int, int]],
+    taken: list[Any],
+    **style: Any,
+) -> None:
+    """Write words at the first offset from a place, in points, that overlaps no earlier words."""
+    for offset in offsets:
+        text = axes.annotate(
+            words,
+            place,
+            xytext=offset,
+            textcoords="offset points",
+            va="center",
+            color=INK,
+            **style,
+        )
+        box = text.get_window_extent()
+        if not any(box.overlaps(other) for other in taken):
+            taken.append(box)
+            return
+        text.remove()
 
 
 def _strongest(strengths: Any) -> list[int]:

@@ -2,7 +2,7 @@
 
 What `klsa-serve` is told by an option counts before `KLSA_...` in the environment, that before the
 TOML file, and that before the default. Options, their help and the table of
-`docs/guides/run-the-service.md` are made from what stands here.
+`docs/reference/service-settings.md` are made from what stands here.
 """
 
 from __future__ import annotations

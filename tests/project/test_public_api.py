@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import klsa_search as klsa
-from tests.conftest import ROOT
 from tools import public_api
 
 REPORTS = [
@@ -152,15 +151,3 @@ def test_every_method_of_an_index_is_in_an_example():
     ]
     said = shown()
     assert [name for name in methods if f"index.{name}" not in said] == []
-
-
-def test_the_example_of_the_readme_runs(names):
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    first, *others = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    found = {}
-    exec(first, found)
-    (writing,) = [other for other in others if "index.add(" in other]
-    exec(writing, found)
-    assert "belt" in found["index"].ids()
-    assert "tyre" not in found["index"].ids()
-    found["index"].close()

@@ -1,19 +1,32 @@
-"""Everything that can be asked for stands in the docs."""
+"""The reference pages have everything that the code declares."""
 
+import re
+
+import pytest
+
+from klsa_search import errors
 from klsa_search.config import Settings
+from klsa_search.errors import KlsaError
+from klsa_search.service.messages import failures
 from klsa_search.service.messages.searching import SearchRequest
+from tests.conftest import ROOT
 from tests.project.test_packaging import PROJECT
-from tools.reference_page import COMMANDS, PAGE, page
+from tools.reference_page import COMMANDS, FOLDER, pages
+
+PAGES = pages()
+ROW = re.compile(r"^\| (?:(\d{3}) \| )?`(\w+)` \|", re.MULTILINE)
+BY_MIDDLEWARE = {(421, "unknown_host"), (403, "origin_refused"), (500, "internal")}
 
 
-def test_the_page_has_what_is_declared():
-    """Where this fails, `python -m tools.reference_page` writes it anew."""
-    assert PAGE.read_text(encoding="utf-8") == page()
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_pages_are_as_generated(path):
+    wanted = PAGES[path]
+    assert path.read_text(encoding="utf-8") == wanted, "run: python -m tools.reference_page"
 
 
 def test_nothing_is_left_out():
-    """Of commands, options, settings and parameters: as the page is made, and as they are named."""
-    text = PAGE.read_text(encoding="utf-8")
+    paths = [*PAGES, FOLDER / "service-settings.md"]
+    text = "".join(path.read_text(encoding="utf-8") for path in paths)
     assert COMMANDS.keys() == PROJECT["scripts"].keys()
     named = {
         option
@@ -25,5 +38,22 @@ def test_nothing_is_left_out():
     }
     assert len(named) > 80
     assert not [option for option in named if f"`{option}`" not in text]
-    asked = {*Settings.model_fields, *SearchRequest.model_fields}
-    assert not [name for name in asked if f"`{name}`" not in text]
+    parameters = {*Settings.model_fields, *SearchRequest.model_fields}
+    assert not [name for name in parameters if f"`{name}`" not in text]
+
+
+def test_every_error_code_has_its_status_cause_and_fix():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    codes = {kind.code for kind in kinds if issubclass(kind, KlsaError)} - {KlsaError.code}
+    page = (FOLDER / "error-codes.md").read_text(encoding="utf-8")
+    documented = {(status and int(status), code) for status, code in ROW.findall(page)}
+    statuses = {
+        (next(status for one, status in failures._STATUSES if issubclass(kind, one)), kind.code)
+        for kind in kinds
+        if issubclass(kind, KlsaError)
+    }
+    refused = {(status, code) for status, (code, _) in failures._REFUSALS.items()}
+    over_http = {row for row in documented if row[0]}
+    assert over_http <= statuses | refused | BY_MIDDLEWARE
+    assert {code for _, code in documented} == codes | {code for _, code in refused | BY_MIDDLEWARE}
+    assert str(ROOT) not in page

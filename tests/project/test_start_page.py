@@ -1,47 +1,61 @@
-"""What docs/quickstart.md and docs/guides/tune.md show, in a row, is what comes out."""
+"""README, quick start and the guide to tuning print what they show, one after the other."""
 
+import doctest
 import re
 import shlex
 
-from starlette.testclient import TestClient
-
+from klsa_search import open_index
 from klsa_search.evaluation.tuning import space
-from klsa_search.service import Catalog, create_app
 from tests.conftest import ROOT
-from tests.support.shown import commands, wrong_examples
+from tests.support.shown import FLAGS, commands, unsigned, wrong_examples
 from tools.reference_page import COMMANDS
 
 BLOCK = re.compile(r"```(text|console|python)\n(.*?)```", re.DOTALL)
+PAGES = ("README", "docs/quickstart", "docs/guides/tune")
 
 
-def test_they_give_what_they_say(tmp_path, monkeypatch, capsys, patient_service):
+def test_they_print_what_they_show(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(space, "LENGTHS", ((0.9, 0.4),))  # fewer trials: no page shows the choice
     monkeypatch.setattr(space, "TRIALS", 4)
-    ran = set()
-    for page in ("quickstart", "guides/tune"):
-        text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    checker, ran = doctest.OutputChecker(), set()
+    for page in PAGES:
+        text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
         for kind, block in BLOCK.findall(text):
             if kind == "text":
-                (tmp_path / "tickets.csv").write_text(block)
-            elif kind == "python":
+                (tmp_path / "new.jsonl").write_text(block)
+            elif kind == "python" and ">>>" in block:
                 assert wrong_examples(block, page) == ""
+            elif kind == "python":
+                exec(block, {})
+                assert "Late for the birthday" in capsys.readouterr().out
             else:
                 for command, wanted in commands(f"```console\n{block}```"):
+                    program, *arguments = shlex.split(command)
                     capsys.readouterr()
-                    found = answered(shlex.split(command), tmp_path, capsys)
-                    assert wanted in ("", found), command
-                    ran.add(command.split()[0])
-    assert ran == {"klsa-index", "klsa-search", "klsa-eval", "curl"}
+                    COMMANDS[program].main(arguments, prog_name=program, standalone_mode=False)
+                    printed = unsigned(capsys.readouterr().out).strip()
+                    right = checker.check_output(wanted.strip() or "...", printed, FLAGS)
+                    assert right, f"{command}\n{printed}"
+                    ran.add(program)
+    assert ran == {"klsa-index", "klsa-search", "klsa-eval"}
 
 
-def answered(words, folder, capsys):
-    """What a command prints, or what the service answers to curl."""
-    program, *arguments = words
-    if program == "curl":
-        with Catalog(folder / "index", interval=0) as catalog:
-            answer = TestClient(create_app(catalog)).get(words[1].removeprefix("localhost:8000"))
-        assert answer.json()["hits"], answer.text
-        return answer.text
-    COMMANDS[program].main(arguments, prog_name=program, standalone_mode=False)
-    return capsys.readouterr().out
+def test_the_example_of_the_readme(tmp_path, monkeypatch):
+    """The table of titles is what both rankers return; its bold ones contain no query word."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    COMMANDS["klsa-index"].main(
+        ["build", "examples/tickets.csv", "--name", "tickets"], standalone_mode=False
+    )
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \d \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
+    with open_index("index/tickets") as index:
+        for column, ranker in enumerate(("bm25", "klsa")):
+            hits = index.search("money back", k=len(rows), ranker=ranker).hits
+            assert [row[column].strip("*") for row in rows] == [hit.title for hit in hits]
+        bold = {row[1].strip("*") for row in rows if row[1].startswith("**")}
+        found = index.search("money back", k=len(index), ranker="bm25").hits
+        assert len(bold) == 4
+        assert bold.isdisjoint(hit.title for hit in found)
