@@ -139,6 +139,8 @@ def drift_for_programs(generation: Path) -> dict[str, Any] | None:
     try:
         drift, documents = index.drift, len(index)
         misfits = {name: field.misfits for name, field in index.fields.items() if field.misfits}
+        built = index.manifest.fields.columns
+        fields = {name: each.type for name, each in index.fields.items() if name not in built}
     finally:
         index.close()
     return {
@@ -148,6 +150,7 @@ def drift_for_programs(generation: Path) -> dict[str, Any] | None:
         "added_share": drift.added_share(documents),
         "changed_share": drift.changed_share(documents),
         "unseen_share": drift.unseen_share,
+        "fields": fields,
         "misfits": misfits,
     }
 
@@ -164,8 +167,13 @@ def drift_for_people(generation: Path) -> list[tuple[str, str]]:
         f"({drift['unseen_share']:.1%} of their words unknown to the build), "
         f"{drift['deleted']:,} of the build deleted or replaced"
     )
+    found = [f"{name} ({type_})" for name, type_ in drift["fields"].items()]
     counted = [f"{name} {count:,}" for name, count in drift["misfits"].items()]
-    return [("drift", told), *([("other values", ", ".join(counted))] if counted else [])]
+    return [
+        ("drift", told),
+        *([("later fields", ", ".join(found))] if found else []),
+        *([("other values", ", ".join(counted))] if counted else []),
+    ]
 
 
 def unread_for_people(unread: Unread) -> str:

@@ -62,13 +62,16 @@ def test_values_that_count_as_missing_are_told(shell, tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("id,text,price\na,hot,5\nb,cold,10\n")
     assert shell("klsa-index", "build", table, "--name", "cars").code == 0
-    table.write_text("id,text,price\nc,hot,N/A\nd,cold,free\n")
+    table.write_text("id,text,price,size\nc,hot,N/A,12\nd,cold,free,7\n")
     done = shell("klsa-index", "add", "cars", table)
     assert done.code == 0
     assert done.err.splitlines()[0] == "values that count as missing: price 2; the first:"
     assert "document 'c': the number field 'price' has \"N/A\"" in done.err
-    assert shell("klsa-index", "info", "cars", "--json").json["drift"]["misfits"] == {"price": 2}
-    assert "price 2" in shell("klsa-index", "info", "cars").out
+    drift = shell("klsa-index", "info", "cars", "--json").json["drift"]
+    assert (drift["fields"], drift["misfits"]) == ({"size": "keyword"}, {"price": 2})
+    told = shell("klsa-index", "info", "cars").out
+    assert "price 2" in told
+    assert "size (keyword)" in told
     done = shell("klsa-index", "refit", "cars")
     assert "price (number, 2 documents, 2 with another value)" in " ".join(
         shell("klsa-index", "info", "cars").out.split()
@@ -108,7 +111,7 @@ def test_info_tells_of_drift(shell, built, new, tmp_path):
     unseen, changed = drift.pop("unseen_share"), drift.pop("changed_share")
     assert (0 < unseen < 1, changed) == (True, 0.5)
     assert drift == {
-        "documents": 5, "added": 2, "deleted": 1, "added_share": 0.4, "misfits": {}
+        "documents": 5, "added": 2, "deleted": 1, "added_share": 0.4, "fields": {}, "misfits": {}
     }  # fmt: skip
     assert "5 documents now, 40.0% of them came later" in shell("klsa-index", "info", "cars").out
     (tmp_path / "index" / "cars" / "000001" / "lengths.npy").write_bytes(b"")
