@@ -15,8 +15,9 @@ from klsa_search.service.ledger import Ledger
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
 from klsa_search.store.ids import Ids
+from tests.support.endpoints import ENDPOINTS
 
-from .test_scopes import NAMES, OPERATIONS, ask
+from .test_scopes import ask
 
 EVENTS = {"open", "os.listdir", "os.scandir", "os.rename", "sqlite3.connect", "subprocess.Popen"}
 EVENTS |= {"fcntl.flock", "fcntl.lockf", "time.sleep"}
@@ -58,15 +59,15 @@ def client(two_home, tmp_path_factory):
         yield TestClient(create_app(catalog, writes=Writes(), refits=refits))
 
 
-@pytest.mark.parametrize(("method", "route"), OPERATIONS, ids=NAMES)
-def test_a_route_blocks_no_event_loop(client, method, route, monkeypatch):
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=str)
+def test_a_route_blocks_no_event_loop(client, endpoint, monkeypatch):
     for kind, name in ((Index, "refresh"), (Ids, "position")):
         work = getattr(kind, name)
         told = f"{kind.__name__}.{name}"
         monkeypatch.setattr(kind, name, lambda *a, w=work, t=told: (record(t), w(*a))[1])
-    ask((client, {}), method, route, None)  # what is loaded at its first use
+    ask((client, {}), endpoint, None)  # what is loaded at its first use
     with recorded() as blocking:
-        answer = ask((client, {}), method, route, None)
+        answer = ask((client, {}), endpoint, None)
     assert answer.status_code != 500, answer.text
     assert blocking == {}
 
