@@ -44,7 +44,9 @@ EXACT: Final = 1.9
 
 Fitted on twelve collections: judged queries, one rare word of a title and two words of one against
 queries of other collections, random words and invented ones. With any one of them left out it is
-between 1.7 and 2.1.
+between 1.7 and 2.1. `python -m studies.effectiveness exact-matches` repeats this with other queries
+on nine collections: it fits 1.1 (1.0 to 1.4), which raises the mean AUC from 0.919 to 0.931 and
+lowers the Brier score from 0.121 to 0.108; on one, of long pages, it does harm.
 """
 
 _QUERIES: Final = 300  # of each kind that an index is asked
