@@ -13,6 +13,8 @@ SEARCH: Final = 1.0
 WORD: Final = 0.1
 OPERATOR: Final = 2.0
 """A phrase, a prefix, `+`, `-` or the name of a field."""
+PHRASE_DOCUMENT: Final = 0.003
+"""A document that is compared with a phrase: less where the phrase is found early in it."""
 MISSPELT: Final = 7.0
 """A word that no document contains, for which similar ones are compared."""
 
@@ -34,13 +36,15 @@ CHARACTERS_PER_WORD: Final = 6
 class QueryCounts(NamedTuple):
     """What makes a query expensive.
 
-    hit_bytes  of an average document of the index
+    hit_bytes         of an average document of the index
+    phrase_documents  that contain the rarest word of a phrase, added up over all phrases
     """
 
     words: float = 0
     operators: int = 0
     misspelt: int = 0
     hit_bytes: int = 0
+    phrase_documents: int = 0
 
 
 def estimated_cost(
@@ -61,4 +65,5 @@ def estimated_cost(
     per_hit = HIT + HIT_BYTE * query.hit_bytes
     per_hit += HIGHLIGHT * highlight + QUALITY * quality + EXPLANATION * explain
     of_query = WORD * query.words + OPERATOR * query.operators + MISSPELT * query.misspelt
+    of_query += PHRASE_DOCUMENT * query.phrase_documents
     return SEARCH + of_query + per_hit * hits + EVERYTHING * everything

@@ -332,7 +332,7 @@ class Index(LivingIndex):
         operators, spelling  as of `search`
 
         >>> index.query_counts('"wet roads" tyres')
-        QueryCounts(words=3, operators=1, misspelt=0, hit_bytes=...)
+        QueryCounts(words=3, operators=1, misspelt=0, hit_bytes=..., phrase_documents=3)
         """
         state = self._opened()
         reading, _ = state.parameters.read({"operators": operators, "spelling": spelling})

@@ -201,6 +201,8 @@ def contain_all(
 
     every = np.ones(len(documents), np.bool_)
     for term in analyzed:
+        if not every.any():  # as after some words of any long query
+            break
         every &= np.any([contain(each) for each in ((term,), *stand_ins.get(term, ()))], axis=0)
     return every
 

@@ -158,6 +158,14 @@ def test_which_searches_are_heavy(tiny_home, asked, heavy):
         assert (body.cost(index) > LIGHT) == heavy
 
 
+def test_phrases_of_frequent_words_count(tiny_home, monkeypatch):
+    monkeypatch.setattr(costs, "PHRASE_DOCUMENT", 100.0)
+    with open_index(tiny_home / "tiny") as index:
+        assert SearchBody(q='"boundary layer"', operators=True).cost(index) > LIGHT
+        assert SearchBody(q='"wing"', operators=True).cost(index) < LIGHT
+        assert SearchBody(q='"boundary slipstraem"', spelling="off").cost(index) < LIGHT
+
+
 def test_the_texts_of_hits_count(tiny_home, monkeypatch):
     body = SearchBody(q="wing")
     with open_index(tiny_home / "tiny") as index:

@@ -189,15 +189,26 @@ class Language:
         """
         if len(query) > LONGEST_COUNTED or self._analyzer.tokenizes:
             return QueryCounts(len(query) / CHARACTERS_PER_WORD)
-        operators = 0
+        operators = phrase_documents = 0
         if settings.operators is not False and not is_plain(query):
             clauses = parse(query, self._fields)
             if settings.operators or self._reason(query, clauses) is None:
-                operators = min(SIGNS, sum(clause.has_sign for clause in clauses))
+                signed = [clause for clause in clauses if clause.has_sign][:SIGNS]
+                operators, phrase_documents = len(signed), self._documents_of_phrases(signed)
                 query = " ".join(clause.text for clause in clauses if clause.kind != "prefix")
         numbers = self._numbers.of(query)
         misspelt = 0 if settings.spelling == "off" else min(PUT_RIGHT, numbers.count(UNKNOWN))
-        return QueryCounts(len(numbers), operators, misspelt)
+        return QueryCounts(len(numbers), operators, misspelt, phrase_documents=phrase_documents)
+
+    def _documents_of_phrases(self, clauses: Iterable[Clause]) -> int:
+        """Count the documents that contain the rarest word of each phrase."""
+        frequencies, count = self._snapshot.bm25.frequencies, 0
+        for clause in clauses:
+            numbers = self._numbers.of(clause.text) if clause.kind == "phrase" else ()
+            terms = [number for number in numbers if number >= 0]
+            if len(numbers) > 1 and terms and UNKNOWN not in numbers:
+                count += int(frequencies[terms].min())
+        return count
 
     def _is_right(self, query: str, numbers: Sequence[int]) -> bool:
         """Whether spelling adds nothing to a query of plain words."""
