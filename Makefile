@@ -1,6 +1,7 @@
 # make run    serve a sample index at http://127.0.0.1:8000
 # make test   lint, types and tests: some minutes
 # make lint   what `make test` checks before the tests
+# make collections  fetch those that the promises of ranking are measured on: KLSA_COLLECTIONS=build/collections
 # make test-long  all tests, those of browsers, processes, faults and packages too, with coverage: an hour
 # make test-connect  the tests of what other tools need, which make test skips; three minutes more to install
 # make test-cluster  the tests of clusters, with Ray
@@ -23,7 +24,7 @@ export KLSA_HOME ?= index
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13 3.14
 
-.PHONY: help run test tests lint test-long speed lock test-oldest test-newest test-cluster test-connect test-all test-package docs docs-serve eval clean
+.PHONY: help run test tests lint compiled collections test-long speed lock test-oldest test-newest test-cluster test-connect test-all test-package docs docs-serve eval clean
 .DEFAULT_GOAL := help
 
 help:
@@ -76,7 +77,18 @@ run: $(VENV)/.installed
 	  $(BIN)/klsa-index build python-docs --name python-docs
 	@exec $(BIN)/klsa-serve
 
-test: lint tests
+# One core compiles what the tests search with while the other checks types.
+test: $(VENV)/.installed-test
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint compiled
+	@$(MAKE) --no-print-directory tests
+
+# Where the tests keep it; both their workers would compile the same.
+compiled: export NUMBA_CACHE_DIR = $(CURDIR)/.pytest_cache/compiled
+compiled: $(VENV)/.installed-test
+	$(BIN)/klsa-index warm
+
+collections: $(VENV)/.installed-test
+	$(BIN)/klsa-eval fetch cran cisi cacm med --data build/collections
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -27,7 +27,7 @@ os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "user")
 # fails is printed, to be repeated. How long one takes says only how busy the machine is.
 settings.register_profile(
     "short",
-    max_examples=25,
+    max_examples=15,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -132,7 +132,7 @@ def kept_port() -> Iterator[int]:
 def collections_home() -> Path:
     """Folder with cran, cisi, cacm and med, where there is one."""
     named = os.environ.get("KLSA_COLLECTIONS")
-    home = Path(named) if named else ROOT.parent / "shared" / "collections"
+    home = ROOT / named if named else ROOT.parent / "shared" / "collections"
     if not (home / "cran").is_dir():
         pytest.skip(
             f"the SMART collections are not at {home}; name their folder in KLSA_COLLECTIONS"
@@ -144,7 +144,7 @@ def collections_home() -> Path:
 def datasets_home() -> Path:
     """Folder with ionosphere and reuters21578, where there is one."""
     named = os.environ.get("KLSA_DATASETS")
-    home = Path(named) if named else ROOT.parent / "shared" / "datasets"
+    home = ROOT / named if named else ROOT.parent / "shared" / "datasets"
     if not (home / "ionosphere").is_dir():
         pytest.skip(f"the data sets are not at {home}; name their folder in KLSA_DATASETS")
     return home

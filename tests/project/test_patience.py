@@ -32,6 +32,17 @@ def test_examples_take_the_time_they_need():
     assert HealthCheck.too_slow in settings().suppress_health_check
 
 
+def test_profiles_alone_say_how_many_examples_there_are():
+    own = {
+        path.name
+        for path, node in nodes()
+        if isinstance(node, ast.keyword)
+        and node.arg == "max_examples"
+        and isinstance(node.value, ast.Constant)
+    }
+    assert own == {"conftest.py"}
+
+
 def test_whoever_waits_has_patience():
     impatient = [
         f"{path}:{node.value.lineno}"

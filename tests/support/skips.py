@@ -1,7 +1,7 @@
 """Reasons for which tests may be skipped, by the kind of thing that is missing.
 
-A skip for any other reason fails. `KLSA_REQUIRE=data,browser` names kinds that have to be there: a
-skip for lack of them fails too.
+A skip for any other reason fails. `KLSA_REQUIRE=collections,browser` names kinds that have to be
+there: a skip for lack of them fails too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 ALLOWED = {
-    "data": r"are not at .*; name their folder in KLSA_(COLLECTIONS|DATASETS)",
+    "collections": r"are not at .*; name their folder in KLSA_COLLECTIONS",
+    "datasets": r"are not at .*; name their folder in KLSA_DATASETS",
     "browser": r"there is no Chromium",
     "node": r"Node.js is not installed",
     "pyright": r"pyright is not installed",
