@@ -32,7 +32,7 @@ def test_no_lock_is_held_in_a_child():
             lock.release()
 
     with another_thread(use):
-        assert [in_child(work) for _ in range(20)] == [0] * 20
+        assert [in_child(work) for _ in range(8)] == [0] * 8
     work()
 
 
@@ -75,8 +75,8 @@ def test_one_may_be_held_within_another_and_locks_made_meanwhile():
 
     with another_thread(nest):
         assert [
-            in_child(lambda: [lock.acquire(timeout=BOUND) for lock in locks]) for _ in range(20)
-        ] == [0] * 20
+            in_child(lambda: [lock.acquire(timeout=BOUND) for lock in locks]) for _ in range(8)
+        ] == [0] * 8
 
 
 def test_a_fork_takes_compilers_between_locks_that_compile_and_those_of_moments(

@@ -84,6 +84,7 @@ def test_compiling_holds_no_arrays_of_the_caller():
     assert held[0]() is None
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_forked_while_another_thread_compiles_may_compile():
     def compile_one():

@@ -167,6 +167,7 @@ print(whole(np.array([0, 7, 8]), Pair(3, 4)))
     assert called(tmp_path, monkeypatch) == (ANSWER, 1, 0)
 
 
+@pytest.mark.long
 def test_a_field_inserted_into_the_record_of_queries_leaves_no_stale_code(tmp_path):
     package = tmp_path / "klsa_search"
     shutil.copytree(

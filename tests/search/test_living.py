@@ -108,7 +108,7 @@ writes = st.one_of(
 )
 
 
-@given(history=st.lists(writes, min_size=1, max_size=8))
+@given(history=st.lists(writes, min_size=1, max_size=6))
 def test_after_any_history_bm25_is_that_of_a_fresh_build(built, tmp_path_factory, history):
     path = shutil.copytree(built, tmp_path_factory.mktemp("history") / "living")
     index, documents = open_index(path), {str(n): TEXTS[n] for n in range(BUILT)}

@@ -220,7 +220,7 @@ def test_a_forked_child_reads_and_does_not_write(tmp_path):
                 writer.append([doc("b")])
 
         with another_thread(lambda: log.last()):
-            for _ in range(20):
+            for _ in range(8):
                 assert in_child(work) == 0
         assert writer.append([doc("b")]) == Last(2, 0)
     assert log.check() == 2
