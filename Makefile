@@ -79,7 +79,7 @@ run: $(VENV)/.installed
 
 # One core compiles what the tests search with while the other checks types.
 test: $(VENV)/.installed-test
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint compiled
+	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	@$(MAKE) --no-print-directory tests
 
 # Where the tests keep it; both their workers would compile the same.
