@@ -210,7 +210,8 @@ class Judgements:
                 connection = sqlite3.connect(
                     address, uri=True, isolation_level=None, timeout=_PATIENCE
                 )
-                connection.execute("pragma synchronous = full")
+                # Extra: a journal whose removal is not on the disk would undo the change.
+                connection.execute("pragma synchronous = extra")
                 connection.create_function("row_sum", -1, lambda *row: sum_of(row))
                 connection.execute("begin immediate" if writes else "begin")
                 there = self._has_tables(connection, make=writes)

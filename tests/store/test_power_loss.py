@@ -7,6 +7,7 @@ import pytest
 from klsa_search.collection import Document
 from klsa_search.errors import IndexNotFound
 from klsa_search.store import verify
+from klsa_search.store.judgements import Judgements
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
 from tests.support.power_loss import disks, lay_out, record
@@ -39,6 +40,16 @@ rollback(Path("index"))
 os.write(1, b"two ")
 """
 
+JUDGES = """
+import os
+from pathlib import Path
+from klsa_search.store.judgements import Judgements
+
+for grade in (1, 2):
+    Judgements(Path("index")).put("wing", "a", grade)
+    os.write(1, f"{grade} ".encode())
+"""
+
 
 def batches_of(log):
     """Numbers of the batches that can be read, all of which are whole."""
@@ -64,6 +75,17 @@ def test_a_log_has_what_was_acknowledged(tmp_path):
         assert batches_of(log) == [*found, 9]
         tried += 1
     assert tried > 30
+
+
+def test_judgements_are_as_acknowledged(tmp_path):
+    (folder := tmp_path / "run").mkdir()
+    (folder / "index").mkdir()
+    states = [{}, {"a": 1}, {"a": 2}]
+    for acknowledged, disk in disks(record(JUDGES, folder, tmp_path / "trace")):
+        lay_out(disk, tmp_path / "disk")
+        found = [each.grades for each in Judgements(tmp_path / "disk" / "index").queries()]
+        done = len(acknowledged)
+        assert (found[0] if found else {}) in states[done : done + 2], acknowledged
 
 
 def test_a_commit_is_whole_or_absent(tmp_path):
