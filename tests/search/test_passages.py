@@ -205,6 +205,8 @@ def test_hits_carry_them(tmp_path):
     records = [{"id": str(n), "text": f"{'flow ' * n} wing {'drag ' * 60}"} for n in range(9)]
     for expansion in ("dense", "sparse"):
         index = build(records, name=expansion, home=tmp_path, expansion=expansion)
-        for hit in index.search("wings"):
+        found = index.search("wings")
+        assert len(found) == len(records)
+        for hit in found:
             text = index.document(hit.id).text
             assert hit.snippet == snippet(text, {"wing"}, index.analyzer)
