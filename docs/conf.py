@@ -1,4 +1,4 @@
-"""Makes the site of docs/: `make docs`. Everything that is its own is in docs/site/."""
+"""Sphinx configuration of the site of docs/ (`make docs`); extensions are in docs/site/."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ html_title = project
 extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "sections"]
 exclude_patterns = ["README.md", "site"]
 
-# As GitHub shows the same pages: its anchors, and no dashes made of the hyphens of options.
+# As on GitHub: the same anchors and alerts, and no dashes made of the hyphens of options.
 myst_enable_extensions = ["alert"]
 myst_heading_anchors = 4
 smartquotes = False
@@ -21,8 +21,8 @@ html_theme = "furo"
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]
 html_copy_source = False
-# The box of the site asks the klsa-serve that has its index, as `make docs-serve` starts one, or,
-# where there is none, looks words up in the browser.
+# The search box queries the klsa-serve that has the index of the site, as `make docs-serve` starts
+# one. Without one it searches in the browser.
 html_js_files = [("search.js", {"data-service": os.environ.get("KLSA_DOCS_SERVICE", "")})]
 
 default_role = "py:obj"

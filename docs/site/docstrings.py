@@ -1,7 +1,7 @@
-"""Docstrings as they are written here, for Sphinx.
+"""Convert the docstrings of this project for Sphinx.
 
-Rows of a name, two blanks or more, and what it is, become a list of definitions; trees and what is
-set off by blanks stay as they stand. Examples are doctests, which Sphinx knows by itself.
+Rows of a name, two or more blanks, and a description become a definition list. Trees and indented
+blocks stay literal. Examples are doctests, which Sphinx knows.
 """
 
 import inspect
