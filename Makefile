@@ -102,7 +102,7 @@ tests: $(VENV)/.installed-test
 # All tests, with 1,000 examples of each property; how much of the code they reach is in build/coverage.
 test-long: export HYPOTHESIS_PROFILE = long
 test-long: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=50 \
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=50 --timeout 3600 \
 	  --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 # In an environment of its own: what must work without other tools is tested without them.
