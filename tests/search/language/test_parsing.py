@@ -38,6 +38,25 @@ def test_signs(text, clauses):
 
 
 @pytest.mark.parametrize(
+    ("text", "has_sign", "plain"),
+    [
+        ("a", False, True),
+        ("a-b", False, True),
+        ("a:b", False, False),
+        ("-a", True, False),
+        ("title:a", True, False),
+        ('"a b"', True, False),
+        ("net*", True, False),
+    ],
+)
+def test_what_a_clause_says_of_itself(text, has_sign, plain):
+    (clause,) = parse(text, FIELDS)
+    assert clause.has_sign is has_sign
+    assert clause.written == text
+    assert is_plain(text) is plain
+
+
+@pytest.mark.parametrize(
     "text",
     [
         *("wi-fi", "http://x.org/a?b=c", "std::vector", "12:30", "title:", "title: a", "a:b", ":a"),
