@@ -9,7 +9,7 @@
 >>> klsa.list_indexes("index"), klsa.__version__.count(".")
 (['reports'], 2)
 
-An index also gives doc ids and scores as arrays, answers many queries at once, and hands back its
+An index also returns doc ids and scores as arrays, runs many queries at once, and returns its
 documents:
 
 >>> index = klsa.open_index("index/reports")
@@ -33,7 +33,7 @@ documents:
 ['leak', 'heat']
 >>> index.warm_up()
 
-Documents come and go; each is there for good, and found, on return:
+Writes are durable and searchable when the call returns:
 
 >>> index.add([{"id": "horn", "text": "A horn that will not sound."}])
 1
@@ -50,7 +50,7 @@ WriteResult(generation='000002', last_write=5, written=1, deleted=1, warnings=()
 (False, 5)
 >>> index.close()
 
-Public are the names of this package and of its packages `collection`, `estimators`, `indexing` and
+Public API: the names of this package and of its packages `collection`, `estimators`, `indexing` and
 `mining`, the errors of `errors`, and of `analysis` the `Analyzer` with `Token`, `languages` and
 `stemmers`; of `connect` what docs/guides/integrations.md shows. Everything else may change with any
 version.
@@ -97,7 +97,7 @@ else:
         },
     )
 
-# Whoever uses the package says where its warnings go; until then they go nowhere.
+# The application decides where warnings go; by default they are discarded.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [

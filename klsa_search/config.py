@@ -74,7 +74,7 @@ class SettingsGroup(BaseModel):
             name = str(first["loc"][0]) if first["loc"] else "settings"
             if first["type"] == "extra_forbidden":
                 known = ", ".join(sorted(cls.model_fields))
-                message = f"there is no setting {name!r}; the settings are: {known}"
+                message = f"unknown setting {name!r}; the settings are: {known}"
             else:
                 message = f"{name} = {first['input']!r}: {first['msg']}"
             raise SettingsError(message, field=name) from None
@@ -90,32 +90,33 @@ class AnalysisSettings(SettingsGroup):
 
     language: str = Field(
         "english",
-        description="language of stop words and stemmer, by name or code (german or de); none; or "
-        "auto, that of the first documents when an index is built",
+        description="use the stop words and stemmer of this language, by name or code (german "
+        "or de); none; or auto, that of the first documents of a build",
     )
     stemmer: str = Field(
-        "auto", description="a Snowball algorithm, auto for that of the language, or none"
+        "auto", description="use this Snowball stemmer; auto for that of the language, or none"
     )
     stop_words: StopWordsName = Field(
         "short",
-        description="words left out: short, 33 of English and none of other languages; long, all "
-        "on the list of the language; or none",
+        description="ignore stop words: short, 33 of English and none of other languages; "
+        "long, all on the list of the language; or none",
     )
     own_stop_words: Annotated[
         tuple[str, ...],
         # TOML and JSON have lists.
         BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
-    ] = Field((), description="words left out besides")
+    ] = Field((), description="ignore these words too")
     fold_accents: bool | None = Field(
         None,
-        description="treat é as e, with every letter; by default where é is no letter of the "
-        "language but a marked one (docs/guides/import-documents.md)",
+        description="treat é as e, for all letters with marks; by default not for marked "
+        "letters that are part of the alphabet of the language "
+        "(docs/guides/import-documents.md)",
     )
-    symbols: bool = Field(True, description="signs belong to names such as C++, C# and .NET")
+    symbols: bool = Field(True, description="keep the signs of names such as C++, C# and .NET")
     tokenizer: str | None = Field(
         None,
         pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$",
-        description="a function that finds the words, MODULE:FUNCTION, instead of the rules for "
+        description="find words with this function, MODULE:FUNCTION, instead of the rules for "
         "all scripts (docs/guides/import-documents.md)",
     )
 
@@ -123,49 +124,56 @@ class AnalysisSettings(SettingsGroup):
 class KernelSettings(SettingsGroup):
     """The query kernel and the document kernel [KLSA eq. 3-4], and how K is made from them."""
 
-    k1: float = Field(1.2, ge=0, le=100, description="saturation of term counts in BM25")
-    b: float = Field(0.75, ge=0, le=1, description="weight of document length")
+    k1: float = Field(1.2, ge=0, le=100, description="set the saturation of term counts in BM25")
+    b: float = Field(0.75, ge=0, le=1, description="set the weight of the document length in BM25")
     title_weight: int = Field(
-        2, ge=1, le=16, description="how often the words of a title count, those of the text once"
+        2, ge=1, le=16, description="count words of titles this many times, words of texts once"
     )
     common_weight: float = Field(
         0.5,
         ge=0.01,
         le=1,
-        description="weight in queries of words on the long stop list that are not left out, which "
-        "the document features do without; 1 makes them words like any other",
+        description="weight query words on the long stop list that are not ignored; the "
+        "document features leave them out; 1 treats them like other words",
     )
     idf: IdfName = Field(
         "lucene",
-        description="what a rare word weighs in queries, held by n of N documents: lucene, "
-        "ln(1 + (N - n + .5) / (n + .5)); robertson, the same without 1 + and not below 0; or "
-        "atire, ln(N / n)",
+        description="weight query words in n of N documents by: lucene, ln(1 + (N - n + 0.5) "
+        "/ (n + 0.5)); robertson, the same without 1 + and not below 0; or atire, "
+        "ln(N / n)",
     )
     burstiness: float = Field(
         2.0,
         ge=1,
         le=MOST_BURSTS,
-        description="most that a term's weight is multiplied by for coming in bursts, many times "
-        "in few documents; 1 is plain idf",
+        description="multiply the weight of bursty terms, frequent in few documents, by up to "
+        "this; 1 is plain idf",
     )
-    kernel_k1: float = Field(3.0, ge=0, le=100, description="k1 of the document kernel")
+    kernel_k1: float = Field(3.0, ge=0, le=100, description="set k1 of the document kernel")
     idf_power: float = Field(
-        1.0, ge=0, le=2, description="p in w(t)^p sat(t,d), the document features; 0.5 as published"
+        1.0,
+        ge=0,
+        le=2,
+        description="set p in w(t)^p sat(t,d), the document features; 0.5 in the paper",
     )
     pairs: float = Field(
-        0.5, ge=0, le=10, description="weight of adjacent word pairs among the document features"
+        0.5, ge=0, le=10, description="weight adjacent word pairs among the document features"
     )
-    centred: bool = Field(True, description="take the mean document out of the document features")
-    normalised: bool = Field(True, description="divide K by the lengths of its feature vectors")
-    neighbours: int = Field(20, ge=1, le=1000, description="nearest documents kept for coverage")
+    centred: bool = Field(True, description="subtract the mean document from the document features")
+    normalised: bool = Field(True, description="normalise the document features to length 1")
+    neighbours: int = Field(
+        20, ge=1, le=1000, description="keep this many nearest documents for coverage"
+    )
 
 
 class SpectrumSettings(SettingsGroup):
     """The eigenvectors to keep."""
 
-    dimensions: int = Field(300, ge=1, description="eigenvectors to keep (k of the paper)")
-    latent_dimensions: int = Field(50, ge=1, description="eigenvectors the latent cosine uses")
-    seed: int = Field(0, ge=0, description="seed of the solver's start vector")
+    dimensions: int = Field(300, ge=1, description="keep this many eigenvectors (k of the paper)")
+    latent_dimensions: int = Field(
+        50, ge=1, description="use this many eigenvectors for the latent cosine"
+    )
+    seed: int = Field(0, ge=0, description="seed the start vector of the solver")
 
 
 class ExpansionSettings(SettingsGroup):
@@ -173,8 +181,9 @@ class ExpansionSettings(SettingsGroup):
 
     expansion: ExpansionName = Field(
         "auto",
-        description="how D is kept: whole, in its factors, cut to the strongest entries of its "
-        "rows, or as fits the collection",
+        description="store the expansion matrix D: dense; factored; sparse, as the largest "
+        "entries of its rows, which allows writes; or auto, by the size of the "
+        "collection",
     )
 
 
@@ -188,8 +197,8 @@ class FieldSettings(SettingsGroup):
     ] = Field(
         (),
         max_length=MOST_FIELDS,
-        description="metadata field that must be a column: NAME:keyword, NAME:number, NAME:date, "
-        "or NAME alone, for the type of its first value",
+        description="make this metadata field filterable: NAME:keyword, NAME:number, "
+        "NAME:date, or NAME alone, for the type of its first value",
     )
 
     @field_validator("fields", mode="after")
@@ -199,10 +208,10 @@ class FieldSettings(SettingsGroup):
         for declaration in given:
             name, colon, kind = _parts(declaration)
             if not name.strip():
-                raise _misfit("fields", "there is no name in it", declaration)
+                raise _misfit("fields", "the name is missing", declaration)
             if colon and kind not in get_args(FieldType):
                 known = ", ".join(get_args(FieldType))
-                reason = f"what follows the last colon is a type; there are: {known}"
+                reason = f"the type after the last colon must be one of: {known}"
                 raise _misfit("fields", reason, declaration)
             if name in names:
                 raise _misfit("fields", f"{name!r} is declared twice", declaration)
@@ -227,65 +236,85 @@ class LanguageSettings(SettingsGroup):
 
     operators: bool | None = Field(
         None,
-        description='read "phrases", +must, -not, field:word and prefix* as operators: yes, in '
-        "every query; no, in none; auto, in short and deliberate queries",
+        description='read "phrases", +required, -excluded, field:word and prefix* as '
+        "operators: yes, in every query; no, in none; auto, in short and "
+        "deliberate queries",
     )
     spelling: SpellingName = Field(
         "auto",
-        description="words of a query that no document holds: auto, the nearest that one holds is "
-        "asked for in their place; suggest, it is only told; or off",
+        description="correct query words that no document contains: auto, search for the "
+        "nearest known word instead; suggest, only suggest it; or off",
     )
     synonyms: bool = Field(
-        True, description="ask for the synonyms of words, too, where the index has any"
+        True, description="search for synonyms of query words too, if the index has any"
     )
 
 
 class SearchSettings(SettingsGroup):
     """What a query uses unless it says otherwise."""
 
-    ranker: RankerName = Field("klsa", description="klsa, bm25, rm3, rocchio, lsi or lsi-cosine")
-    alpha: float = Field(0.7, ge=0, le=1, description="share of the expansion, at most; 0 is BM25")
+    ranker: RankerName = Field(
+        "klsa", description="rank by klsa, bm25, rm3, rocchio, lsi or lsi-cosine"
+    )
+    alpha: float = Field(
+        0.7, ge=0, le=1, description="set the maximum share of the expansion in scores; 0 is BM25"
+    )
     hold_back: float = Field(
         0.7,
         ge=0,
         le=1,
-        description="share of alpha that is held back where BM25's first document holds the whole "
-        "query; with c the share it holds, alpha (1 - hold_back c^3); 0 for a constant alpha",
+        description="reduce alpha by this share if the first document of BM25 contains the "
+        "whole query; with c the share it contains, alpha (1 - hold_back c^3); 0 "
+        "for a constant alpha",
     )
     z: int = Field(
         20,
         ge=1,
-        description="documents of the query kernel that seed the expansion",
+        description="expand the query with this many seed documents",
     )
     sharpness: float = Field(
-        5.0, ge=1, le=100, description="p in (k_q / max)^p, the weight of a seed; 1 as published"
+        5.0,
+        ge=1,
+        le=100,
+        description="set p in (k_q / max)^p, the weight of a seed; 1 in the paper",
     )
-    spectral: SpectralName = Field("gvsm", description="function of the eigenvalues that makes D")
+    spectral: SpectralName = Field(
+        "gvsm", description="make D with this function of the eigenvalues"
+    )
     gamma: float = Field(
-        0.3, gt=0, le=100, description="its parameter, in units of the first eigenvalue"
+        0.3,
+        gt=0,
+        le=100,
+        description="set the parameter of the function, in units of the first eigenvalue",
     )
-    head: int = Field(0, ge=0, description="leading eigenvectors left out of D")
+    head: int = Field(0, ge=0, description="leave this many leading eigenvectors out of D")
     unit_length: bool = Field(True, description="scale every part to length 1 over the seeds")
     coverage: float = Field(
-        0.4, ge=0, le=1, description="share of the query's coverage by a document's neighbours"
+        0.4,
+        ge=0,
+        le=1,
+        description="set the share of coverage: query words in the neighbours of a document",
     )
-    latent: float = Field(0.2, ge=0, le=1, description="share of the cosine in the latent space")
+    latent: float = Field(
+        0.2, ge=0, le=1, description="set the share of the cosine in the latent space"
+    )
     lexical_sharpness: float = Field(
-        8.0, ge=1, le=100, description="p in (k_q / max)^p, the lexical part; 1 as published"
+        8.0, ge=1, le=100, description="set p in (k_q / max)^p, the lexical part; 1 in the paper"
     )
 
     title_boost: float = Field(
         1.0,
         ge=0.01,
         le=100,
-        description="how much words of titles count in BM25, beside what they were indexed with; "
-        "unless both boosts are 1, every document is scored in full, as by exact",
+        description="boost words of titles in BM25, in addition to the title weight; unless "
+        "both boosts are 1, every document is scored, as with exact",
     )
-    text_boost: float = Field(1.0, ge=0.01, le=100, description="the same of words of texts")
+    text_boost: float = Field(1.0, ge=0.01, le=100, description="boost words of texts in BM25")
     exact: bool = Field(
         False,
-        description="score every document in full, also where D is kept cut: seconds at a million "
-        "documents, where the first such query also takes 1.5 GB of memory and keeps it",
+        description="score every document exactly: takes seconds at a million documents, and "
+        "with a sparse expansion the first such query also takes 1.5 GB of memory "
+        "and keeps it",
     )
 
     @property
@@ -309,7 +338,7 @@ class SearchSettings(SettingsGroup):
 def _not_in_every_query(operators: bool | None) -> bool | None:
     if operators:
         raise _misfit(
-            "operators", "only a query can ask for all operators; leave it out or use false", True
+            "operators", "true is only allowed for single queries; use false or leave it out", True
         )
     return operators
 
@@ -337,7 +366,7 @@ class Settings(
         if not isinstance(preset, str) or preset not in PRESETS:
             known = ", ".join(sorted(PRESETS))
             raise SettingsError(
-                f"there is no preset {preset!r}; there are: {known}", field="preset"
+                f"unknown preset {preset!r}; the presets are: {known}", field="preset"
             )
         return cls.checked({**PRESETS[preset], **changes})
 

@@ -78,9 +78,9 @@ def fonts_of(words: Iterable[str]) -> list[str]:
         if not has[best] & missing:
             characters = "".join(map(chr, sorted(missing)))
             warnings.warn(
-                f"no font has {characters!r}, drawn as boxes: install one that does, such as Noto "
-                "Sans (CJK), and delete matplotlib's list of fonts, "
-                "~/.cache/matplotlib/fontlist*.json",
+                f"no installed font has {characters!r}, drawn as boxes; install "
+                "one that does, such as Noto Sans (CJK), and delete the font "
+                "cache of matplotlib, ~/.cache/matplotlib/fontlist*.json",
                 stacklevel=2,
             )
             break
@@ -100,7 +100,7 @@ def drawn(path: Path, width: float, height: float, words: Iterable[str] = ()) ->
     ending = path.suffix[1:].lower()
     if ending not in FORMATS:
         raise SettingsError(
-            f"{path}: a figure is a .png, an .svg or a .pdf: end its name in one of these",
+            f"`{path}` is not a .png, .svg or .pdf; end its name in one of these",
             field="path",
         )
     require("figures")

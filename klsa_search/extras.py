@@ -66,8 +66,8 @@ def require(name: ExtraName) -> None:
     for module, package in packages.items():
         if not _found(module):
             raise MissingExtra(
-                f"{needed_by} need {package}, which is not installed: "
-                f"pip install 'klsa-search[{name}]'"
+                f"{needed_by} need {package}, which is not installed; run pip "
+                f"install 'klsa-search[{name}]'"
             )
 
 

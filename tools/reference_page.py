@@ -175,7 +175,8 @@ def of_command(name, command, shared):
 def is_setting(option):
     """Return whether an option is a setting of an index."""
     field = Settings.model_fields.get(option.name)
-    return field is not None and (option.help or "").startswith(field.description or " ")
+    described = ((field and field.description) or " ").casefold()
+    return (option.help or "").casefold().startswith(described)
 
 
 def settings_page():

@@ -136,7 +136,7 @@ def stop_list(language: str) -> frozenset[str]:
         raise SettingsError(message, field="language")
     if language not in languages():
         known = ", ".join(languages())
-        message = f"there is no language {language!r}; the languages are: {known}"
+        message = f"unknown language {language!r}; the languages are: {known}"
         raise SettingsError(message, field="language")
     spelled = stopwordsiso.stopwords(_CODES.get(language, ""))
     words = frozenset(word.strip(_MARKS) for word in spelled) - {""}
@@ -161,7 +161,7 @@ def algorithm(stemmer: str, language: str) -> str | None:
     """
     if stemmer not in stemmers():
         known = ", ".join(stemmers())
-        message = f"there is no stemmer {stemmer!r}; the stemmers are: {known}"
+        message = f"unknown stemmer {stemmer!r}; the stemmers are: {known}"
         raise SettingsError(message, field="stemmer")
     if stemmer == AUTO:
         stemmer = "porter" if language == "english" else language

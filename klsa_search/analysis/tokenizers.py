@@ -48,9 +48,10 @@ class Tokenizing:
     def __init__(self, name: str) -> None:
         if name not in _TRUSTED:
             raise SettingsError(
-                f"the index has a tokenizer, {name}, which is code to be imported and run: if you "
-                f"trust it, open the index with tokenizer={name!r} in Python; commands and the "
-                f"service read KLSA_TOKENIZERS={name}",
+                f"the index uses the tokenizer `{name}`, which is code that will "
+                "be imported and run; if you trust it, open the index with "
+                f"tokenizer={name!r} in Python, or set KLSA_TOKENIZERS={name} for "
+                "commands and the service",
                 field="tokenizer",
             )
         self._name, self._find = name, _imported(name)
@@ -61,7 +62,7 @@ class Tokenizing:
             found = list(self._find(text))
         except Exception as error:  # code of others, which raises what it likes
             raise SettingsError(
-                f"tokenizer {self._name} failed ({type(error).__name__}: {error}): mend it",
+                f"tokenizer `{self._name}` failed ({type(error).__name__}: {error}); correct it",
                 field="tokenizer",
             ) from error
         before = 0
@@ -75,8 +76,8 @@ class Tokenizing:
                             yield word, start, end
                         continue
             raise SettingsError(
-                f"tokenizer {self._name} found {each!r}: (word, start, end) are needed, each "
-                "within the text and none before the last one",
+                f"tokenizer `{self._name}` returned {each!r}; it must return "
+                "(word, start, end), within the text and in order",
                 field="tokenizer",
             )
 
@@ -98,8 +99,8 @@ def _name_of(tokenizer: Tokenizer) -> str:
         if _imported(name) is tokenizer:
             return name
     raise SettingsError(
-        f"tokenizer {tokenizer!r} cannot be imported where the index is opened again: define it "
-        "with def, at the top of a module that can be imported",
+        f"tokenizer {tokenizer!r} cannot be imported when the index is opened "
+        "again; define it with def, at the top level of an importable module",
         field="tokenizer",
     )
 
@@ -110,10 +111,12 @@ def _imported(name: str) -> Tokenizer:
         found = attrgetter(path)(import_module(module))
     except Exception as error:  # code of others, which raises what it likes
         raise SettingsError(
-            f"tokenizer {name} cannot be imported ({type(error).__name__}: {error}): see that its "
-            "module is installed, or its folder on PYTHONPATH",
+            f"tokenizer `{name}` cannot be imported ({type(error).__name__}: "
+            f"{error}); install its module, or put its folder on PYTHONPATH",
             field="tokenizer",
         ) from error
     if not callable(found):
-        raise SettingsError(f"tokenizer {name} is no function: name one", field="tokenizer")
+        raise SettingsError(
+            f"tokenizer `{name}` is not a function; name a function", field="tokenizer"
+        )
     return found  # type: ignore[no-any-return]  # what it returns is checked when it is called

@@ -112,6 +112,6 @@ def _died(worker: subprocess.Popen[bytes]) -> KlsaError:
     code = end(worker)
     fact = f"signal {-code}" if code < 0 else f"exit code {code}"
     return KlsaError(
-        f"a process that analysed documents ended early ({fact}): see that the machine has memory "
-        "to spare, then build again"
+        f"a worker process of the analysis ended early ({fact}); make sure that "
+        "there is free memory, then build again"
     )

@@ -1,4 +1,4 @@
-"""klsa-index alias: other names of indexes."""
+"""klsa-index alias: set, remove and list alternative names of indexes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from klsa_search.cli.output import Column, echo, write_json, write_table
 @click.command()
 @click.argument("name", required=False)
 @click.argument("index", required=False)
-@click.option("--remove", is_flag=True, help="Remove the alias NAME; its index stays.")
+@click.option("--remove", is_flag=True, help="Remove the alias NAME; keep its index")
 @home_option
 @json_option
 @debug_option
 def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json: bool) -> None:
-    """Have NAME stand for INDEX, in one step; without both, list all aliases.
+    """Set the alias NAME to INDEX, or list all aliases.
 
-    Whoever searches NAME, searches INDEX from then on.
+    The change is atomic: requests for NAME use either the old or the new index.
     """
     from klsa_search.store import aliases_in, remove_alias, set_alias
 
     if remove != (name is not None and index is None):
-        raise click.UsageError("give NAME and INDEX, or NAME with --remove, or nothing of these")
+        raise click.UsageError("give NAME and INDEX, or NAME and --remove, or no arguments")
     if name is not None and index is not None:
         set_alias(home, name, index)
     elif name is not None:
@@ -35,8 +35,8 @@ def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json
     if as_json:
         write_json([{"name": each, "index": target} for each, target in found.items()])
     elif name is not None:
-        echo(f"{name} stands for {index}" if index else f"{name} stands for nothing")
+        echo(f"{name} -> {index}" if index else f"removed alias {name}")
     elif found:
         write_table([Column("alias"), Column("index")], list(found.items()))
     else:
-        echo(f"{home} holds no alias")
+        echo(f"no aliases in {home}")

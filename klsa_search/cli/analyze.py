@@ -15,7 +15,7 @@ from klsa_search.config import AnalysisSettings
 
 @click.command()
 @click.argument("text")
-@click.option("--name", help="Analyse as this index does; leave the settings out then.")
+@click.option("--name", help="Use the analysis settings of this index; excludes setting options")
 @home_option
 @settings_options(*AnalysisSettings.model_fields)
 @json_option
@@ -24,7 +24,9 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
     """Show the terms that TEXT is indexed under, with their positions."""
     settings = chosen_settings(None, options)
     if name is not None and settings:
-        raise click.UsageError("--name brings its own settings: give one or the other")
+        raise click.UsageError(
+            "--name and setting options exclude each other: give one or the other"
+        )
     from klsa_search.analysis import Analyzer, trusting
     from klsa_search.store import current_generation, index_path, read_manifest
 
@@ -37,7 +39,7 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
         names = ("term", "position", "start", "end")
         write_json([{name: getattr(token, name) for name in names} for token in tokens])
     elif not tokens:
-        echo("no term is left of it")
+        echo("no terms: the analyser removed every word")
     else:
         columns = [Column("position", right=True), Column("term"), Column("text")]
         rows = [(str(t.position), t.term, text[t.start : t.end]) for t in tokens]

@@ -1,4 +1,4 @@
-"""klsa-eval compare: systems side by side, and how much of it is luck."""
+"""klsa-eval compare: systems side by side, with tests of significance."""
 
 from __future__ import annotations
 
@@ -33,25 +33,27 @@ _TARGET = "{target}"
     metavar="NAME=FILE",
     multiple=True,
     callback=lambda _context, _parameter, given: _checked_runs(given),
-    help="A TREC run file of another system, plain or gzip; {target} in FILE stands for the name "
-    "of each target. May be given several times.",
+    help="Add a TREC run file of another system, plain or gzip; {target} in FILE stands for the "
+    "name of each target; repeatable",
 )
 @click.option(
     "--measure",
     type=click.Choice(["map", "ndcg@10", "p@10", "recall@1000"]),
     default="map",
     show_default=True,
-    help="What to compare by.",
+    help="Compare by this measure",
 )
 @click.option(
     "--baseline",
     metavar="SYSTEM",
     default="bm25",
     show_default=True,
-    help="The system that the others are compared with.",
+    help="Compare the other systems with this one",
 )
 @json_file_option
-@click.option("--plot", type=FigurePath(), help="Also draw the default, query by query.")
+@click.option(
+    "--plot", type=FigurePath(), help="Also draw the default against the baseline, query by query"
+)
 @debug_option
 def compare(
     targets: Sequence[str],
@@ -64,9 +66,9 @@ def compare(
 ) -> None:
     """Compare all rankers, the published method and other systems' runs on every TARGET.
 
-    TARGET is as for klsa-eval map. A run file has six columns a line, in any order of lines: query
-    Q0 document rank score tag. It is sorted as trec_eval does, by score and then by document id,
-    both descending; a judged query that it misses counts 0.
+    TARGET is as for klsa-eval map. A run file has lines of six columns, in any order: query Q0
+    document rank score tag. It is sorted as by trec_eval: by score, then by document ID, both
+    descending. A judged query that is missing from the run counts 0.
 
     A difference of at most 0.01 is a tie. The p values are two-sided, of a paired randomisation
     test (100,000 flips with a fixed seed, or all of them for up to 16 queries) and of a paired
@@ -126,9 +128,9 @@ def _checked_runs(given: Sequence[str]) -> dict[str, str]:
     for option in given:
         name, equals, file = option.partition("=")
         if not (name.strip() and equals and file):
-            raise click.BadParameter(f"{option!r} is not NAME=FILE")
+            raise click.BadParameter(f"{option!r} is not of the form NAME=FILE")
         if name in files:
-            raise click.BadParameter(f"two runs are called {name}: give each its own name")
+            raise click.BadParameter(f"two runs are named `{name}`: give each a different name")
         files[name] = file
     return files
 
@@ -137,13 +139,14 @@ def _check_names(systems: Sequence[str], runs: Mapping[str, str], baseline: str)
     for name in runs:
         if name in systems:
             raise click.BadParameter(
-                f"{name} is a system of this program: give the run another name",
+                f"`{name}` is a built-in system: give the run another name",
                 param_hint="--run",
             )
     known = [*systems, *runs]
     if baseline not in known:
         raise click.BadParameter(
-            f"{baseline!r} is none of {', '.join(known)}", param_hint="--baseline"
+            f"unknown system {baseline!r}; choose one of {', '.join(known)}",
+            param_hint="--baseline",
         )
 
 
@@ -151,7 +154,7 @@ def _check_patterns(runs: Mapping[str, str]) -> None:
     for name, file in runs.items():
         if _TARGET not in file:
             raise click.BadParameter(
-                f"{name}={file}: with several targets, write {_TARGET} where their names differ",
+                f"{name}={file}: with several targets, FILE must contain {_TARGET}",
                 param_hint="--run",
             )
 
@@ -161,8 +164,8 @@ def _note_gaps(collection: Collection, judged: Mapping[str, Measured]) -> None:
         asked = len(measured.queries)
         if measured.answered < asked:
             echo(
-                f"note: {name} answers {measured.answered} of the {asked} judged queries of "
-                f"{collection.name}; the others count 0",
+                f"note: {name} has results for {measured.answered} of the {asked} judged "
+                f"queries of {collection.name}; the others count 0",
                 err=True,
             )
 

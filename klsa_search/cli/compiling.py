@@ -1,4 +1,4 @@
-"""Tells of compiling: it takes half a minute, once on a machine, in which nothing else is seen."""
+"""Report first-run compilation, which takes about half a minute."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Compiled:
 def watch_compiling(begun: Callable[[str | None], None]) -> Iterator[Compiled]:
     """Call `begun` when something is compiled for the first time, with the folder that keeps it.
 
-    Gives the count of what was compiled; code that was kept is loaded, and not counted.
+    Yield the number of compiled functions; functions loaded from the cache are not counted.
     """
     from numba.core import event
 

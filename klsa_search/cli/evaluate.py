@@ -1,4 +1,4 @@
-"""klsa-eval: judge the engine on collections whose answers are known."""
+"""klsa-eval: measure rankings on collections with relevance judgements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from klsa_search.extras import require
 @click.group()
 @click.version_option(package_name="klsa-search")
 def klsa_eval() -> None:
-    """Judge the engine on collections whose answers are known."""
+    """Measure rankings on collections with relevance judgements."""
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
 @click.option(
     "--run-dir",
     type=FOLDER,
-    help="Also write TREC run files to this folder, <target>.<system>.run.",
+    help="Also write TREC run files to this folder, named <target>.<system>.run",
 )
 @debug_option
 def map_(
@@ -76,7 +76,7 @@ def map_(
     "--out",
     type=FigurePath(),
     required=True,
-    help="The figure, .png, .svg or .pdf.",
+    help="Write the figure to this file: .png, .svg or .pdf",
 )
 @data_option
 @json_file_option
@@ -115,11 +115,11 @@ klsa_eval.add_command(forecast)
 @click.option(
     "--data",
     type=FOLDER,
-    help="Folder to put them in.  [default: the user's cache]",
+    help="Store them in this folder  [default: the user's cache]",
 )
 @debug_option
 def fetch(names: Sequence[str], data: Path | None) -> None:
-    """Download public collections: cran, cisi, cacm, med."""
+    """Download public test collections: cran, cisi, cacm, med."""
     from klsa_search.collection import fetch as fetch_collections
     from klsa_search.collection.homes import cache_home
 

@@ -1,4 +1,4 @@
-"""What an index holds and how it was built, told to people and to programs."""
+"""Describe the contents and the build of an index, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def _fields_for_people(fields: FieldsEntry, documents: int) -> list[tuple[str, s
     ]
     others = [f"{name} ({reason})" for name, reason in fields.others.items()]
     if fields.more:
-        others.append(f"what is beyond {MOST_FIELDS}: --field declares what is needed")
-    facts = [("columns", "; ".join(columns)), ("no columns", "; ".join(others))]
+        others.append(f"fields beyond the first {MOST_FIELDS}: declare needed ones with --field")
+    facts = [("filterable", "; ".join(columns)), ("not filterable", "; ".join(others))]
     return [(title, told) for title, told in facts if told]
 
 
@@ -107,17 +107,17 @@ def writes_for_people(generation: Path) -> list[tuple[str, str]]:
     if not facts["batches"] and not facts["undone"]:
         return []
     told = (
-        f"{facts['puts']:,} put in, {facts['deletes']:,} deleted, batches: {facts['batches']:,}"
-        f", undone: {facts['undone']:,}, {in_bytes(facts['bytes'])}"
+        f"{facts['puts']:,} written, {facts['deletes']:,} deleted, {facts['batches']:,} "
+        f"batches, {facts['undone']:,} undone, {in_bytes(facts['bytes'])}"
     )
     undoes = [
         (
             f"rollback --writes {number}",
-            f"{batch['puts']:,} put in, {batch['deletes']:,} deleted at {batch['time']}",
+            f"{batch['puts']:,} written, {batch['deletes']:,} deleted at {batch['time']}",
         )
         for number, batch in enumerate(facts["last"], 1)
     ]
-    return [("written since", told), *undoes]
+    return [("writes", told), *undoes]
 
 
 def drift_for_programs(generation: Path) -> dict[str, Any] | None:
@@ -161,18 +161,18 @@ def drift_for_people(generation: Path) -> list[tuple[str, str]]:
     if drift is None:
         return []
     if "error" in drift:
-        return [("drift", f"cannot be told: {drift['error']}")]
+        return [("drift", f"unknown: {drift['error']}")]
     told = (
-        f"{drift['documents']:,} documents now, {drift['added_share']:.1%} of them came later "
-        f"({drift['unseen_share']:.1%} of their words unknown to the build), "
+        f"{drift['documents']:,} documents, {drift['added_share']:.1%} of them added after "
+        f"the build ({drift['unseen_share']:.1%} of their words are new), "
         f"{drift['deleted']:,} of the build deleted or replaced"
     )
     found = [f"{name} ({type_})" for name, type_ in drift["fields"].items()]
     counted = [f"{name} {count:,}" for name, count in drift["misfits"].items()]
     return [
         ("drift", told),
-        *([("later fields", ", ".join(found))] if found else []),
-        *([("other values", ", ".join(counted))] if counted else []),
+        *([("added fields", ", ".join(found))] if found else []),
+        *([("misfits", ", ".join(counted))] if counted else []),
     ]
 
 
@@ -184,7 +184,7 @@ def unread_for_people(unread: Unread) -> str:
         counted.append(f"{sum(unread.kinds[kind] for kind in kinds[_KINDS:]):,} of other kinds")
     first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
     files = "1 file" if unread.count == 1 else f"{unread.count:,} files"
-    links = "; --follow-links reads those linked" if "linked" in unread.kinds else ""
+    links = "; --follow-links reads linked files" if "linked" in unread.kinds else ""
     from klsa_search.collection.files import LACKING, kind_of
 
     lacking = [kind for kind in kinds if (found := kind_of(Path(f"_{kind}"))) and found.lacking]
@@ -195,14 +195,19 @@ def unread_for_people(unread: Unread) -> str:
 def numbered_for_people(files: list[str]) -> str:
     """Say which files have no ids."""
     which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more files"
-    return f"note: the documents of {which} have no id and are numbered; --id names a column of ids"
+    return (
+        f"note: the documents of {which} have no IDs and were numbered; --id names a column of IDs"
+    )
 
 
 def write_field_warnings(warnings: Problems) -> None:
     """Write to stderr how many values do not fit their fields, and the first of them."""
     if warnings.count:
         counted = (f"{name} {count:,}" for name, count in sorted(warnings.kinds.items()))
-        echo(f"values that count as missing: {', '.join(counted)}; the first:", err=True)
+        echo(
+            f"values of the wrong type, which count as missing: {', '.join(counted)}; the first:",
+            err=True,
+        )
     for reason in warnings.reasons:
         echo(f"  {reason}", err=True)
 

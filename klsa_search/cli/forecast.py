@@ -18,13 +18,14 @@ from klsa_search.cli.output import Column, make_folders, write_json_file, write_
 @json_file_option
 @debug_option
 def forecast(name: str, queries: Path, home: Path, json_file: Path | None) -> None:
-    """Order queries by how hard they are likely to be for the index NAME, the hardest first.
+    """Predict which queries the index NAME will answer badly, hardest first.
 
-    QUERIES is a file with lines of an id, a tab and a text. Nothing has to be judged.
+    QUERIES is a file of lines of an ID, a tab and a text. No judgements are needed.
 
-    The figure, WIG, says how far the best of BM25 stand above the collection: a rank among these
-    queries, no probability, and nothing to compare with another index. Of two queries it names the
-    harder 56 to 74 times in a hundred, by collection (docs/guides/judge-results.md).
+    The predictor is the weighted information gain (WIG): how far the best BM25 scores stand above
+    the collection's. It ranks these queries among each other; it is not a probability and not
+    comparable across indexes. Of two queries it identifies the harder one in 56% to 74% of cases,
+    depending on the collection (docs/guides/judge-results.md).
     """
     from klsa_search.collection.query_lines import read_query_lines
     from klsa_search.evaluation import forecast as forecast_queries

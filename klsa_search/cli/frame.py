@@ -29,11 +29,11 @@ TOKENIZERS: Final = "KLSA_TOKENIZERS"
 """Variable of the environment: tokenizers that indexes may name, parted by blanks."""
 
 _NEXT_STEPS = {
-    errno.ENOSPC: "free some room there or choose another folder",
-    errno.EDQUOT: "free some room there or choose another folder",
-    errno.EACCES: "check who owns it and what its mode allows",
-    errno.EPERM: "check who owns it and what its mode allows",
-    errno.EROFS: "choose a folder that can be written to",
+    errno.ENOSPC: "free some disk space or choose another folder",
+    errno.EDQUOT: "free some disk space or choose another folder",
+    errno.EACCES: "check the owner and permissions",
+    errno.EPERM: "check the owner and permissions",
+    errno.EROFS: "choose a writable folder",
     errno.ENOENT: "check the path",
     errno.ENOTDIR: "check the path",
     errno.EISDIR: "name a file, not a folder",
@@ -63,7 +63,7 @@ def debug_option(function: F) -> F:
         is_eager=True,
         expose_value=False,
         callback=remember,
-        help="Show the traceback of a failure.",
+        help="Show the traceback of errors",
     )
     return option(function)
 
@@ -72,9 +72,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     """Run a command to its end and leave with the exit code; `arguments` default to sys.argv's.
 
     What is logged goes to stderr, as sentences.
-    Every `KlsaError`, operating system error and want of memory becomes one sentence on stderr.
-    A slip of our own does too, through `sys.excepthook`, so that nothing is caught that nobody
-    foresaw. With --debug all of them show their traceback.
+    Every `KlsaError`, OSError and MemoryError becomes one sentence on stderr. Unexpected exceptions
+    do too, through `sys.excepthook`, so that none is caught. --debug shows the traceback.
     """
     log_for_people()
     frame = _Frame()
@@ -135,11 +134,11 @@ def explain(failure: KlsaError | OSError | MemoryError) -> str:
     if isinstance(failure, KlsaError):
         return failure.message
     if isinstance(failure, MemoryError):
-        return "this machine has not enough memory for it: try a smaller collection"
+        return "out of memory; try a smaller collection"
     thing = str(failure.filename) if failure.filename is not None else "the system"
     fact = failure.strerror or str(failure) or type(failure).__name__
-    step = _NEXT_STEPS.get(failure.errno or 0, "run it again with --debug to see where")
-    return f"{thing}: {fact}: {step}"
+    step = _NEXT_STEPS.get(failure.errno or 0, "run the command again with --debug to see where")
+    return f"{thing}: {fact}; {step}"
 
 
 def _is_wrong_usage(failure: KlsaError | OSError | MemoryError) -> bool:
@@ -159,7 +158,7 @@ def _hook(frame: _Frame) -> Callable[..., None]:
             for line in "".join(format_exception(kind, failure, traceback)).splitlines():
                 echo(line, err=True)
         else:
-            sentence = f"error: a slip of the program itself: {kind.__name__}: {failure}: "
-            echo(sentence + "run it again with --debug and report what it shows", err=True)
+            sentence = f"error: internal error (a bug): {kind.__name__}: {failure}; "
+            echo(sentence + "run it again with --debug, and report the output", err=True)
 
     return hook

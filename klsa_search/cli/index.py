@@ -1,4 +1,4 @@
-"""klsa-index: build indexes and look after them."""
+"""klsa-index: build and maintain indexes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @click.group()
 @click.version_option(package_name="klsa-search")
 def klsa_index() -> None:
-    """Build indexes and look after them."""
+    """Build and maintain indexes."""
 
 
 for command in (
@@ -91,7 +91,7 @@ def main() -> None:
 
 @klsa_index.command()
 @click.argument("source")
-@click.option("--name", required=True, help="Name of the index below the home.")
+@click.option("--name", required=True, help="Give the index this name")
 @home_option
 @config_option
 @preset_option
@@ -100,23 +100,24 @@ def main() -> None:
 @click.option(
     "--replace",
     is_flag=True,
-    help="Let SOURCE take the place of documents of another source, without asking.",
+    help="Replace an index that was built from another source, without asking",
 )
 @click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Have workers build it: 'local' for processes of this machine, or where a Ray cluster is.",
+    help="Build with workers: 'local' for processes of this machine, or the address of a Ray "
+    "cluster",
 )
 @click.option(
     "--shards",
     type=click.IntRange(1),
-    help="With --cluster: parts of the documents; the more, the less memory a worker needs.  "
-    "[default: one a worker]",
+    help="Divide the documents into this many parts, with --cluster; more parts need less memory "
+    "a worker  [default: one a worker]",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1),
-    help="With --cluster local: processes.  [default: one a processor]",
+    help="Start this many processes, with --cluster local  [default: one a processor]",
 )
 @settings_options()
 @json_option
@@ -135,13 +136,14 @@ def build(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Turn SOURCE into an index.
+    """Build an index from SOURCE.
 
     SOURCE is a file or a folder, the name of a collection (cran, cisi, cacm, med), python-docs, or
     - for standard input: docs/guides/import-documents.md.
-    An index of that name is replaced when the new one is whole; until then it goes on serving, and
-    afterwards klsa-index rollback has it back. Where it holds documents of another source, or what
-    this version cannot read, a terminal is asked first, and anything else needs --replace.
+
+    An index of the same name is replaced when the new one is complete, and stays available until
+    then; klsa-index rollback returns to it. If it was built from another source, or this version
+    cannot read it, you are asked to confirm on a terminal, and --replace is needed elsewhere.
     """
     settings = chosen_settings(config, options)
     from klsa_search.store import index_path
@@ -151,7 +153,7 @@ def build(
         from klsa_search.indexing import build as build_index
 
         if shards or workers:
-            raise click.UsageError("--shards and --workers go with --cluster")
+            raise click.UsageError("--shards and --workers need --cluster")
         collection = open_collection(source, **reading)
         build_it: Callable[..., Index] = partial(build_index, collection, memory=memory)
     else:
@@ -164,11 +166,13 @@ def build(
         index = build_it(name=name, home=home, progress=bar, replace=replace, **settings)
     if not len(index):
         shown = source if isinstance(source, str) else collection.name
-        echo(f"warning: {shown} holds no document, so {name} finds nothing", err=True)
+        echo(
+            f"warning: {shown} has no documents, so every search of {name} will be empty", err=True
+        )
     elif not index.manifest.counts.terms:
         echo(
-            f"warning: no document has a title or a text with a word to search for, so {name} "
-            "finds nothing: say which field holds the text (--text NAME)",
+            "warning: no document has a title or text with a searchable word, so every "
+            f"search of {name} will be empty; name the field of the texts with --text",
             err=True,
         )
     problems, unread = collection.problems, collection.unread
@@ -202,7 +206,7 @@ def _may_replace(path: Path, collection: Collection) -> bool:
         holds = "an index that this version cannot read"
     else:
         return False
-    echo(f"{path} holds {holds}", err=True)
+    echo(f"{path} contains {holds}", err=True)
     coming = address(collection) or collection.name
     what = "it" if before is None else "them"
-    return click.confirm(printable(f"Replace {what} by those of {coming}?"), abort=True, err=True)
+    return click.confirm(printable(f"Replace {what} with those of {coming}?"), abort=True, err=True)

@@ -1,4 +1,4 @@
-"""klsa-index judgements: what people said of the documents of an index, shown or written out."""
+"""klsa-index judgements: show or export the relevance judgements of an index."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from klsa_search.cli.output import Column, echo, make_folders, write_json, write
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write them to this file as TREC qrels, and the queries beside it, as lines of number and "
-    "text, with the suffix .queries.tsv.",
+    help="Write them to this file as TREC qrels, and the queries to a file next to it, with the "
+    "suffix .queries.tsv, as lines of number and text",
 )
 @home_option
 @json_option
 @debug_option
 def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
-    """Show what was judged on an index, on the page of klsa-serve or by index.judge.
+    """Show the relevance judgements of an index.
 
-    klsa-eval judgements NAME measures rankings by it.
+    They come from the page of klsa-serve and from index.judge. klsa-eval judgements NAME measures
+    rankings by them.
     """
     from klsa_search.collection.qrels import qrels_text
     from klsa_search.store import Judgements, current_generation, followed, index_path
@@ -45,8 +46,8 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
         )
         for one in left_out:
             echo(
-                f"warning: {one.document_id!r}, judged {one.grade} for query {one.query_id}, is "
-                f"not in {out}: its columns are parted by white space, which this id holds",
+                f"warning: {one.document_id!r}, judged {one.grade} for query {one.query_id}, "
+                f"was left out of {out}: qrels cannot hold IDs with white space",
                 err=True,
             )
     elif as_json:

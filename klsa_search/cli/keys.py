@@ -1,4 +1,4 @@
-"""klsa-keys: who may ask a service what."""
+"""klsa-keys: manage the API keys of a service."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _file_options = service_options("home", "keys")
 @click.version_option(package_name="klsa-search")
 @debug_option
 def klsa_keys() -> None:
-    """Make, list and revoke the keys of a service, which takes up each change at once.
+    """Create, list and revoke the API keys of a service.
 
-    A service asks for a key as soon as there is a file of them. The file holds no key itself.
+    Running services apply each change at once. A service requires API keys as soon as its key file
+    exists. The file stores hashes of the keys, not the keys.
     """
 
 
@@ -39,17 +40,19 @@ def klsa_keys() -> None:
     multiple=True,
     default=("search",),
     show_default=True,
-    help="What it is for; once for each.",
+    help="Grant this scope; repeatable",
 )
 @click.option(
     "--index",
     "indexes",
     metavar="NAME",
     multiple=True,
-    help="Index that it is for; once for each.  [default: all]",
+    help="Restrict the key to this index; repeatable  [default: all indexes]",
 )
 @click.option(
-    "--days", type=click.IntRange(1, 36_500), help="How long it counts.  [default: for ever]"
+    "--days",
+    type=click.IntRange(1, 36_500),
+    help="Expire the key after this many days  [default: never]",
 )
 @_file_options
 @debug_option
@@ -61,10 +64,10 @@ def add(
     config: Path | None,
     **options: Any,
 ) -> None:
-    """Make a key called NAME and print it; it cannot be printed again."""
+    """Create an API key called NAME and print it; it cannot be shown again."""
     path = _file(config, options)
     for each in indexes:
-        index_path(path.parent, each)  # what no index can be called is a slip of the keyboard
+        index_path(path.parent, each)  # refuses names that no index can have
     is_first = not path.exists()
     token = add_key(
         path,
@@ -75,7 +78,7 @@ def add(
     )
     echo(token)
     if is_first:
-        echo(f"Services that read {path} ask for a key from now on.", err=True)
+        echo(f"Services that use {path} require an API key from now on.", err=True)
 
 
 @klsa_keys.command("list")
@@ -83,18 +86,21 @@ def add(
 @json_option
 @debug_option
 def list_(config: Path | None, as_json: bool, **options: Any) -> None:
-    """List the keys: what they are for, and how long they count."""
+    """List the API keys, with their scopes, indexes and expiry."""
     path = _file(config, options)
     if not path.exists():
-        raise SettingsError(f"{path} is not there, so no key is asked for: klsa-keys add makes one")
+        raise SettingsError(
+            f"no key file at `{path}`, so no API key is required; create one with `klsa-keys add "
+            "NAME`"
+        )
     keys = read_keys(path)
     if as_json:
         told = {"name", "scopes", "indexes", "created", "expires"}
         write_json([key.model_dump(mode="json", include=told) for key in keys])
     elif not keys:
-        echo(f"{path} holds no key, so that nobody is let in")
+        echo(f"{path} has no keys: all requests that need one are refused")
     else:
-        columns = [Column(each) for each in ("name", "scopes", "indexes", "made", "counts until")]
+        columns = [Column(each) for each in ("name", "scopes", "indexes", "created", "expires")]
         write_table(columns, [_row(key) for key in keys])
 
 
@@ -103,9 +109,9 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
 @_file_options
 @debug_option
 def revoke(name: str, config: Path | None, **options: Any) -> None:
-    """Have the key called NAME count no more, from the next request on."""
+    """Revoke the API key called NAME, from the next request on."""
     revoke_key(_file(config, options), name)
-    echo(f"{name} counts no more")
+    echo(f"revoked {name}")
 
 
 def _file(config: Path | None, options: dict[str, Any]) -> Path:
@@ -113,13 +119,13 @@ def _file(config: Path | None, options: dict[str, Any]) -> Path:
 
 
 def _row(key: Key) -> list[str]:
-    until = "for ever" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M} UTC"
+    until = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M} UTC"
     return [
         key.name,
         ", ".join(key.scopes),
         "all" if key.indexes is None else ", ".join(key.indexes),
         f"{key.created:%Y-%m-%d}",
-        f"{until}, over" if key.is_over() else until,
+        f"{until} (expired)" if key.is_over() else until,
     ]
 
 

@@ -11,9 +11,9 @@ import click
 from klsa_search.errors import KlsaError
 
 _REFUSALS = {
-    errno.EADDRINUSE: "it is in use: stop what uses it, or choose another with --port",
-    errno.EADDRNOTAVAIL: "this machine has no such address: choose another with --host",
-    errno.EACCES: "it is for the system alone: choose one above 1023 with --port",
+    errno.EADDRINUSE: "address in use; stop the other process, or choose another port with --port",
+    errno.EADDRNOTAVAIL: "not an address of this machine; choose another with --host",
+    errno.EACCES: "permission denied; choose a port above 1023 with --port",
 }
 
 
@@ -27,13 +27,15 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, made.detach())
     except socket.gaierror as failure:
         raise click.BadParameter(
-            f"{host!r} cannot be found ({failure.strerror}): give a name or an address of this "
+            f"unknown host {host!r} ({failure.strerror}); give a name or an address of this "
             "machine",
             param_hint="--host",
         ) from None
     except OSError as failure:
-        fact = _REFUSALS.get(failure.errno or 0, f"{failure.strerror}: choose another")
-        raise KlsaError(f"cannot listen on port {port} of {host}: {fact}") from failure
+        fact = _REFUSALS.get(
+            failure.errno or 0, f"{failure.strerror}; choose another address with --host or --port"
+        )
+        raise KlsaError(f"cannot listen on `{host}` port {port}: {fact}") from failure
 
 
 def is_of_this_machine(listener: socket.socket) -> bool:

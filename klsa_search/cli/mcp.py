@@ -1,4 +1,4 @@
-"""klsa-mcp: indexes as tools of an assistant."""
+"""klsa-mcp: indexes as tools for an assistant."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from klsa_search.extras import require
     "port",
     metavar="PORT",
     type=click.IntRange(1, 65535),
-    help="Listen at http://127.0.0.1:PORT/mcp instead of standard input.",
+    help="Listen at http://127.0.0.1:PORT/mcp instead of standard input; there is no "
+    "authentication: any process of this machine can search",
 )
 @click.version_option(package_name="klsa-search")
 @debug_option
 def klsa_mcp(name: str | None, home: Path, port: int | None) -> None:
-    """Let an assistant search the index NAME, or all indexes of a home, over MCP.
+    """Let an assistant search the index NAME, or all indexes, over MCP.
 
-    It is started by the assistant, as `klsa-mcp --home FOLDER`, or runs with --http until it is
-    stopped. Tools: search, fetch, explain and related; none of them changes anything.
+    The assistant starts it as `klsa-mcp --home FOLDER`; with --http it runs until stopped. Its
+    tools (search, fetch, explain and related) are read-only.
     """
     require("mcp")
     from klsa_search.compiled.beside import compile_beside

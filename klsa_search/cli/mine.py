@@ -1,4 +1,4 @@
-"""klsa-index related | duplicates | cluster: what an index knows beside answers to queries."""
+"""klsa-index related | duplicates | cluster: explore an index."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 @click.argument("term")
 @home_option
 @click.option(
-    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Terms to show."
+    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Show this many terms"
 )
-@click.option("--rule", is_flag=True, help="As a line of a file for klsa-index synonyms.")
+@click.option("--rule", is_flag=True, help="Print a rule for a file of klsa-index synonyms")
 @json_option
 @debug_option
 def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool) -> None:
     """Show the terms nearest to TERM, a word or several, in the index NAME.
 
-    Words in any form: they are analysed as the documents are. Of several, those that no document
-    holds are passed over.
+    TERM is analysed like the documents, so any form of a word will do. Words that no document
+    contains are ignored.
     """
     from klsa_search.mining import related as related_terms
 
     if rule and as_json:
-        raise click.UsageError("--rule and --json are two forms of one answer: give one of them")
+        raise click.UsageError("--rule and --json exclude each other: give one of them")
     found = related_terms(_opened(home, name), term, k)
     if as_json:
         write_json([asdict(one) for one in found])
     elif not found:
-        echo("no other term is near it", err=rule)
+        echo("no related terms found", err=rule)
     elif rule:
         asked = " ".join(re.sub("=>|,", " ", term).split())  # the signs of a rule are no words
         echo(f"{asked} => {', '.join(one.word for one in found)}")
@@ -64,12 +64,12 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
     type=click.FloatRange(0, 1, min_open=True),
     default=0.9,
     show_default=True,
-    help="Least similarity to the first of a group; 1 for copies alone.",
+    help="Set the minimum similarity to the first of a group; 1 finds only copies",
 )
 @json_option
 @debug_option
 def duplicates(name: str, home: Path, threshold: float, as_json: bool) -> None:
-    """List the documents of the index NAME that nearly repeat another, in groups."""
+    """List near-duplicate documents of the index NAME, in groups."""
     from klsa_search.mining import duplicates as duplicate_groups
 
     with progress_bar() as bar:
@@ -77,7 +77,7 @@ def duplicates(name: str, home: Path, threshold: float, as_json: bool) -> None:
     if as_json:
         write_json([asdict(group)["documents"] for group in groups])
     elif not groups:
-        echo("no document repeats another")
+        echo("no near-duplicates found")
     else:
         columns = [
             Column("group", right=True),
@@ -96,7 +96,9 @@ def duplicates(name: str, home: Path, threshold: float, as_json: bool) -> None:
 @click.command()
 @click.argument("name")
 @home_option
-@click.option("-k", type=click.IntRange(min=1), default=20, show_default=True, help="Clusters.")
+@click.option(
+    "-k", type=click.IntRange(min=1), default=20, show_default=True, help="Make this many clusters"
+)
 @json_option
 @debug_option
 def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
@@ -119,7 +121,7 @@ def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
     ]
     write_table(columns, rows)
     if clustering.unplaced:
-        echo(f"{len(clustering.unplaced):,} documents without a known term are in none")
+        echo(f"{len(clustering.unplaced):,} documents without a known term are in no cluster")
 
 
 def _opened(home: Path, name: str) -> Index:

@@ -29,35 +29,36 @@ home_option = click.option(
     show_default=True,
     envvar="KLSA_HOME",
     show_envvar=True,
-    help="Folder of the indexes, apart from the folders they are made of.",
+    help="Use this index directory: the folder that holds all indexes",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 json_file_option = click.option(
     "--json",
     "json_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Also write the figures to this file, in full precision.",
+    help="Also write the figures to this file as JSON, in full precision",
 )
 data_option = click.option(
     "--data",
     type=FOLDER,
-    help="Folder of the collections known by name.  [default: the first that has it of "
+    help="Look for named collections in this folder  [default: the first that has it of "
     "$KLSA_COLLECTIONS, ../shared/collections, the user's cache]",
 )
 preset_option = click.option(
     "--preset",
     type=click.Choice(sorted(PRESETS)),
-    help="Settings to start from.  [default: default]",
+    help="Start from these settings  [default: default]",
 )
 config_option = click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
-    help="TOML file of settings and preset; an option given here beats it, it beats the preset.",
+    help="Read settings and preset from this TOML file; options override it, and it overrides "
+    "the preset",
 )
 memory_option = click.option(
     "--memory",
     metavar="AMOUNT",
-    help="Memory a build may use, such as 4GiB.  [default: three quarters of all there is]",
+    help="Limit the memory of a build, as in 4GiB  [default: three quarters of the machine's]",
 )
 
 
@@ -103,35 +104,41 @@ def source_options(function: F) -> F:
             "--format",
             "format_",
             metavar="NAME",
-            help="Format of SOURCE.  [default: its own]",
+            help="Read SOURCE in this format  [default: detected]",
         ),
         click.option(
             "--on-error",
             type=click.Choice(["stop", "skip"]),
             default="stop",
             show_default=True,
-            help="At a bad record, or a file that cannot be read: stop, or skip and count it.",
+            help="Stop at a bad record or unreadable file, or skip and count it",
         ),
         click.option(
             "--follow-links",
             is_flag=True,
-            help="Also read what links in a SOURCE folder lead to.",
+            help="Follow symbolic links in a SOURCE folder",
         ),
         click.option(
             "--sections",
             is_flag=True,
-            help="Of a folder of text: one document for each section, page or chapter.",
+            help="Make one document of each section, page or chapter of the files in a folder",
         ),
         click.option(
-            "--id", "id_column", metavar="COLUMN", help="Column of the ids.  [default: id]"
+            "--id",
+            "id_column",
+            metavar="COLUMN",
+            help="Take document IDs from this column  [default: id]",
         ),
-        click.option("--title", "title_column", metavar="COLUMN", help="Column of the titles."),
+        click.option(
+            "--title", "title_column", metavar="COLUMN", help="Take titles from this column"
+        ),
         click.option(
             "--text",
             "text_columns",
             metavar="COLUMN",
             multiple=True,
-            help="Column of the texts; several are put together. Others become metadata.",
+            help="Take texts from this column; repeatable, the columns are joined. Other columns "
+            "become metadata",
         ),
     )
     for option in reversed(options):
@@ -156,7 +163,9 @@ class FigurePath(click.Path):
 
         path = cast(Path, super().convert(value, parameter, context))
         if path.suffix[1:].lower() not in FORMATS:
-            self.fail(f"{path} does not end in one of .{', .'.join(FORMATS)}", parameter)
+            self.fail(
+                f"{path} has an unsupported suffix; use one of .{', .'.join(FORMATS)}", parameter
+            )
         require("figures")
         return path
 
@@ -187,12 +196,12 @@ def chosen_settings(config: Path | None, options: Mapping[str, Any]) -> dict[str
         try:
             chosen = tomllib.loads(config.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise SettingsError(f"{config} is not TOML: {error}", field="config") from None
+            raise SettingsError(f"{config} is not valid TOML: {error}", field="config") from None
         known = ("preset", *sorted(Settings.model_fields))
         for name in chosen:
             if name not in known:
                 raise SettingsError(
-                    f"{config}: there is no setting {name!r}; there are: {', '.join(known)}",
+                    f"{config}: unknown setting {name!r}; the settings are: {', '.join(known)}",
                     field=name,
                 )
     return chosen | given(options)
@@ -212,7 +221,7 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
             multiple=True,
             metavar="NAME[:TYPE]",
             callback=lambda _context, _option, given: given or None,
-            help=f"{field.description}; once for each field",
+            help=f"{_sentence(field)}; repeatable",
         )
     if name == "own_stop_words":
         return click.option(
@@ -221,7 +230,7 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
             type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
             metavar="FILE",
             callback=lambda _context, _option, file: file and _words(file),
-            help=f"{field.description}: a file of them, in UTF-8; # begins a comment",
+            help=f"{_sentence(field)}: a file of words, in UTF-8; # starts a comment",
         )
     if field.annotation in (bool, bool | None):
         flag += "/--no-" + name.replace("_", "-")
@@ -233,8 +242,14 @@ def _setting_option(name: str, field: FieldInfo, default: str | None) -> Callabl
         name,
         default=None,
         type=type_of(field.annotation, field.metadata),
-        help=f"{field.description}  [default: {default or own}]",
+        help=f"{_sentence(field)}  [default: {default or own}]",
     )
+
+
+def _sentence(field: FieldInfo) -> str:
+    """Return the description of a setting, with a capital letter."""
+    description = field.description or ""
+    return description[:1].upper() + description[1:]
 
 
 def _words(file: Path) -> tuple[str, ...]:
@@ -242,7 +257,9 @@ def _words(file: Path) -> tuple[str, ...]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{file} is not UTF-8: {error}", field="own_stop_words") from None
+        raise SettingsError(
+            f"{file} is not UTF-8 ({error}); save it as UTF-8", field="own_stop_words"
+        ) from None
     return tuple(sorted({word for line in lines for word in line.partition("#")[0].split()}))
 
 

@@ -1,4 +1,4 @@
-"""klsa-eval judgements: rankers of an index, measured by what people said of its hits."""
+"""klsa-eval judgements: compare rankers by the judgements of an index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     multiple=True,
     default=("bm25", "klsa"),
     show_default=True,
-    help="What is compared, with the first. May be given several times.",
+    help="Compare these rankers with the first; repeatable",
 )
 @home_option
 @json_file_option
@@ -37,8 +37,8 @@ def judgements(
 ) -> None:
     """Compare rankers of an index by its own judgements: MAP, queries won and lost.
 
-    Judgements come from the page of klsa-serve, and from index.judge. A query is won or lost where
-    the difference is above 0.01; p as of klsa-eval compare.
+    Judgements come from the page of klsa-serve and from index.judge. A query is won or lost if the
+    difference is above 0.01; p is as in klsa-eval compare.
     """
     require("eval")
     from klsa_search.evaluation import compare_rankers, own_judgements
@@ -46,7 +46,7 @@ def judgements(
     from klsa_search.store import index_path
 
     if len(set(rankers)) < len(rankers):
-        raise click.UsageError("a ranker is named twice: name each once")
+        raise click.UsageError("a ranker is given twice: give each once")
     make_folders(json_file)
     index = open_index(index_path(home, name))
     queries, judged, deleted = own_judgements(index)

@@ -1,4 +1,4 @@
-"""klsa-index estimate: what a build will take, before anything is built."""
+"""klsa-index estimate: memory, time and disk of a build, before it is started."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--shards",
     type=click.IntRange(1),
-    help="Also tell the memory of a worker of a build with --cluster and so many shards.",
+    help="Also estimate the memory of a worker of a build with --cluster and this many shards",
 )
 @settings_options()
 @json_option
@@ -49,10 +49,10 @@ def estimate(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Tell what building SOURCE will take: memory, time and disk.
+    """Estimate the memory, time and disk that building SOURCE takes.
 
     Takes the arguments of klsa-index build, reads the first documents of SOURCE and times every
-    phase on them. Nothing is built.
+    phase on them. Builds nothing.
     """
     settings = chosen_settings(config, options)
     from klsa_search.indexing import plan
@@ -77,7 +77,7 @@ def _write(found: Plan, worker: Mapping[str, int]) -> None:
     write_facts(
         [
             ("source", found.source),
-            ("documents", f"{about}{shape.documents:,}, of which {found.sampled:,} were read"),
+            ("documents", f"{about}{shape.documents:,}, {found.sampled:,} of them read"),
             ("terms", f"{about}{shape.terms:,}"),
             ("non-zeros", f"{about}{shape.non_zeros:,}"),
             ("pairs", f"{about}{shape.pair_non_zeros:,}"),
@@ -103,7 +103,7 @@ def _write(found: Plan, worker: Mapping[str, int]) -> None:
         ]
         + [
             (
-                "in all",
+                "total",
                 in_time(found.seconds),
                 in_bytes(found.peak_memory),
                 *([in_bytes(max(worker.values()))] if worker else []),
@@ -114,9 +114,10 @@ def _write(found: Plan, worker: Mapping[str, int]) -> None:
     write_table(
         [Column("kept"), Column("disk", right=True)],
         [(name, in_bytes(size)) for name, size in found.disk.items() if size]
-        + [("in all", in_bytes(found.size))],
+        + [("total", in_bytes(found.size))],
     )
     if not found.fits:
         echo(
-            f"\nthe budget of {in_bytes(found.budget)} is too small: klsa-index build would refuse",
+            f"\nthe memory limit of {in_bytes(found.budget)} is too small: klsa-index build "
+            "would refuse",
         )

@@ -1,4 +1,4 @@
-"""klsa-index plot: pictures of an index."""
+"""klsa-index plot: figures of an index."""
 
 from __future__ import annotations
 
@@ -18,18 +18,22 @@ from klsa_search.cli.output import echo, make_folders
     "--what",
     type=click.Choice(["spectrum", "map", "drift", "terms"]),
     required=True,
-    help="What is drawn.",
+    help="Draw this",
 )
 @click.option(
-    "--out", "path", type=FigurePath(), required=True, help="The figure, .png, .svg or .pdf."
+    "--out",
+    "path",
+    type=FigurePath(),
+    required=True,
+    help="Write the figure to this file: .png, .svg or .pdf",
 )
 @debug_option
 def plot(name: str, home: Path, what: str, path: Path) -> None:
-    """Draw a picture of the index NAME.
+    """Draw a figure of the index NAME.
 
-    Its eigenvalues and what they explain (spectrum), its documents in two dimensions with the words
-    of its clusters (map), how far writes took it from its build (drift), or the strongest terms of
-    its first dimensions (terms). It needs matplotlib: pip install 'klsa-search[figures]'.
+    spectrum: its eigenvalues and the variance they explain. map: its documents in two dimensions,
+    with the words of its clusters. drift: how far it has moved from its build. terms: the
+    strongest terms of its first dimensions. Needs matplotlib: pip install 'klsa-search[figures]'.
     """
     from klsa_search.mining.pictures import PICTURES
     from klsa_search.search import open_index
@@ -41,4 +45,4 @@ def plot(name: str, home: Path, what: str, path: Path) -> None:
         PICTURES[what](index, path)
     finally:
         index.close()
-    echo(f"{path} shows the {what} of {name}")
+    echo(f"{path}: {what} of {name}")

@@ -39,7 +39,7 @@ _OFTEN: Final = 0.2
 @home_option
 @settings_options(*SearchSettings.model_fields, default="as it is")
 def refit(name: str, home: Path, **options: Any) -> None:
-    """Build an index anew from the documents it holds."""
+    """Rebuild an index from its stored documents."""
     from klsa_search.indexing import refit as refit_index
     from klsa_search.store import index_path
 

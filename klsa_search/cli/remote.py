@@ -46,9 +46,13 @@ class RemoteIndex:
     def __init__(self, url: str, name: str, key: str | None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
-            raise click.UsageError(f"--url {url}: give an address, such as http://127.0.0.1:8000")
+            raise click.UsageError(
+                f"--url `{url}` is not an address; give one such as http://127.0.0.1:8000"
+            )
         if key is not None and not (key.isascii() and key.isprintable()):
-            raise click.UsageError("--key holds what no key does: give it as klsa-keys printed it")
+            raise click.UsageError(
+                "--key has characters that no API key has; give it as `klsa-keys` printed it"
+            )
         self._url, self._name = url.rstrip("/"), name
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._opener = build_opener(_Straight)
@@ -107,7 +111,9 @@ class RemoteIndex:
             return TypeAdapter(kind).validate_python(told)
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
-            raise self._failure(f"its answer is of another version ({where})") from None
+            raise self._failure(
+                f"unexpected answer (`{where}`): the service runs another version"
+            ) from None
 
     def _asked(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Answer to a GET, or to a POST of a body."""
@@ -121,7 +127,7 @@ class RemoteIndex:
             with refused:
                 raise self._refusal(refused.code, refused.read()) from None
         except ValueError:
-            raise self._failure("it answers with no JSON") from None
+            raise self._failure("the answer is not JSON") from None
         except (OSError, HTTPException) as error:
             reason = error.reason if isinstance(error, URLError) else error
             raise self._failure(str(reason) or type(error).__name__) from None
@@ -132,11 +138,13 @@ class RemoteIndex:
             error = json.loads(body)["error"]
             message, field = str(error["message"]), error["field"]
         except (ValueError, KeyError, TypeError):
-            return self._failure(f"it answers with {status}, as klsa-serve does not")
+            return self._failure(f"the answer has status {status} and is not from klsa-serve")
         return QueryError(message, field=field) if status == 422 else ServiceFailed(message)
 
     def _failure(self, reason: str) -> ServiceFailed:
-        return ServiceFailed(f"{self._url}: {reason}: see whether klsa-serve listens there")
+        return ServiceFailed(
+            f"no usable answer from `{self._url}`: {reason}; check that klsa-serve runs there"
+        )
 
 
 def _part(name: str) -> str:

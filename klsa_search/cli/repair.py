@@ -1,4 +1,4 @@
-"""klsa-index repair: making an index that is damaged again from its documents."""
+"""klsa-index repair: rebuild a damaged index from its stored documents."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from klsa_search.cli.output import echo
 @memory_option
 @debug_option
 def repair(name: str, home: Path, memory: str | None) -> None:
-    """Mend a damaged index, with all writes to it.
+    """Repair a damaged index, including all writes to it.
 
-    It is verified as by klsa-index verify --deep. A damaged CURRENT is written again; after other
-    damage a new generation is built from the documents and the log of writes. Where these cannot be
-    proven to be what was written, nothing is changed: restore a backup, or write all documents that
-    can be read to a file with klsa-index export.
+    The index is verified first, as by klsa-index verify --deep. A damaged CURRENT file is written
+    again; for other damage a new generation is built from the stored documents and the log of
+    writes. If these cannot be verified either, nothing is changed: restore a backup, or save all
+    readable documents with klsa-index export.
     """
     from klsa_search.indexing import repair as repair_index
     from klsa_search.store import index_path
@@ -32,8 +32,8 @@ def repair(name: str, home: Path, memory: str | None) -> None:
         done = repair_index(index_path(home, name), progress=bar, memory=memory)
     index = done.index
     if done.fault is None:
-        echo(f"{name} is whole: nothing was done")
+        echo(f"{name}: no damage found; nothing changed")
     else:
-        echo(f"found: {done.fault}")
-        echo(f"{name}: whole again, {len(index):,} documents, generation {index.generation}")
+        echo(f"damage found: {done.fault}")
+        echo(f"{name}: repaired, {len(index):,} documents, generation {index.generation}")
     index.close()

@@ -1,4 +1,4 @@
-"""klsa-eval replay: a run made again from its record, byte for byte."""
+"""klsa-eval replay: reproduce a recorded run, byte for byte."""
 
 from __future__ import annotations
 
@@ -25,18 +25,23 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command()
 @click.argument("record", type=_FILE)
-@click.option("--queries", type=_FILE, required=True, help="The file of queries of then.")
+@click.option(
+    "--queries", type=_FILE, required=True, help="Read the recorded queries from this file"
+)
 @home_option
 @click.option(
     "--source",
     metavar="SOURCE",
-    help="Documents of then: the index is built anew of them, as recorded, and removed again.",
+    help="Rebuild the index from these documents, as recorded, and remove it afterwards",
 )
 @source_options
 @click.option(
-    "--run", "run_file", type=_FILE, help="The run of then, to be told the first line that differs."
+    "--run",
+    "run_file",
+    type=_FILE,
+    help="Compare with this recorded run, and report the first line that differs",
 )
-@click.option("--out", type=_FILE, help="File that the run is written to.")
+@click.option("--out", type=_FILE, help="Write the run to this file")
 @debug_option
 def replay(
     record: Path,
@@ -47,20 +52,21 @@ def replay(
     run_file: Path | None,
     out: Path | None,
 ) -> None:
-    """Make the run of RECORD again, and compare it byte for byte.
+    """Reproduce the run of RECORD, and compare it byte for byte.
 
-    RECORD is what klsa-search --record wrote. The index is that of its name in the home, as it was
-    then, or built anew with --source. What differs first is told: queries, index, or the run.
+    RECORD is a file written by klsa-search --record. The index is the unchanged one of that name in
+    the index directory, or rebuilt from --source. The first difference is reported: queries, index
+    or run.
     """
     from klsa_search.evaluation import read_record, refuse_other_files
     from klsa_search.evaluation import replay as replay_run
 
     homed = click.get_current_context().get_parameter_source("home") is ParameterSource.COMMANDLINE
     if source is not None and homed:
-        raise click.UsageError("--home has the index, --source its documents: give one of them")
+        raise click.UsageError("--home and --source exclude each other: give one of them")
     inputs = {each.resolve() for each in (record, queries, run_file) if each is not None}
     if out is not None and out.resolve() in inputs:
-        raise click.UsageError(f"--out {out} is what is compared with: name another file")
+        raise click.UsageError(f"--out {out} is an input file: name another file")
     known = read_record(record)
     refuse_other_files(known, queries, run_file)
     make_folders(out)
@@ -68,13 +74,13 @@ def replay(
         done = replay_run(known, queries, index, run=run_file, out=out)
         whole = len(index.manifest.files)
     echo(
-        f"{known.run.name}: the same to the byte, {done.run.queries:,} queries, "
-        f"{done.run.hits:,} hits, sha256 {done.run.sha256}"
+        f"{known.run.name}: identical, {done.run.queries:,} queries, {done.run.hits:,} hits, "
+        f"sha256 {done.run.sha256}"
     )
-    told = f"all {whole} files are those of then"
+    told = f"all {whole} files are as recorded"
     if done.files:
-        told = f"{len(done.files)} of {whole} files are of other bytes, first {done.files[0]}"
-    echo(f"index {'opened' if source is None else 'built anew'}: {told}")
+        told = f"{len(done.files)} of {whole} files differ, first {done.files[0]}"
+    echo(f"index {'opened' if source is None else 'rebuilt'}: {told}")
     for each in done.versions:
         echo(f"note: {each}", err=True)
 

@@ -20,10 +20,10 @@ _FOLDER = click.Path(path_type=Path)
 @home_option
 @debug_option
 def export(name: str, file: Path | None, home: Path) -> None:
-    """Write the documents of an index as JSON lines, to FILE or to the standard output.
+    """Write the live documents of an index as JSON lines, to FILE or standard output.
 
-    A build reads them as the same documents. What was deleted or replaced is not among them.
-    Of a damaged index it writes all documents that can be read, names what is damaged, and fails.
+    klsa-index build reads them as the same documents. For a damaged index, all readable documents
+    are written, the damage is named, and the command fails.
     """
     from klsa_search.store import index_path
     from klsa_search.store.export import as_line, living, refuse_faults
@@ -35,7 +35,7 @@ def export(name: str, file: Path | None, home: Path) -> None:
     if file is None:
         lines = map(as_line, living(generation, faults))
         sys.stdout.writelines(map(escaped, lines) if sys.stdout.isatty() else lines)
-        refuse_faults(faults, f"{name} was written to the standard output")
+        refuse_faults(faults, f"{name} was written to standard output")
     else:
         echo(f"{name}: {export_to(generation, file, faults):,} documents in {file}")
 
@@ -46,30 +46,30 @@ def export(name: str, file: Path | None, home: Path) -> None:
 @home_option
 @debug_option
 def backup(name: str, target: Path, home: Path) -> None:
-    """Copy an index to the folder TARGET, which must not be there, while it is in use.
+    """Copy an index to the new folder TARGET.
 
-    The copy is an index itself, with all that was written until then; klsa-index restore brings it
-    back.
+    The index may be in use. The copy is an index with all writes up to then, including its
+    synonyms and judgements; klsa-index restore copies it back.
     """
     from klsa_search.store import index_path
     from klsa_search.store.backup import copy_index
 
     manifest = copy_index(index_path(home, name), target)
-    echo(f"{name}: {len(manifest.files)} files copied to {target}, all as built")
+    echo(f"{name}: {len(manifest.files)} files copied to {target}, checksums verified")
 
 
 @click.command()
 @click.argument("source", type=_FOLDER)
-@click.option("--name", required=True, help="Name of the index below the home.")
+@click.option("--name", required=True, help="Give the index this name")
 @home_option
 @debug_option
 def restore(source: Path, name: str, home: Path) -> None:
-    """Bring the backup at SOURCE back, as an index of a name that is free.
+    """Restore the backup at SOURCE as an index with a new name.
 
-    It is an index once all of it is there: after an interruption run the command again.
+    The index appears when the copy is complete; after an interruption, run the command again.
     """
     from klsa_search.store import index_path
     from klsa_search.store.backup import copy_index
 
     manifest = copy_index(source, index_path(home, name))
-    echo(f"{name}: {len(manifest.files)} files copied from {source}, all as built")
+    echo(f"{name}: {len(manifest.files)} files copied from {source}, checksums verified")

@@ -1,4 +1,4 @@
-"""klsa-search: ask an index."""
+"""klsa-search: search an index."""
 
 from __future__ import annotations
 
@@ -33,66 +33,81 @@ _WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"}
 @click.argument("name")
 @click.argument("query", required=False)
 @home_option
-@click.option("--url", help="Service to ask instead of a home, such as http://127.0.0.1:8000.")
+@click.option(
+    "--url",
+    help="Search at this service, as in http://127.0.0.1:8000, instead of the index directory",
+)
 @click.option(
     "--key",
     envvar="KLSA_KEY",
     show_envvar=True,
-    help="Key for that service, as klsa-keys made it; a variable is seen by fewer.",
+    help="Send this API key to the service. Prefer the variable: command lines are visible to "
+    "other users",
 )
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Hits to show.")
+@click.option(
+    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Show this many hits"
+)
 @click.option(
     "--batch",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Ask all queries of this file: lines of an id, a tab and a text. Needs --run.",
+    help="Search for all queries of this file: lines of an ID, a tab and a text. Needs --run",
 )
 @click.option(
     "--run",
     "run_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File that a batch writes its hits to, in TREC's format.",
+    help="Write the hits of a batch to this file, in TREC run format",
 )
 @click.option(
     "--record",
     "record_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File that says all a run follows from: klsa-eval replay makes the run again from it.",
+    help="Write a record to this file, from which klsa-eval replay reproduces the run",
 )
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Threads that work on a batch.",
+    help="Search a batch with this many threads",
 )
-@click.option("--offset", type=click.IntRange(min=0), help="Hits to pass over.  [default: 0]")
+@click.option("--offset", type=click.IntRange(min=0), help="Skip this many hits  [default: 0]")
 @click.option(
     "--filter",
     metavar="FILTER",
-    help="What the metadata must be, as in 'year >= 2020 AND kind != draft'.",
+    help="Keep only documents whose metadata match, as in 'year >= 2020 AND kind != draft'",
 )
 @click.option(
     "--sort",
     metavar="FIELD[:desc]",
     multiple=True,
-    help="Metadata field to sort by instead of by score; once for each.",
+    help="Sort by this metadata field instead of by score; repeatable",
 )
 @click.option(
     "--facet",
     "facets",
     metavar="FIELD",
     multiple=True,
-    help="Metadata field whose values are counted in all that is found; once for each.",
+    help="Count the values of this metadata field over all matches; repeatable",
 )
-@click.option("--distinct", metavar="FIELD", help="Answer each value of this field once.")
-@click.option("--min-score", type=float, help="Least score of what is found.")
 @click.option(
-    "--highlight", is_flag=True, default=None, help="Mark the words of the query, on a terminal."
+    "--distinct", metavar="FIELD", help="Return only the best document of each value of this field"
 )
-@click.option("--snippet-length", type=click.IntRange(1), help="Characters of a snippet.")
-@click.option("--quality", is_flag=True, default=None, help="Tell how good a match each hit is.")
-@click.option("--explain", is_flag=True, default=None, help="Tell how each score came about.")
-@click.option("--explain-id", metavar="ID", help="Tell it of this document, found or not.")
+@click.option("--min-score", type=float, help="Keep only documents with at least this score")
+@click.option(
+    "--highlight",
+    is_flag=True,
+    default=None,
+    help="Highlight the words of the query, on a terminal",
+)
+@click.option(
+    "--snippet-length", type=click.IntRange(1), help="Limit snippets to this many characters"
+)
+@click.option(
+    "--quality", is_flag=True, default=None, help="Show how good a match each hit is, from 0 to 1"
+)
+@click.option("--explain", is_flag=True, default=None, help="Explain each score")
+@click.option("--explain-id", metavar="ID", help="Explain the score of this document, found or not")
 @settings_options(
     *LanguageSettings.model_fields,
     *SearchSettings.model_fields,
@@ -117,23 +132,27 @@ def klsa_search(
     explain_id: str | None,
     **options: Any,
 ) -> None:
-    """Ask the index NAME for the documents that fit QUERY best, or a batch of queries.
+    """Search the index NAME for QUERY, or for a batch of queries.
 
-    With --url it is one of a service, which is asked over HTTP and answers the same.
-    With a filter or --sort, a blank QUERY finds every document.
+    With --url the index is searched at a running klsa-serve, with the same results.
+    With --filter or --sort, a blank QUERY finds every document.
     """
     options = {name: value for name, value in options.items() if value != ()}
     if (batch is None) == (query is None):
-        raise click.UsageError("give a QUERY, or --batch with a file of them, and not both")
+        raise click.UsageError("give either QUERY or --batch FILE")
     if (batch is None) != (run_file is None):
-        raise click.UsageError("--batch and --run go together: where from, and where to")
+        raise click.UsageError("--batch and --run must be given together")
     if as_json and batch is not None:
-        raise click.UsageError("--json shows one answer: a batch is written to --run")
+        raise click.UsageError("--json is for a single QUERY: a batch is written to --run")
     wished = sorted(_WISHES & given(options).keys())
     if explain_id is not None and (batch is not None or wished):
-        raise click.UsageError("--explain-id goes with a QUERY and how to rank, and nothing else")
+        raise click.UsageError(
+            "--explain-id takes only QUERY and ranking options: leave the others out"
+        )
     if batch is not None and wished:
-        raise click.UsageError(f"--{wished[0].replace('_', '-')} goes with a QUERY, not a --batch")
+        raise click.UsageError(
+            f"--{wished[0].replace('_', '-')} applies to QUERY, not to --batch: leave it out"
+        )
     if record_file is not None:
         _check_record(record_file, batch, run_file, url)
     index = _opened(url, key, home, name, threads)
@@ -167,7 +186,7 @@ def _opened(
     source = click.get_current_context().get_parameter_source
     for option in ("home", "threads"):
         if source(option) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{option} is of this machine: leave it out, or --url")
+            raise click.UsageError(f"--{option} and --url exclude each other: give one of them")
     from klsa_search.cli.remote import RemoteIndex
 
     return RemoteIndex(url, name, key)
@@ -190,13 +209,15 @@ def _run_batch(
 def _check_record(record: Path, batch: Path | None, run_file: Path | None, url: str | None) -> None:
     """UsageError for a record of what cannot be recorded, or in the place of another file."""
     if batch is None or run_file is None:
-        raise click.UsageError("--record goes with --batch and --run: it is of a run")
+        raise click.UsageError("--record needs --batch and --run")
     if url is not None:
-        raise click.UsageError("--record is of an index of this machine: leave it out, or --url")
+        raise click.UsageError(
+            "--record and --url exclude each other: record a run of a local index"
+        )
     if run_file.exists() and not run_file.is_file():
-        raise click.UsageError(f"--record needs a run that can be read again: {run_file} is none")
+        raise click.UsageError(f"--record needs a regular file for --run: `{run_file}` is not one")
     if record.resolve() in (batch.resolve(), run_file.resolve()):
-        raise click.UsageError("--record is a file of its own, beside the queries and the run")
+        raise click.UsageError("--record must be another file than --batch and --run")
 
 
 def _record_batch(

@@ -19,18 +19,21 @@ from klsa_search.service.settings import read_settings
 @click.version_option(package_name="klsa-search")
 @debug_option
 def serve(config: Path | None, **options: Any) -> None:
-    """Serve every index of a home over HTTP, until it is stopped (Ctrl-C or SIGTERM).
+    """Serve every index of an index directory over HTTP, until stopped (Ctrl-C or SIGTERM).
 
-    Indexes that are built, rebuilt or deleted meanwhile are taken up within a second. Only requests
-    to an address or a name of this machine are answered, and to those allowed.
+    Indexes that are built, rebuilt or deleted meanwhile are loaded within a second.
 
-    Each option is also a variable of the environment, KLSA_ before its name, and a name in the TOML
-    file of --config; an option beats the environment, and that the file.
+    Security: by default the service listens on this machine only, without API keys: every process
+    of this machine can search and write. Create keys with klsa-keys before you use --host. Requests
+    whose Host header is not a name of this machine are refused, unless --allowed-host allows it.
+
+    Each option is also an environment variable (KLSA_ and its name) and a name in the TOML file of
+    --config; options override variables, and variables override the file.
     """
     signal.signal(signal.SIGTERM, _leave)  # a container's first process would not hear it at all
     settings = read_settings(given(options), config)
     if settings.cluster is None and given(options).keys() & {"shards", "replicas"}:
-        raise click.UsageError("--shards and --replicas go with --cluster")
+        raise click.UsageError("--shards and --replicas need --cluster")
     # After the help, and after what is wrong with the settings: it takes a second to load.
     from klsa_search.cli.serving import serve_until_stopped
 

@@ -27,7 +27,7 @@ def service_options(*names: str) -> Callable[[F], F]:
         type=click.Path(path_type=Path, dir_okay=False, exists=True, readable=False),
         envvar=f"{PREFIX}CONFIG",
         show_envvar=True,
-        help="TOML file of the settings of the service.",
+        help="Read service settings from this TOML file",
     )
 
     def decorate(function: F) -> F:
@@ -64,8 +64,7 @@ def _option(name: str, field: FieldInfo) -> Callable[[F], F]:
         metavar=told_of(field).metavar,
         type=path if kind is Path else str if many else type_of(kind, field.metadata),
         callback=(lambda _context, _option, values: values or None) if many else None,
-        help=f"{field.description}{'; once for each' if many else ''}.  "
-        f"[default: {default_of(field)}]",
+        help=f"{field.description}{'; repeatable' if many else ''}  [default: {default_of(field)}]",
     )
 
 

@@ -1,4 +1,4 @@
-"""What klsa-serve does once it knows what it is to do: open, listen, announce, serve."""
+"""klsa-serve: open the indexes, listen, announce, serve."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ loop waits so long at each of some ten steps of a request, and for each thread: 
 
 
 def serve_until_stopped(settings: ServiceSettings) -> None:
-    """Serve every index of a home until SIGINT or SIGTERM.
+    """Serve every index of an index directory until SIGINT or SIGTERM.
 
-    StoreError if there is none, KlsaError if the address cannot be had.
+    StoreError if there is none, KlsaError if the address is not available.
     """
     journal = _journal(settings)
     tell = _teller(journal)
@@ -69,11 +69,17 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
         with listen(settings.host, settings.port) as listener:
             keys = _keys(settings, listener)
             address = _address(listener, "https" if tls else "http")
-            _announce(served, address, _told_of_writes(settings, listener, keys), keys)
+            _announce(
+                served,
+                address,
+                _writes(settings, listener, keys),
+                keys,
+                writable=_is_writable(settings, listener),
+            )
             if missing()[0]:
                 tell_once(
-                    "Compiling the query engine, once on this machine, in a process beside: until "
-                    "that is done answers take longer (/health tells)"
+                    "Compiling the query engine in the background (first run only, about 30 s). "
+                    "Searches work meanwhile, more slowly."
                 )
             if settings.workers > 1:
                 catalog.close()
@@ -132,6 +138,7 @@ def _serve(
         log_queries=settings.log_queries,
         connections=connections,
         worker=worker,
+        title=settings.title,
     )
     tls = tls_of(settings.tls_certificate, settings.tls_key)
     server = Server(app, *admissions, connections=connections, tls=tls, alone=worker is None)
@@ -168,41 +175,44 @@ def _journal(settings: ServiceSettings) -> Journal | None:
 
 
 def _teller(journal: Journal | None) -> Tell:
-    """What says a sentence to whoever starts the service."""
+    """Return what reports a sentence at start-up: to stderr, or to the journal."""
     if journal is None:
         return partial(echo, err=True)
     return lambda sentence: journal.write("info", {"message": sentence})
 
 
 def _keys(settings: ServiceSettings, listener: socket.socket) -> Keys:
-    """The keys, and what is allowed without; SettingsError where others could ask without."""
+    """Return the API keys, and what is allowed without.
+
+    SettingsError if other machines could reach the service without a key.
+    """
     anybody = {"search", "metrics", *(["write"] if _is_writable(settings, listener) else [])}
     keys = Keys(settings.keys_file, anybody)
     if not (keys.needed or settings.allow_no_keys or is_of_this_machine(listener)):
         raise SettingsError(
-            f"other machines can reach {settings.host}, and there are no keys "
-            f"({settings.keys_file}): make one with klsa-keys add NAME, or have whoever reaches it "
-            "search with --allow-no-keys",
+            f"refusing to listen on `{settings.host}` without API keys, because other "
+            "machines can reach it; create a key with `klsa-keys add NAME` (key file: "
+            f"`{settings.keys_file}`), or let anyone search with --allow-no-keys",
             field="host",
         )
     return keys
 
 
 def _is_writable(settings: ServiceSettings, listener: socket.socket) -> bool:
-    """Whether who needs no key may write: behind a proxy, which needs another name, all ask."""
+    """Return whether requests without a key may write: not behind a proxy, which serves others."""
     if settings.writable is None:
         return not settings.allowed_hosts and is_of_this_machine(listener)
     return settings.writable
 
 
-def _told_of_writes(settings: ServiceSettings, listener: socket.socket, keys: Keys) -> str:
+def _writes(settings: ServiceSettings, listener: socket.socket, keys: Keys) -> str:
     if settings.writable is False:
-        return "refused (--writable takes them)"
+        return "off (--writable allows them)"
     if keys.needed:
-        return "taken with a key for them (--read-only refuses them)"
+        return "allowed with an API key of scope write (--read-only turns them off)"
     if _is_writable(settings, listener):
-        return "taken (--read-only refuses them)"
-    return "refused (--writable takes them)"
+        return "allowed without a key (--read-only turns them off)"
+    return "off without a key (--writable allows them)"
 
 
 def _tell_opening(home: Path, tell: Tell) -> None:
@@ -213,15 +223,9 @@ def _tell_opening(home: Path, tell: Tell) -> None:
 
 def _tell_compiling(folder: str | None, tell: Tell) -> None:
     if folder:  # the most is compiled beside
-        tell(
-            f"Compiling what is used for the first time on this machine (kept in {folder}): half a "
-            "minute at most"
-        )
+        tell(f"Compiling the engine (first run only, at most 30 s), cached in {folder}")
     else:
-        tell(
-            "Compiling the query engine, once on this machine (and again at every start, for no "
-            "folder can keep it): about half a minute"
-        )
+        tell("Compiling the query engine (about 30 s, at every start: no cache folder is writable)")
 
 
 def _first_of(tell: Tell) -> Tell:
@@ -241,14 +245,14 @@ def _served(catalog: Catalog, tell: Tell) -> list[str]:
     statuses = catalog.statuses()
     for status in statuses:
         if status.failure is not None:
-            tell(f"warning: {status.name} is not served: {status.failure}")
+            tell(f"warning: index `{status.name}` cannot be served: {status.failure}")
     names = [status.name for status in statuses if status.index is not None]
     if statuses and not names:
-        raise StoreError(f"no index in {catalog.home} can be served: mend one, as is told above")
+        raise StoreError(f"no index in `{catalog.home}` can be served; repair one, as shown above")
     if not names:
         raise StoreError(
-            f"there is no index to serve in {catalog.home}: build one with "
-            f"klsa-index build python-docs --name python-docs --home {catalog.home}"
+            f"no index in `{catalog.home}`; build one, as in `klsa-index build python-docs "
+            f"--name python-docs --home {catalog.home}`"
         )
     return names
 
@@ -260,17 +264,29 @@ def _address(listener: socket.socket, scheme: str) -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _announce(names: Sequence[str], address: str, writes: str, keys: Keys) -> None:
-    """Say where it serves and what to try."""
+def _announce(
+    names: Sequence[str], address: str, writes: str, keys: Keys, *, writable: bool
+) -> None:
+    """Print where it serves, what to try, and who can do what."""
     shown = "python-docs" if "python-docs" in names else names[0]
     words = "give+up+on+a+coroutine+after+some+time" if shown == "python-docs" else "your+words"
     choice = f"&index={shown}" if len(names) > 1 else ""
-    echo(f"Serving {', '.join(names)} at {address} (Ctrl-C stops it)")
-    echo(f"Read    {address}/docs")
+    echo(f"Serving {', '.join(names)} at {address} (stop with Ctrl-C)")
+    echo(f"API documentation: {address}/docs")
     key = "-H 'Authorization: Bearer KEY' " if keys.needed else ""
-    echo(f"Try     curl {key}'{address}/search?q={words}&k=4{choice}'")
-    echo(f"Writes  {writes}")
-    echo(f"Keys    {'needed' if keys.needed else 'none: nobody is asked who he is'}")
+    echo(f"Try: curl {key}'{address}/search?q={words}&k=4{choice}'")
+    echo(f"Writes: {writes}")
+    echo(f"Authentication: {_authentication(keys, writable=writable)}")
+
+
+def _authentication(keys: Keys, *, writable: bool) -> str:
+    if keys.needed:
+        return "on (API keys required)"
+    allowed = "search and write" if writable else "search"
+    return (
+        f"off (no API keys): anyone who can reach this port can {allowed}; `klsa-keys add NAME` "
+        "turns it on"
+    )
 
 
 def _run(

@@ -20,14 +20,17 @@ def opening(
         return open_index
     if workers > 1:
         raise SettingsError(
-            f"workers = {workers}: with a cluster one process asks the shards; have more "
-            "of them or of their replicas instead",
+            f"workers = {workers}: with --cluster, one process searches the shards; use more "
+            "--shards or --replicas instead",
             field="workers",
         )
     from klsa_search.cluster.index import SpreadIndex
     from klsa_search.cluster.ray import RayFleet
     from klsa_search.store import current_generation
 
-    tell(f"Joining the cluster ({cluster}): {shards} shards of each index, {replicas} of each")
+    tell(
+        f"Joining the cluster `{cluster}`: {shards} shards of each index, {replicas} replicas of "
+        "each shard"
+    )
     fleet = RayFleet(cluster, shards, replicas)
     return lambda path: SpreadIndex(current_generation(path), fleet)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 _RELAXED: Final[dict[Relaxed, str]] = {
-    "plain_text": "the query has more plain words than operators; --operators reads all operators",
+    "plain_text": "the query has more plain words than operators; --operators applies all of them",
     "nothing_to_exclude_from": "the query only excludes; add a word to search for",
-    "no_match": "no document matches the phrase; put + before it to require it",
+    "no_match": "no document contains the phrase; put + before it to require it",
 }
 
 
@@ -24,12 +24,13 @@ def write_results(results: SearchResults) -> None:
     """Write what was found, with what was wished for besides."""
     interpretation = results.interpretation
     for word, right in interpretation.corrections.items():
-        said = "did you mean" if word in interpretation.unknown else "no document has it; asked for"
-        echo(f"{word}: {said} {right}", err=True)
+        unknown = word in interpretation.unknown
+        said = f"did you mean `{right}`?" if unknown else f"showing results for `{right}`"
+        echo(f"no match for `{word}`; {said}", err=True)
     for written, reason in interpretation.relaxed.items():
-        echo(f"{written}: read as plain words: {_RELAXED[reason]}", err=True)
+        echo(f"`{written}` was read as plain words: {_RELAXED[reason]}", err=True)
     if not results.hits:
-        echo("no document matches")
+        echo("no documents found")
     else:
         columns = [
             Column("rank", right=True),
@@ -45,7 +46,7 @@ def write_results(results: SearchResults) -> None:
         ]
         write_table(columns, rows)
         if results.good_match is False:
-            echo("nothing here fits well")
+            echo("no good match")
         for hit in results:
             if hit.explanation is not None:
                 echo()

@@ -35,9 +35,11 @@ def by_workers(
         shards = shards or workers
         budget = memory or memory_budget(None) // workers
     elif workers:
-        raise click.UsageError("--workers goes with --cluster local: another has its own")
+        raise click.UsageError(
+            "--workers needs --cluster local: another cluster has its own workers"
+        )
     elif not shards:
-        raise click.UsageError("--cluster ADDRESS needs --shards: at best one for each worker")
+        raise click.UsageError("--cluster ADDRESS needs --shards: best one for each worker")
     from klsa_search.cluster.build import build
     from klsa_search.cluster.source import Source
 

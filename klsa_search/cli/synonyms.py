@@ -14,15 +14,15 @@ from klsa_search.cli.output import Column, echo, write_json, write_table
 @click.command()
 @click.argument("name")
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--clear", is_flag=True, help="Remove all synonyms.")
+@click.option("--clear", is_flag=True, help="Remove all synonyms")
 @home_option
 @json_option
 @debug_option
 def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) -> None:
-    """Have words stand for others in queries to an index, as FILE says; without it, list them.
+    """Set the synonyms of an index from FILE, or list them.
 
-    FILE has a rule a line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON, as
-    {"phone": ["iphone", "galaxy"]}. It replaces what there was, and counts at once.
+    FILE has one rule a line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON,
+    as {"phone": ["iphone", "galaxy"]}. It replaces all synonyms and takes effect at once.
     """
     from klsa_search.errors import SettingsError
     from klsa_search.store import (
@@ -35,7 +35,7 @@ def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: boo
     )
 
     if clear and file is not None:
-        raise click.UsageError("give a FILE, or --clear, and not both")
+        raise click.UsageError("FILE and --clear exclude each other: give one of them")
     path = followed(index_path(home, name))
     current_generation(path)
     if clear:
@@ -45,7 +45,7 @@ def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: boo
             text = file.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
             raise SettingsError(
-                f"{file} is not UTF-8 ({error}): save it as that", field="synonyms"
+                f"{file} is not UTF-8 ({error}); save it as UTF-8", field="synonyms"
             ) from None
         write_synonyms(path, synonyms_of_text(text))
     found = read_synonyms(path)

@@ -24,21 +24,28 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 @click.argument("name")
 @home_option
 @click.option(
-    "--queries", type=_FILE, help="Queries: JSON lines, lines of id, tab and text, or TREC topics."
+    "--queries",
+    type=_FILE,
+    help="Read queries from this file: JSON lines, lines of ID, tab and text, or TREC topics",
 )
-@click.option("--qrels", type=_FILE, help="Their judgements: TREC's four columns, or BEIR's three.")
+@click.option(
+    "--qrels",
+    type=_FILE,
+    help="Read judgements from this file: TREC qrels (four columns) or BEIR (three)",
+)
 @click.option(
     "--target",
-    help="Take both from a collection instead: cran, cisi, cacm, med, or a folder that holds them.",
+    help="Take queries and judgements from a collection: cran, cisi, cacm, med, or a folder with "
+    "them",
 )
 @data_option
 @click.option(
     "--measure",
     type=click.Choice(["map", "ndcg@10", "p@10", "recall@1000"]),
-    help="What to choose by; needs judgements.  [default: map]",
+    help="Choose by this measure; needs judgements  [default: map]",
 )
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
-@click.option("--force", is_flag=True, help="Store the choice even if it may be luck.")
+@click.option("--force", is_flag=True, help="Store the choice even if it is not significant")
 @json_file_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @debug_option
@@ -57,12 +64,12 @@ def tune(
 ) -> None:
     """Choose k1, b, spectral, gamma, z, sharpness and alpha for the index NAME.
 
-    With judgements, a choice is worth what it scores on queries that it was not made from (nested
-    cross-validation). Without any, the documents are cut in halves that judge each other; that is
-    weaker evidence, so only alpha is chosen, and the gain asked for is larger.
+    With judgements, a choice is evaluated on queries that it was not made from (nested
+    cross-validation). Without judgements, documents are split in halves, one of which is the query
+    for the other; this evidence is weaker, so only alpha is chosen, and a larger gain is required.
 
-    Only a choice that beats the settings of the index beyond noise is stored, as a new generation
-    built from the documents the index holds. Otherwise the index stays as it is.
+    The choice is stored only if it is significantly better than the settings of the index: as a new
+    generation, built from the stored documents. Otherwise the index is not changed.
     """
     _check(queries, qrels, target, measure)
     require("eval")
@@ -94,11 +101,13 @@ def _check(
     queries: Path | None, qrels: Path | None, target: str | None, measure: str | None
 ) -> None:
     if (queries is None) != (qrels is None):
-        raise click.UsageError("--queries and --qrels belong together: give both or neither")
+        raise click.UsageError("--queries and --qrels must be given together")
     if target is not None and queries is not None:
-        raise click.UsageError("--target brings its own queries: give it or --queries and --qrels")
+        raise click.UsageError("--target excludes --queries and --qrels: give one or the other")
     if measure is not None and target is None and queries is None:
-        raise click.UsageError("--measure needs judgements: give --queries and --qrels")
+        raise click.UsageError(
+            "--measure needs judgements: give --queries and --qrels, or --target"
+        )
 
 
 def _judged(
@@ -117,11 +126,11 @@ def _judged(
 
 def _write(tuning: Tuning, stored: str | None) -> None:
     found = tuning.held_out
-    asked = "queries from halves of documents" if tuning.evidence == "halves" else "judged queries"
+    asked = "queries made of document halves" if tuning.evidence == "halves" else "judged queries"
     choice = ", ".join(f"{name} = {value}" for name, value in tuning.changes.items())
     gain = f"{found.tuned - found.default:+.4f}"
     bar = f"{tuning.margin * found.default:+.4f}"
-    needed = f"; its lower end has to be above {bar}" if tuning.margin else ""
+    needed = f"; the lower bound must exceed {bar}" if tuning.margin else ""
     write_facts(
         [
             ("tried", f"{tuning.candidates} settings on {tuning.queries} {asked}"),
@@ -137,8 +146,8 @@ def _write(tuning: Tuning, stored: str | None) -> None:
 
 def _verdict(tuning: Tuning, stored: str | None) -> str:
     if not tuning.changes:
-        return "nothing better was found: the index stays as it is"
+        return "no better settings found: the index was not changed"
     if stored is None:
-        return "not sure: the index stays as it is"
-    sure = "sure" if tuning.sure else "not sure, but forced"
-    return f"{sure}: generation {stored} has the choice"
+        return "not significant: the index was not changed"
+    sure = "significant" if tuning.sure else "not significant, but forced"
+    return f"{sure}: stored as generation {stored}"

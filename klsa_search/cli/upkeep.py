@@ -1,4 +1,4 @@
-"""klsa-index list, info, verify, rollback, upgrade, delete: looking after indexes there are."""
+"""klsa-index list, info, verify, rollback, upgrade, delete: maintain indexes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @json_option
 @debug_option
 def list_(home: Path, as_json: bool) -> None:
-    """List the indexes of the home, with what is wrong with those that cannot be used."""
+    """List the indexes of the index directory, with the faults of unusable ones."""
     from klsa_search.store import indexes_in
     from klsa_search.store.upkeep import unfinished_in
 
@@ -54,7 +54,7 @@ def list_(home: Path, as_json: bool) -> None:
             ]
         )
     elif not manifests:
-        echo(f"{home} holds no index")
+        echo(f"no indexes in {home}")
     else:
         columns = [
             Column("name"),
@@ -78,7 +78,7 @@ def list_(home: Path, as_json: bool) -> None:
 @json_option
 @debug_option
 def info(name: str, home: Path, as_json: bool) -> None:
-    """Show what an index holds and how it was built."""
+    """Show the contents, settings and build of an index."""
     from klsa_search.store import (
         current_generation,
         index_path,
@@ -115,14 +115,14 @@ def info(name: str, home: Path, as_json: bool) -> None:
 @click.command()
 @click.argument("name")
 @home_option
-@click.option("--deep", is_flag=True, help="Analyse all documents again, too, and compare.")
+@click.option("--deep", is_flag=True, help="Also analyse all documents again, and compare")
 @debug_option
 def verify(name: str, home: Path, deep: bool) -> None:
-    """Read every file of an index, and all that was written to it, and compare checksums.
+    """Verify the checksums of all files and writes of an index.
 
-    Of generations that are kept for a rollback only the manifests are read. With --deep all that
-    BM25 ranks by is compared with the documents as well; it takes as long as analysing them.
-    klsa-index repair mends an index that fails.
+    Of generations kept for a rollback only the manifests are read. With --deep, everything that
+    BM25 uses is also compared with the documents, which takes as long as analysing them.
+    klsa-index repair repairs an index that fails.
     """
     from klsa_search.store import index_path
     from klsa_search.store import verify as verify_index
@@ -135,9 +135,9 @@ def verify(name: str, home: Path, deep: bool) -> None:
             manifest = verify_deep(path, progress=bar)
     else:
         manifest = verify_index(path)
-    compared = ", and as its documents say" if deep else ""
+    compared = ", and BM25 data agree with the documents" if deep else ""
     files = f"{len(manifest.files)} files, {in_bytes(manifest.bytes())}"
-    echo(f"{name}: {files}, all as built{compared}")
+    echo(f"{name}: {files}, all checksums match{compared}")
 
 
 @click.command()
@@ -146,23 +146,23 @@ def verify(name: str, home: Path, deep: bool) -> None:
 @click.option(
     "--to",
     metavar="GENERATION",
-    help="Generation to serve.  [default: the newest that is older than the present one]",
+    help="Return to this generation  [default: the newest older than the present one]",
 )
 @click.option(
     "--writes",
     metavar="N",
     type=click.IntRange(1),
-    help="Undo the last N batches of writes instead: klsa-index info names the last of them.",
+    help="Undo the last N batches of writes instead; klsa-index info lists the last ones",
 )
 @debug_option
 def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
-    """Serve the generation before, as it was until the last build.
+    """Return to the previous generation, or undo the last writes.
 
-    A build keeps the generation it replaces; klsa-index info names what is there. The present one
-    stays too, until the next build. A damaged CURRENT is mended by this.
+    A build keeps the generation that it replaces; klsa-index info lists them. The present
+    generation is kept too, until the next build. This also repairs a damaged CURRENT file.
 
-    With --writes the generation stays, and what was last added to it and removed from it is undone,
-    by the batch: one call of klsa-index add or remove, a thousand documents at most.
+    With --writes the generation stays and the last batches of writes are undone. A batch is one
+    call of klsa-index add or remove, and at most 1,000 documents.
     """
     from klsa_search.store import index_path, undo_writes
     from klsa_search.store import rollback as roll_back
@@ -170,16 +170,16 @@ def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
     path = index_path(home, name)
     if writes is not None:
         if to is not None:
-            raise click.UsageError("--to and --writes are two ways back: choose one")
+            raise click.UsageError("--to and --writes exclude each other: give one of them")
         last = undo_writes(path, writes)
         batches = "1 batch" if writes == 1 else f"{writes:,} batches"
-        echo(f"{name}: {batches} of writes undone, {last.seq:,} rows of its log stand")
+        echo(f"{name}: undid {batches} of writes; {last.seq:,} rows remain in the log")
         return
     back = roll_back(path, to)
-    echo(f"{name}: generation {back.now} is served now, {_of(back.manifest)}")
+    echo(f"{name}: generation {back.now} is current, {_of(back.manifest)}")
     if back.before and back.before != back.now:
         command = ["klsa-index", "rollback", name, "--home", str(home), "--to", back.before]
-        echo(f"{shlex.join(command)} undoes this, until the next build")
+        echo(f"undo with {shlex.join(command)}, until the next build")
 
 
 @click.command()
@@ -188,10 +188,10 @@ def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
 @memory_option
 @debug_option
 def upgrade(name: str, home: Path, memory: str | None) -> None:
-    """Carry an index of a former format over to this version's.
+    """Upgrade an index from an older format to the current one.
 
-    It is built again, with its settings, from the documents it holds: its source is not needed.
-    The former generation stays until the next build.
+    The index is rebuilt with its settings from its stored documents; its source is not needed.
+    The old generation is kept until the next build.
     """
     from klsa_search.indexing import upgrade as upgrade_index
     from klsa_search.store import current_generation, index_path
@@ -202,32 +202,32 @@ def upgrade(name: str, home: Path, memory: str | None) -> None:
         index = upgrade_index(path, progress=bar, memory=memory)
     version = index.manifest.format_version
     if index.path == before:
-        echo(f"{name} is of format {version} already")
+        echo(f"{name} already has format {version}; nothing changed")
     else:
-        echo(f"{name}: {len(index):,} documents, in format {version} now")
+        echo(f"{name}: upgraded to format {version}, {len(index):,} documents")
 
 
 @click.command()
 @click.argument("name")
 @home_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation")
 @debug_option
 def delete(name: str, home: Path, yes: bool) -> None:
     """Delete an index.
 
-    Files in its folder that are not of the index stay, and are named. Of a link to an index the
-    link is deleted.
+    Files in its folder that do not belong to the index are kept, and listed. If the index is a
+    symbolic link, only the link is deleted.
     """
     from klsa_search.store import delete_index, index_path, is_index
 
     path = index_path(home, name)
     # Whether it is there, not whether it is whole: a damaged index can be deleted too.
     if not yes and is_index(path):
-        click.confirm(printable(f"Delete {path} for good?"), abort=True)
+        click.confirm(printable(f"Permanently delete {path}?"), abort=True)
     stay = delete_index(path)
-    echo(f"{path} is deleted")
+    echo(f"deleted {path}")
     if stay:
-        echo(f"what is not of the index stays: {', '.join(map(str, stay))}", err=True)
+        echo(f"kept files that do not belong to the index: {', '.join(map(str, stay))}", err=True)
 
 
 def _manifest_or_reason(path: Path) -> Manifest | str:

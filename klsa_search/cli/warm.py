@@ -1,4 +1,4 @@
-"""klsa-index warm: compile what building, searching and serving need, before anybody waits."""
+"""klsa-index warm: compile the engine ahead of its first use."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ _LAYOUTS: tuple[tuple[str, ExpansionName], ...] = (
 @click.command()
 @debug_option
 def warm() -> None:
-    """Compile all that building, searching and serving need, once on this machine.
+    """Compile the engine for building, searching and serving, once per machine.
 
-    Takes half a minute to two; what was compiled before is not compiled again. A container image
-    has it done while it is built.
+    Takes half a minute to two minutes. Code that is compiled already is not compiled again. The
+    container image is built with it.
     """
     begun = time.monotonic()
 
     def told(folder: str | None) -> None:
-        echo(f"compiling, once on this machine, into {folder or 'memory alone'} ...")
+        echo(f"compiling the engine (once per machine) into {folder or 'memory only'} ...")
 
     with watch_compiling(told) as compiled:
         _use_everything()
     seconds = time.monotonic() - begun
-    echo(f"{compiled.functions} functions compiled; all ready after {seconds:.1f} s")
+    echo(f"compiled {compiled.functions} functions in {seconds:.1f} s")
 
 
 def compile_writing() -> None:

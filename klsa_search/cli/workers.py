@@ -76,7 +76,9 @@ class Workers:
                     self._kill()
                     raise SystemExit(128 + self._at_once)
                 if time.monotonic() >= end:
-                    self._tell(f"warning: worker {number} did not end in {GRACE:g} s, and is ended")
+                    self._tell(
+                        f"warning: worker {number} did not stop within {GRACE:g} s and was killed"
+                    )
                     process.kill()
 
     def _kill(self) -> None:
@@ -90,7 +92,7 @@ class Workers:
         try:
             self._processes[number] = self._start(number, folder)
         except OSError as error:
-            self._tell(f"warning: worker {number} cannot be started ({error}); it is tried again")
+            self._tell(f"warning: worker {number} could not be started ({error}); will retry")
 
     def _start(self, number: int, folder: str) -> subprocess.Popen[bytes]:
         self._begun[number] = time.monotonic()
@@ -123,5 +125,5 @@ def _ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def _how(number: int, code: int) -> str:
-    ended = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
-    return f"warning: worker {number} {ended}; another takes its place"
+    ended = f"was killed by signal {-code}" if code < 0 else f"exited with status {code}"
+    return f"warning: worker {number} {ended}; starting a new one"

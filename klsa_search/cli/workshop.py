@@ -63,7 +63,7 @@ def open_targets(targets: Sequence[str], data: Path | None) -> dict[str, Collect
         owner = owners.setdefault(collection.name, target)
         if owner != target:
             raise click.UsageError(
-                f"{owner} and {target} are both called {collection.name}: judge one at a time"
+                f"{owner} and {target} are both named `{collection.name}`: evaluate one at a time"
             )
         collections[target] = collection
     return collections

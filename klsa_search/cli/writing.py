@@ -1,4 +1,4 @@
-"""klsa-index add, remove, refit: changing the documents of an index."""
+"""klsa-index add, remove, refit: change the documents of an index."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ def add(
 ) -> None:
     """Add the documents of SOURCE to an index.
 
-    SOURCE is what klsa-index build takes. A document whose id is there replaces the one that has
-    it. What was added is found at once, by a service too; klsa-index rollback --writes undoes it.
+    SOURCE is as for klsa-index build. A document replaces the one with the same ID. Added
+    documents are searchable at once, also by a running service; klsa-index rollback --writes
+    undoes the addition.
     """
     from klsa_search.collection import open_collection
     from klsa_search.search import open_index
@@ -58,7 +59,7 @@ def add(
         facts = _facts(index) | {"added": added, "warnings": added.warnings.as_json()}
         write_json(facts | {"skipped": problems.as_json(), "unread": unread.as_json()})
     else:
-        echo(f"{name}: {added:,} documents added, {len(index):,} now")
+        echo(f"{name}: added {added:,} documents; {len(index):,} in total")
         write_field_warnings(added.warnings)
         if unread.count:
             echo(f"not read: {unread_for_people(unread)}", err=True)
@@ -73,7 +74,7 @@ def add(
 @json_option
 @debug_option
 def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
-    """Remove the documents of these IDS from an index. One that is not there is passed over."""
+    """Remove documents by ID from an index; unknown IDs are ignored."""
     from klsa_search.search import open_index
     from klsa_search.store import index_path
 
@@ -83,7 +84,7 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
     if as_json:
         write_json(_facts(index) | {"removed": count})
     else:
-        echo(f"{name}: {count:,} documents removed, {len(index):,} now")
+        echo(f"{name}: removed {count:,} documents; {len(index):,} in total")
     index.close()
 
 
@@ -94,11 +95,10 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
 @settings_options(*SearchSettings.model_fields, "fields", default="as it is")
 @debug_option
 def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
-    """Build an index anew from the documents it holds, those that were added later among them.
+    """Rebuild an index from its stored documents, including those added later.
 
-    Until then later documents are ranked by the statistics of those that were there before. It goes
-    on answering meanwhile, and taking writes. Settings that are given are the index's own from then
-    on.
+    Documents added after a build are ranked by its statistics until the next refit. Searches and
+    writes continue meanwhile. Settings given here become the settings of the index.
     """
     from klsa_search.indexing import refit as refit_index
     from klsa_search.store import index_path
@@ -120,5 +120,5 @@ def _facts(index: Index) -> dict[str, Any]:
 
 
 def _tell_compiling(folder: str | None) -> None:
-    where = f"into {folder}" if folder else "again each time, for no folder can keep it"
-    echo(f"compiling what that needs, once on this machine, {where} ...", err=True)
+    where = f"into {folder}" if folder else "with no cache folder: again next time"
+    echo(f"compiling the engine for writes (first time only), {where} ...", err=True)

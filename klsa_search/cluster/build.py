@@ -73,7 +73,7 @@ def build(
     """
     chosen = Settings.of_preset(preset, **trusting(settings))
     if shards < 1:
-        raise SettingsError(f"shards = {shards}: there is at least one", field="shards")
+        raise SettingsError(f"shards = {shards} is less than 1", field="shards")
     refuse_uncut(0, chosen)
     opened = source if isinstance(source, Source) else Source(source, reading or {})
     path, budget = index_path(Path(home), name).absolute(), memory_budget(memory)

@@ -32,10 +32,10 @@ def refuse_uncut(documents: int, settings: Settings) -> None:
     """SettingsError where D of so many documents is not cut."""
     kept = layout(documents, settings)
     if kept != "sparse":
-        said = "whole" if kept == "dense" else "in its factors"
         raise SettingsError(
-            f"expansion: under these settings D is not cut but kept {said}, which one machine has "
-            "to do: build without a cluster, or take the settings of the default preset",
+            f"expansion: these settings need a {kept} expansion, which only a "
+            "build on one machine supports; build without --cluster, or use the "
+            "settings of the default preset",
             field="expansion",
         )
 

@@ -42,7 +42,11 @@ class SpreadIndex(Index):
     def replicas(self) -> Replicas:
         """Those of the generation in use; StoreError where its D is whole, which has none."""
         if self._of_generation is None:
-            raise StoreError(f"{self.path} is searched by one process: its D is not kept cut")
+            raise StoreError(
+                f"`{self.path}` cannot be searched by a cluster: its expansion is not "
+                "sparse; rebuild it with --expansion sparse, or serve it without "
+                "--cluster"
+            )
         return self._of_generation[1]
 
     def _searched(self, state: State) -> State:
@@ -64,9 +68,10 @@ class SpreadIndex(Index):
         """
         if self._of_generation and (kind := self._of_generation[1].network):
             raise WritingRefused(
-                f"index `{self.name}` cannot be written: a machine of the cluster reads it through "
-                f"a network file system ({kind}), where SQLite's write-ahead log does not work; "
-                "add the documents to the source and build again, or serve it from one machine"
+                f"index `{self.name}` is read-only: a machine of the cluster reads "
+                f"it through a network file system ({kind}), where SQLite's "
+                "write-ahead log does not work; add the documents to the source "
+                "and rebuild, or serve it from one machine"
             )
         return super().write(puts, deletes)
 

@@ -78,8 +78,8 @@ def connect(address: str, processes: int | None = None) -> Any:
             )
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise ClusterFailed(
-            f"no cluster answers at {address} ({str(error).splitlines()[0]}): see `ray status` "
-            "there, or have processes of this machine with --cluster local"
+            f"no cluster at `{address}` ({str(error).splitlines()[0]}); check `ray "
+            "status` there, or use processes of this machine with --cluster local"
         ) from error
     return ray
 
@@ -105,8 +105,8 @@ def _refuse_silent(address: str) -> None:
         socket.create_connection((host, int(port)), _PATIENCE).close()
     except (OSError, OverflowError) as error:
         raise ClusterFailed(
-            f"no cluster answers at {address} ({error}): see `ray status` there, or have processes "
-            "of this machine with --cluster local"
+            f"no cluster at `{address}` ({error}); check `ray status` there, or "
+            "use processes of this machine with --cluster local"
         ) from error
 
 
@@ -190,8 +190,9 @@ class RayWorkers:
                 continue
             except exceptions.RayError as error:
                 raise ClusterFailed(
-                    f"a step of the build was not done ({_brief(error)}): see whether the cluster "
-                    "has memory and disk, and start the build again; what was done is kept"
+                    f"a step of the build failed ({_brief(error)}); check memory "
+                    "and disk of the cluster, and start the build again: finished "
+                    "steps are kept"
                 ) from error
             yield task.number
 
@@ -271,8 +272,9 @@ class RayReplicas:
         except ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None) or error
             raise ClusterFailed(
-                f"the shards of {generation} do not start ({_brief(cause)}): see whether every "
-                "machine of the cluster has that folder and this version of klsa-search"
+                f"the shards of `{generation}` do not start ({_brief(cause)}); "
+                "check that every machine of the cluster has that folder and this "
+                "version of klsa-search"
             ) from error
         self.network = next(filter(None, networks), None)
 

@@ -78,7 +78,7 @@ class Shard:
     def __init__(self, snapshot: Snapshot, share: Share, postings: Postings) -> None:
         cut = snapshot.cut
         if cut is None:
-            raise ValueError("shards are of an index whose D is cut")
+            raise ValueError("shards need a sparse expansion")
         self._share = share
         own = share.held(len(snapshot))
         self._own = Mask(own if snapshot.living is None else own & snapshot.living.allowed)

@@ -44,8 +44,8 @@ class Source:
     def __init__(self, source: object, reading: Mapping[str, Any]) -> None:
         if not isinstance(source, str | os.PathLike):
             raise CollectionError(
-                f"the source is of type {type(source).__name__}, which other processes cannot "
-                "read: write it to a file and name that",
+                f"a {type(source).__name__} cannot be read by other processes; "
+                "write it to a file and name that",
                 field="source",
             )
         given = os.fspath(source)

@@ -89,7 +89,7 @@ class SpreadExpandingEngine:
     def __init__(self, snapshot: Snapshot, shards: Shards) -> None:
         own, cut = snapshot.expanding, snapshot.cut
         if own is None or cut is None:
-            raise ValueError("shards are of an index whose D is cut")
+            raise ValueError("shards need a sparse expansion")
         self._own, self._shards = own, shards
         self._read = Read(
             snapshot.bm25,

@@ -30,8 +30,8 @@ class Tally:
             number, reason = next(iter(failed.items()))
             step = "" if self.partial else ", or ask for what the others have with partial=true"
             raise ShardMissing(
-                f"{len(failed)} of {total} shards give no answer (shard {number}: {reason}): "
-                f"see whether the cluster has all its machines{step}"
+                f"{len(failed)} of {total} shards do not answer (shard {number}: "
+                f"{reason}); check that all machines of the cluster are up{step}"
             )
 
 

@@ -47,7 +47,8 @@ def fetch(
     for name in wanted:
         if name not in PUBLIC:
             raise FetchError(
-                f"{name} cannot be fetched; there are: {', '.join(PUBLIC)}", field="names"
+                f"unknown collection {name!r}; the collections are: {', '.join(PUBLIC)}",
+                field="names",
             )
     for name in wanted:
         if _wrong(PUBLIC[name], home / name) is not None:
@@ -69,8 +70,8 @@ def _install(name: str, target: Path, url: str, progress: Progress | None) -> No
             wrong = _wrong(public, unpacked)
             if wrong is not None:
                 raise FetchError(
-                    f"{url} is not the archive that is expected: {wrong}; nothing was kept, "
-                    f"put the right files into {target} by hand"
+                    f"{url} is not the expected archive ({wrong}), and nothing was "
+                    f"kept; put the right files into `{target}` yourself"
                 )
             if not target.exists():
                 unpacked.rename(target)
@@ -79,7 +80,7 @@ def _install(name: str, target: Path, url: str, progress: Progress | None) -> No
                 os.replace(unpacked / file, target / file)
     except OSError as error:
         raise FetchError(
-            f"{target} cannot be written ({error.strerror or error}); choose another folder"
+            f"cannot write `{target}` ({error.strerror or error}); choose another folder"
         ) from None
 
 
@@ -101,11 +102,13 @@ def _download(
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise FetchError(
-            f"{url} could not be downloaded ({reason}): try again with a network, "
-            f"or download it by hand and unpack it into {target}"
+            f"cannot download {url} ({reason}); check the network and try again, "
+            f"or download it yourself and unpack it into `{target}`"
         ) from None
     if expected is not None and done != expected:
-        raise FetchError(f"{url} broke off after {done:,} of {expected:,} bytes: try again")
+        raise FetchError(
+            f"the download of {url} ended after {done:,} of {expected:,} bytes; try again"
+        )
 
 
 def _unpack(archive: Path, folder: Path, public: Public, url: str) -> None:
@@ -120,11 +123,17 @@ def _unpack(archive: Path, folder: Path, public: Public, url: str) -> None:
             for member in tar:
                 place = PurePosixPath(member.name)
                 if place.is_absolute() or ".." in place.parts or "\\" in member.name:
-                    raise FetchError(f"{url} holds an unsafe name, {member.name!r}: refused")
+                    raise FetchError(
+                        f"{url} contains an unsafe name, {member.name!r}, and was refused"
+                    )
                 if not (member.isreg() or member.isdir()):
-                    raise FetchError(f"{url} holds a link or device, {member.name!r}: refused")
+                    raise FetchError(
+                        f"{url} contains a link or device, {member.name!r}, and was refused"
+                    )
                 if member.size > LARGEST:
-                    raise FetchError(f"{url} holds a file of {member.size:,} bytes: refused")
+                    raise FetchError(
+                        f"{url} contains a file of {member.size:,} bytes, and was refused"
+                    )
                 wanted = names.get(place.name.lower())
                 content = tar.extractfile(member) if wanted and member.isreg() else None
                 if wanted and content:
@@ -132,7 +141,7 @@ def _unpack(archive: Path, folder: Path, public: Public, url: str) -> None:
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
         # Of a file that is no archive, tarfile adds a line for every kind that it is not.
         reason = str(error).partition("\n")[0].rstrip(":")
-        raise FetchError(f"{url} is not a whole tar archive ({reason}): try again") from None
+        raise FetchError(f"{url} is not a complete tar archive ({reason}); try again") from None
 
 
 def _wrong(public: Public, folder: Path) -> str | None:

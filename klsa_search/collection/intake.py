@@ -35,7 +35,7 @@ class Intake:
         """Start with no problems; CollectionError for an `on_error` other than stop and skip."""
         if on_error not in ("stop", "skip"):
             raise CollectionError(
-                f"on_error = {on_error!r}: it is 'stop' or 'skip'", field="on_error"
+                f"on_error = {on_error!r} is not 'stop' or 'skip'", field="on_error"
             )
         self.skipping = on_error == "skip"
         self.columns = columns
@@ -51,8 +51,7 @@ class Intake:
         """
         if not self.skipping:
             raise CollectionError(
-                f"{message}; mend it, or read on "
-                "without it (--on-error skip, in Python on_error='skip')"
+                f"{message}; correct it, or skip it (--on-error skip, in Python on_error='skip')"
             )
         self.problems.add(message, kind=kind)
 
@@ -124,7 +123,7 @@ def text_fault(text: str) -> str | None:
     Lines are decoded with `surrogateescape`, so a foreign byte arrives as a lone surrogate.
     """
     if "\0" in text:
-        return "holds a NUL byte"
+        return "contains a NUL byte"
     if text.isascii():
         return None
     try:
@@ -133,7 +132,7 @@ def text_fault(text: str) -> str | None:
         code = ord(text[error.start])
         if 0xDC80 <= code <= 0xDCFF:
             return f"is not UTF-8: byte 0x{code - 0xDC00:02x} at column {error.start + 1}"
-        return f"holds U+{code:04X}, half of a character"
+        return f"contains U+{code:04X}, half of a character"
     return None
 
 
@@ -163,7 +162,7 @@ def _metadata_fault(metadata: object) -> str | None:
     except (TypeError, ValueError, RecursionError) as error:
         return _field_fault(metadata) or f"the metadata is not JSON ({error})"
     if _is_deeper(metadata, MAX_DEPTH):
-        return f"the metadata is nested more than {MAX_DEPTH} levels deep: make it flatter"
+        return f"the metadata is nested more than {MAX_DEPTH} levels deep; flatten it"
     reason = text_fault(written)
     return f"the metadata {reason}" if reason else None
 
@@ -183,8 +182,8 @@ def _field_fault(metadata: Mapping[Any, Any]) -> str | None:
             if "circular" in str(error).lower():
                 return f"the field {name!r} is not JSON ({error})"
             return (
-                f"the field {name!r} holds NaN or an infinite number, which JSON does not have: "
-                "use null, None in Python"
+                f"the field {name!r} contains NaN or an infinite number, which is "
+                "not valid JSON; use null (None in Python)"
             )
     return None
 

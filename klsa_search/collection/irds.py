@@ -30,8 +30,8 @@ def load(name: str) -> Any:
         return ir_datasets.load(name)
     except KeyError:
         raise CollectionError(
-            f"{PREFIX}{name}: ir_datasets has no data set {name!r}; https://ir-datasets.com lists "
-            "those it has",
+            f"{PREFIX}{name}: ir_datasets has no data set {name!r}; see the list at "
+            "https://ir-datasets.com",
             field="source",
         ) from None
 

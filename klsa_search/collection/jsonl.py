@@ -52,7 +52,7 @@ def queries(path: Path) -> list[Query]:
             raise CollectionError(f"{path}:{number}: {fault}; correct the line")
         if not document.id.strip() or document.id in found:
             fact = f"{document.id!r} is used before" if document.id.strip() else "is blank"
-            raise CollectionError(f"{path}:{number}: the query id {fact}; mend the line")
+            raise CollectionError(f"{path}:{number}: the query id {fact}; correct the line")
         found[document.id] = Query(id=document.id, text=document.text)
     return list(found.values())
 

@@ -93,13 +93,14 @@ def find(name: str, data: Iterable[Path]) -> Path:
                     return folder
     if not looked:
         raise CollectionError(
-            f"the collection {name} has no folder to be looked for in: name one with data=FOLDER; "
-            f"`klsa-eval fetch {wanted} --data FOLDER` downloads it there"
+            f"no folder to look for the collection `{name}`; name one with "
+            f"data=FOLDER; `klsa-eval fetch {wanted} --data FOLDER` downloads it "
+            "there"
         )
     raise CollectionError(
-        f"the collection {name} is not in {' or '.join(map(str, looked))}: download it with "
-        f"`klsa-eval fetch {wanted} --data {shlex.quote(str(looked[-1]))}`, or name the folder it "
-        "is in (--data, in Python data=)"
+        f"no collection `{name}` in {' or '.join(map(str, looked))}; download it "
+        f"with `klsa-eval fetch {wanted} --data {shlex.quote(str(looked[-1]))}`, "
+        "or name its folder (--data, in Python data=)"
     )
 
 

@@ -75,8 +75,8 @@ class OpenedCollection:
             yield from documents
         except FileNotFoundError as error:
             raise CollectionError(
-                f"{error.filename or self.root} was there and is not any more: see what removed "
-                "it, then read again"
+                f"`{error.filename or self.root}` was removed while it was being "
+                "read; read the source again"
             ) from error
 
     def refuse(self, message: str) -> None:

@@ -120,7 +120,7 @@ def open_collection(
     named = Columns.of(columns)
     if format is not None and format not in FORMATS:
         raise CollectionError(
-            f"there is no format {format!r}; there are: {', '.join(FORMATS)}", field="format"
+            f"unknown format {format!r}; the formats are: {', '.join(FORMATS)}", field="format"
         )
     if isinstance(source, str) and source.startswith(irds.PREFIX):
         return irds.collection(irds.load(source.removeprefix(irds.PREFIX)), on_error)
@@ -134,8 +134,8 @@ def open_collection(
     if not isinstance(source, str | os.PathLike):
         if not isinstance(source, Iterable):
             raise CollectionError(
-                f"the source is of type {type(source).__name__}: give a path, one of "
-                f"{', '.join(COLLECTIONS)}, or documents to iterate over",
+                f"a {type(source).__name__} is not a source; give a path, one of "
+                f"{', '.join(COLLECTIONS)}, or an iterable of documents",
                 field="source",
             )
         read = partial(_records, cast(Iterable[Any], source))
@@ -147,23 +147,26 @@ def open_collection(
     path = Path(source)
     if not path.exists():
         raise CollectionError(
-            f"{path}: no such file or folder, nor is it one of {', '.join(COLLECTIONS)}"
+            f"{path}: no such file, folder or collection; the collections are: "
+            f"{', '.join(COLLECTIONS)}"
         )
     if not (path.is_file() or path.is_dir()):
         raise CollectionError(
-            f"{path}: cannot be read: it is a pipe or a device, not a file or folder; send its "
-            "content to the standard input and give - as source, or copy it to a file",
+            f"{path}: a pipe or device cannot be read as a source; send its "
+            "content to standard input and give - as the source, or copy it to a "
+            "file",
             field="source",
         )
     kind = format or recognise(path, follow_links)
     if named != PLAIN and kind not in COLUMNED:
         raise CollectionError(
-            f"{path}: its format {kind} has no columns; there are some in {', '.join(COLUMNED)}",
+            f"{path}: the format {kind} has no columns; formats with columns are: "
+            f"{', '.join(COLUMNED)}",
             field="columns",
         )
     if sections and kind != "text":
         raise CollectionError(
-            f"{path}: its format {kind} has no sections; files of text have", field="sections"
+            f"{path}: the format {kind} has no sections; only text files have", field="sections"
         )
     # Both travel into JSON and messages; a path may hold bytes that are not UTF-8.
     address = os.fsencode(path.resolve()).decode("utf-8", "replace")
@@ -173,7 +176,7 @@ def open_collection(
     if kind == "beir":
         corpus = corpus_file(path, follow_links) if path.is_dir() else None
         if corpus is None:
-            raise CollectionError(f"{path}: not a BEIR folder, there is no corpus.jsonl in it")
+            raise CollectionError(f"{path}: not a BEIR folder, because it has no corpus.jsonl")
         # Judgements name documents, so none may be numbered.
         documents = partial(_one_file, partial(jsonl.documents, may_number=False), corpus)
         found = partial(folder.only, corpus, partial(lies_beside, path), path, follow_links)
@@ -222,8 +225,8 @@ def _smart(
     file = smart_documents(path, links) if within else path
     if file is None:
         raise CollectionError(
-            f"{path}: no SMART documents in it (one file with `.all` in its name, that begins "
-            "with `.I`); name the file itself"
+            f"{path}: no SMART documents found (one file with `.all` in its name, "
+            "which begins with `.I`); name the file itself"
         )
     rules = smart_rules(file, target)
     asked = smart_queries(path, links) if within else None
@@ -257,7 +260,7 @@ def _stream(
     kind = kind or recognise(path)
     if kind not in READERS:
         raise CollectionError(
-            f"a stream cannot be read as {kind}; as one of {', '.join(READERS)} it can",
+            f"a stream cannot be read as {kind}; choose one of {', '.join(READERS)}",
             field="format",
         )
     documents = partial(_one_file, READERS[kind], path)
@@ -274,8 +277,8 @@ def _python_docs(on_error: str) -> OpenedCollection:
     root = python_docs.standard_library()
     if not root.is_dir():
         raise CollectionError(
-            f"{PYTHON_DOCS}: this Python has no source of its standard library at {root}; "
-            "name a file or folder instead"
+            f"{PYTHON_DOCS}: no source of the standard library at `{root}`; name a "
+            "file or folder instead"
         )
     return OpenedCollection(
         PYTHON_DOCS, PYTHON_DOCS, on_error, lambda _: python_docs.documents(root), root=root

@@ -26,7 +26,7 @@ def read_qrels(path: str | Path) -> list[Judgement]:
         where = f"{path}:{number}"
         fault = text_fault(line)
         if fault:
-            raise CollectionError(f"{where}: the line {fault}; mend it")
+            raise CollectionError(f"{where}: the line {fault}; correct it")
         tabbed = line.rstrip("\r\n").split("\t")
         # Three columns between tabs are BEIR's, where an id may hold a space.
         cells = tabbed if len(tabbed) == 3 else line.split()
@@ -62,8 +62,8 @@ def column(id_: str, file: str) -> str:
     """Return an id that can stand in a column of such a file; CollectionError for any other."""
     if not _is_column(id_):
         raise CollectionError(
-            f"the id {id_!r} cannot stand in {file}, whose columns are parted by white space: "
-            "rename it in the collection"
+            f"the id {id_!r} cannot be written to `{file}`, whose columns are "
+            "separated by white space; rename it in the collection"
         )
     return id_
 

@@ -21,7 +21,7 @@ def read_query_lines(path: Path) -> list[Query]:
         where = f"{path}:{number}"
         fault = text_fault(line)
         if fault:
-            raise CollectionError(f"{where}: the line {fault}; mend it")
+            raise CollectionError(f"{where}: the line {fault}; correct it")
         if not line.strip():
             continue
         name, tab, text = line.rstrip("\r\n").partition("\t")
@@ -30,6 +30,6 @@ def read_query_lines(path: Path) -> list[Query]:
             raise CollectionError(f"{where}: no tab; a line is an id, a tab and a query")
         if not name or name in found:
             fact = f"{name!r} is used before" if name else "is blank"
-            raise CollectionError(f"{where}: the query id {fact}; mend the line")
+            raise CollectionError(f"{where}: the query id {fact}; correct the line")
         found[name] = Query(id=name, text=text)
     return list(found.values())

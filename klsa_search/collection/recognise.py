@@ -39,7 +39,7 @@ def recognise(path: Path, links: bool = False) -> str:
         if kind and kind.name not in ("code", "text"):
             return "text"
         raise CollectionError(
-            f"{path}: not recognised, {_sight(path)}; name its format: {', '.join(FORMATS)}"
+            f"{path}: unknown format, {_sight(path)}; name its format: {', '.join(FORMATS)}"
         )
     if corpus_file(path, links):
         return "beir"
@@ -66,12 +66,11 @@ def recognise(path: Path, links: bool = False) -> str:
         return next(iter(formats))
     seen = " and ".join(f"{name} ({file.name})" for name, file in sorted(formats.items()))
     links_too = (
-        " (links in it are not followed, unless asked for: --follow-links, in Python "
-        "follow_links=True)"
+        " (symbolic links are only followed with --follow-links, in Python follow_links=True)"
     )
     raise CollectionError(
-        f"{path}: holds {seen or 'no file that is recognised'}"
-        f"{links_too if 'linked' in unread.kinds else ''}; "
+        f"{path}: contains "
+        f"{seen or 'no file of a known format'}{links_too if 'linked' in unread.kinds else ''}; "
         f"name the format or the file: {', '.join(FORMATS)}"
     )
 

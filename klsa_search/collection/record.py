@@ -34,8 +34,9 @@ class Columns:
             known = name in ("id", "title", "text")
             if not known or not all(isinstance(column, str) and column for column in each):
                 raise CollectionError(
-                    f"columns = {{{name!r}: {told!r}}}: there are 'id' and 'title', each the name "
-                    "of a column, and 'text', one or several",
+                    f"columns = {{{name!r}: {told!r}}} is not valid; give 'id' and "
+                    "'title', each the name of a column, and 'text', one or "
+                    "several",
                     field="columns",
                 )
         named = {name: str(columns.get(name, "")) for name in ("id", "title")}
@@ -73,7 +74,7 @@ def as_document(
     if id_name is None and number is None:
         wanted = f"no {columns.id!r}" if columns.id else "neither '_id' nor 'id'"
         names = ", ".join(repr(name) for name in list(record)[:5]) or "nothing"
-        raise CollectionError(f"{origin}: {wanted} is there, but {names}: give it an id")
+        raise CollectionError(f"{origin}: {wanted} is given, but {names}; add an ID")
     title_name = columns.title or "title"
     text_names = columns.text
     if not text_names:
@@ -103,8 +104,8 @@ def _string(record: Mapping[str, Any], name: str, origin: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not isfinite(value):
             raise CollectionError(
-                f"{origin}: {name!r} is {value}, which JSON does not have: give text, or null "
-                "(None in Python)"
+                f"{origin}: {name!r} is {value}, which is not valid in JSON; give "
+                "text, or null (None in Python)"
             )
         return str(value)
     raise CollectionError(f"{origin}: {name!r} is a {type(value).__name__}, not a string")

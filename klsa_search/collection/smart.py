@@ -79,7 +79,7 @@ def queries(path: Path, rules: SmartRules) -> list[Query]:
         number = str(order) if rules.queries_by_order else record.id
         if record.fault or number in found:
             fault = record.fault or f"the query {number} is there before"
-            raise CollectionError(f"{record.origin}: {fault}; mend the file")
+            raise CollectionError(f"{record.origin}: {fault}; correct the file")
         text = " ".join(f"{record.text('T')} {record.text('W')}".split())
         found[number] = Query(id=number, text=text)
     return list(found.values())

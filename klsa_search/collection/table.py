@@ -83,13 +83,13 @@ def _header(cells: list[str], origin: str, columns: Columns) -> list[str]:
     ]
     seen = ", ".join(map(repr, names))
     if "" in names or len(set(names)) < len(names):
-        raise CollectionError(f"{origin}: a column without a name, or two of one name: {seen}")
+        raise CollectionError(f"{origin}: a column has no name, or two have the same: {seen}")
     missing = ", ".join(repr(name) for name in named if name not in names)
     if missing:
         raise CollectionError(f"{origin}: no column {missing} among {seen}", field="columns")
     if not (columns.title or columns.text or set(names) & {"title", *TEXT_NAMES}):
         raise CollectionError(
-            f"{origin}: no column 'title' or 'text' among {seen}; say which they are (--title, "
-            "--text, in Python columns=)"
+            f"{origin}: no column 'title' or 'text' among {seen}; name them "
+            "(--title, --text, in Python columns=)"
         )
     return names

@@ -66,7 +66,7 @@ def read_topics(path: str | Path) -> list[Query]:
         number = fields.get("num", "")
         if not number or number in found:
             fact = f"the topic {number!r} is there before" if number else "a topic without <num>"
-            raise CollectionError(f"{where}: {fact}; mend the file")
+            raise CollectionError(f"{where}: {fact}; correct the file")
         text = fields.get("title") or fields.get("desc", "")
         found[number] = Query(id=number, text=text)
     if not found:

@@ -89,7 +89,7 @@ class _Beside:
         ended = self.process.poll() if self.process else None
         if ended is not None and self.failure is None:
             self.failure = (
-                f"the process that compiles ended with status {ended}: klsa-index warm tells more"
+                f"the compilation process ended with status {ended}; klsa-index warm shows why"
             )
         return True
 

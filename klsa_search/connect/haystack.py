@@ -100,7 +100,7 @@ class KlsaDocumentStore:
         if not isinstance(documents, list) or not all(
             isinstance(document, Document) for document in documents
         ):
-            raise ValueError("documents: a list of Haystack's Document is needed")
+            raise ValueError("documents is not a list of Haystack Documents")
         index = self.index()
         there = set() if index is None else set(index.ids())
         written: dict[str, Kept] = {}
@@ -109,7 +109,7 @@ class KlsaDocumentStore:
             if known and policy != DuplicatePolicy.OVERWRITE:
                 if policy != DuplicatePolicy.SKIP:
                     raise DuplicateDocumentError(
-                        f"document {document.id!r} is there already: write it with another policy"
+                        f"document {document.id!r} already exists; write it with another policy"
                     )
                 continue
             written[document.id] = _kept(document)

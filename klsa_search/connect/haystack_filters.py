@@ -30,13 +30,13 @@ def filter_of(given: Mapping[str, Any], fields: Fields, reserved: Collection[str
     dates, and for meta that is no column, with the reason.
     """
     if not isinstance(given, Mapping):
-        raise FilterError(f"{given!r} is no filter: a dictionary is needed")
+        raise FilterError(f"{given!r} is not a filter; give a dictionary")
     if "field" in given:
         return _comparison(given, fields, reserved)
     joined = _part(given, "operator")
     conditions = _part(given, "conditions")
     if joined not in ("AND", "OR", "NOT") or not isinstance(conditions, list):
-        raise FilterError(f"{given!r}: AND, OR or NOT, and a list of conditions are needed")
+        raise FilterError(f"{given!r}: give AND, OR or NOT, and a list of conditions")
     parts = tuple(filter_of(each, fields, reserved) for each in conditions)
     if joined == "OR":
         return Some(parts)
@@ -46,17 +46,19 @@ def filter_of(given: Mapping[str, Any], fields: Fields, reserved: Collection[str
 def _comparison(given: Mapping[str, Any], fields: Fields, reserved: Collection[str]) -> Filter:
     operator, value = _part(given, "operator"), _part(given, "value")
     if operator not in _OPERATORS:
-        raise FilterError(f"operator {operator!r}: there are {', '.join(_OPERATORS)}")
+        raise FilterError(
+            f"unknown operator {operator!r}; the operators are: {', '.join(_OPERATORS)}"
+        )
     written = str(given["field"])
     name = written.removeprefix("meta.")
     if name in reserved or (name == written and name in ("content", "embedding", "blob", "score")):
-        raise FilterError(f"field {written!r} is no column: filter by other meta")
+        raise FilterError(f"field {written!r} is not filterable; use other fields of meta")
     if name not in fields:
         for part in (name, name.partition(".")[0]):
             if part in fields.others:
                 raise FilterError(
-                    f"field {written!r} is no column, {fields.others[part]}: declare it with "
-                    "fields when the store is made"
+                    f"field {written!r} is not filterable ({fields.others[part]}); "
+                    "declare it with `fields` when the store is created"
                 )
     return _OPERATORS[operator](name, fields.get(name), value)
 
@@ -78,7 +80,7 @@ def _equal(name: str, field: Field | None, value: Any) -> Filter:
 
 def _among(name: str, field: Field | None, values: Any) -> Filter:
     if not isinstance(values, list):
-        raise FilterError(f"field {name!r}: {values!r} is no list of values")
+        raise FilterError(f"field {name!r}: {values!r} is not a list of values")
     return Some(tuple(_equal(name, field, value) for value in values))
 
 
@@ -93,7 +95,7 @@ def _bound(comparison: Any) -> Callable[[str, Field | None, Any], Filter]:
         taken = _taken(field, value)
         if taken is None or field.type == "keyword":
             raise FilterError(
-                f"field {name!r} is a {field.type} field: {value!r} is no bound of it"
+                f"field {name!r} is a {field.type} field, and {value!r} is not a bound for it"
             )
         return Condition(name, comparison, (taken,))
 

@@ -63,8 +63,8 @@ class _Tools:
             self._index(name)
         elif not self.names():
             raise IndexNotFound(
-                f"there is no index in {home}: build one with klsa-index build, or name another "
-                "folder with --home",
+                f"no index in `{home}`; build one with `klsa-index build`, or name "
+                "another index directory with --home",
                 field="home",
             )
 
@@ -120,7 +120,9 @@ class _Tools:
         if name is None and len(known) == 1:
             (name,) = known
         if name is None or (self._name is not None and name != self._name):
-            raise QueryError(f"index = {name!r}: name one of {', '.join(known)}", field="index")
+            raise QueryError(
+                f"index = {name!r} is unknown; choose one of {', '.join(known)}", field="index"
+            )
         path = index_path(self._home, name)
         with self._opening.setdefault(name, threading.Lock()):
             if name not in self._opened:
@@ -133,7 +135,7 @@ class _Tools:
         name, parted, inner = called.partition("/")
         if not parted:
             raise QueryError(
-                f"id = {called!r}: a document is called INDEX/ID, as search gives it", field="id"
+                f"id = {called!r} is not of the form INDEX/ID, as search returns it", field="id"
             )
         return self._index(name), inner
 

@@ -163,7 +163,7 @@ class KlsaIndexer(pt.Indexer):
                 id_, texts = rest.pop("docno"), [rest.pop(name) for name in self.text_attrs]
             except KeyError as missing:
                 raise CollectionError(
-                    f"document {number} has no {missing}: name what its text is with text_attrs"
+                    f"document {number} has no {missing}; name its text fields with text_attrs"
                 ) from None
             yield {**rest, "_id": id_, "text": "\n".join(text for text in texts if text)}
 

@@ -92,9 +92,10 @@ class Folding:
         first, epoch = self.after, self._epoch
         if first + len(documents) > packing.MAX_DOCUMENTS:
             raise StoreError(
-                f"the log of writes needs {first + len(documents):,} document numbers, and an "
-                f"index has {packing.MAX_DOCUMENTS:,}: undo the last batches with "
-                "`klsa-index rollback NAME --writes N`, then run `klsa-index refit NAME`"
+                f"the log of writes needs {first + len(documents):,} doc ids, more "
+                f"than the limit of {packing.MAX_DOCUMENTS:,}; undo the last "
+                "batches with `klsa-index rollback NAME --writes N`, then run "
+                "`klsa-index refit NAME`"
             )
         block, words = self._reader.read(documents)
         ranks = self._reader.ranks

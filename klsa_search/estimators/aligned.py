@@ -71,7 +71,7 @@ class AlignedKernel(SpectralKernel):
     def _aligned(self, relative: Eigenvalues, spectrum: Spectrum, y: Any) -> AlignmentCurve:
         if y is None:
             raise ArgumentError(
-                "y is None, but gamma = 'alignment' is chosen by labels: give y to fit, "
+                "y is None, but gamma = 'alignment' needs labels; give y to fit, "
                 "or a number as gamma",
                 field="y",
             )

@@ -75,7 +75,7 @@ class GramSchmidtKernel(Kernel):
                 return None
         if y is None:
             raise ArgumentError(
-                f"y is None, but bias = {self.bias!r} weighs labels: give y to fit, or bias = 1",
+                f"y is None, but bias = {self.bias!r} needs labels; give y to fit, or use bias = 1",
                 field="y",
             )
         y = column_or_1d(y)
@@ -87,8 +87,8 @@ class GramSchmidtKernel(Kernel):
             given = {classes[1]: bias}
         else:
             raise ArgumentError(
-                f"bias = {bias:g} weighs one of 2 classes, but y holds {len(classes)}: "
-                "give a mapping from label to bias",
+                f"bias = {bias:g} is for 2 classes, and y has {len(classes)}; give "
+                "a mapping from label to bias",
                 field="bias",
             )
         weights = [

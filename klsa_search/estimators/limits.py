@@ -26,7 +26,7 @@ def checked_number(
             return number
     left, right = "(" if open_below else "[", ")" if open_above or most == float("inf") else "]"
     raise ArgumentError(
-        f"{name} = {value!r} is outside {left}{least:g}, {most:g}{right}: choose a number within",
+        f"{name} = {value!r} is outside {left}{least:g}, {most:g}{right}; choose a number within",
         field=name,
     )
 
@@ -35,14 +35,14 @@ def check_rank(n_components: int | None, rank: int, N: int) -> None:
     """Meet the components asked for with those the kernel of N rows has; ArgumentError."""
     if rank == 0:
         raise ArgumentError(
-            f"X: the kernel of its {N} rows is 0 throughout, and a kernel needs at least one row "
-            "above 0: take empty documents out, or look at the features",
+            f"X: the kernel of its {N} rows is all 0; remove empty documents, or "
+            "check the features",
             field="X",
         )
     if n_components is not None and rank < n_components:
         raise ArgumentError(
-            f"n_components = {n_components} is above {rank}, the rank of the kernel of these {N} "
-            "rows: choose at most that, or None for all",
+            f"n_components = {n_components} is above {rank}, the rank of the "
+            f"kernel of these {N} rows; choose at most that, or None for all",
             field="n_components",
         )
 
@@ -54,7 +54,7 @@ def checked_count(name: str, value: Any, most: int, of_what: str) -> int:
     if isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most:
         return int(value)
     raise ArgumentError(
-        f"{name} = {value!r} is outside 1..{most}, {of_what}: choose a whole number within, "
-        "or None for all",
+        f"{name} = {value!r} is outside 1..{most}, {of_what}; choose a whole "
+        "number within, or None for all",
         field=name,
     )

@@ -45,8 +45,8 @@ class SemanticSmoothingKernel(Kernel):
         )
         if given.shape[1] != V:
             raise ArgumentError(
-                f"concepts has {given.shape[1]} columns and X {V}: give one column a term, "
-                "in the order of X",
+                f"concepts has {given.shape[1]} columns, and X {V}; give one "
+                "column a term, in the order of X",
                 field="concepts",
             )
         self.concepts_ = sparse.csr_array(given) if sparse.issparse(given) else given

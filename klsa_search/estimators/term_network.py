@@ -67,8 +67,8 @@ class TermNetwork:
         """
         if not isinstance(longest, Integral) or longest < 0:
             raise ArgumentError(
-                f"longest = {longest!r} is no whole number of 0 or more: give the edges of the "
-                "longest path",
+                f"longest = {longest!r} is not a whole number of at least 0; give "
+                "the edges of the longest path",
                 field="longest",
             )
         terms_at: dict[Hashable, list[int]] = {}

@@ -54,7 +54,7 @@ def _read(path: Path, held_by: Callable[[list[str]], _Held]) -> Iterator[_Held]:
     """What each line holds, by its fields; ArgumentError where that raises Value- or IndexError."""
     if not path.is_file():
         raise ArgumentError(
-            f"{path} is missing: name the folder that holds WordNet's index.noun and data.noun",
+            f"`{path}` is missing; name the folder with index.noun and data.noun of WordNet",
             field="folder",
         )
     # A letter that is no UTF-8 spoils its own lemma or gloss and nothing else.
@@ -66,8 +66,8 @@ def _read(path: Path, held_by: Callable[[list[str]], _Held]) -> Iterator[_Held]:
                 held = held_by(line.split("|")[0].split())
             except (ValueError, IndexError):
                 raise ArgumentError(
-                    f"{path}:{number} is no line of a WordNet database: give the files as "
-                    "WordNet distributes them",
+                    f"{path}:{number} is not a line of a WordNet database; give "
+                    "the files as WordNet distributes them",
                     field="folder",
                 ) from None
             yield held

@@ -125,7 +125,7 @@ def compare(
     """
     if baseline not in measured:
         raise SettingsError(
-            f"baseline = {baseline!r}: it is none of the systems: {', '.join(measured)}",
+            f"baseline = {baseline!r} is not one of the systems: {', '.join(measured)}",
             field="baseline",
         )
     names = [baseline, *(name for name in measured if name != baseline)]

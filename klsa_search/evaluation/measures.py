@@ -63,8 +63,7 @@ class Judge:
             gains.setdefault(query, {})[document] = judgement.gain
         if not relevant:
             raise CollectionError(
-                "there are no relevance judgements to measure with: "
-                "name a collection that has queries and qrels"
+                "no relevance judgements; name a collection with queries and qrels"
             )
         self.measures = tuple(measures)
         self.query_ids = tuple(relevant)

@@ -26,8 +26,8 @@ def own_judgements(index: Index) -> tuple[list[Query], list[Judgement], int]:
     if not kept:
         gone = f", only of {len(said):,} documents that are gone" if said else ""
         raise CollectionError(
-            f"{index.name} has no judgements of its own{gone}: judge some hits on its page, or "
-            "with index.judge(query, id, grade)"
+            f"index `{index.name}` has no judgements{gone}; judge hits on its "
+            "page, or with index.judge(query, id, grade)"
         )
     queries = [Query(id=str(each.number), text=each.text) for each in judged]
     return queries, kept, len(said) - len(kept)

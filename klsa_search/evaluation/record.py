@@ -133,9 +133,9 @@ def conditions(
     """Say what a run follows from, before it is made. See `record_run`."""
     if index.last_write.seq:
         raise ReplayFailed(
-            f"index {index.name} was written to since it was built, and a record knows it as it "
-            f"was built: klsa-index refit {index.name} builds it anew from what it holds, "
-            "klsa-index rollback --writes takes back what was written"
+            f"index `{index.name}` has writes after its build, which a record "
+            f"cannot describe; rebuild it with `klsa-index refit {index.name}`, or "
+            "undo them with `klsa-index rollback --writes`"
         )
     chosen = index.parameters(**parameters).model_dump()
     reading = LanguageSettings.of(index.settings).model_dump()
@@ -194,12 +194,13 @@ def read_record(path: Path) -> RunRecord:
         found = raw["record"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ReplayFailed(
-            f"{path} is no record of a run: give what klsa-search --record wrote"
+            f"`{path}` is not a record of a run; give a file written by `klsa-search --record`"
         ) from None
     if found != RECORD_VERSION:
         raise ReplayFailed(
-            f"{path} is a record of version {found!r}, this version of klsa-search reads "
-            f"{RECORD_VERSION}: replay it with the one that wrote it"
+            f"`{path}` is a record of version {found!r}, and this version of "
+            f"klsa-search reads {RECORD_VERSION}; replay it with the version that "
+            "wrote it"
         )
     try:
         return RunRecord.model_validate(raw)
@@ -207,8 +208,8 @@ def read_record(path: Path) -> RunRecord:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise ReplayFailed(
-            f"{path} is no whole record of a run ({where}: {first['msg']}): give it as "
-            "klsa-search --record wrote it"
+            f"`{path}` is not a complete record of a run ({where}: "
+            f"{first['msg']}); give the file as `klsa-search --record` wrote it"
         ) from None
 
 

@@ -68,8 +68,12 @@ def replay(
         entry = write_run(record, index, queries, path)
         if entry.sha256 != record.run.sha256:
             others = [*versions, *files[:1]]
-            cause = f"other than then: {'; '.join(others)}" if others else "all else is as then"
-            raise ReplayFailed(f"the run is another: {_first_line(run, path)} ({cause})")
+            cause = (
+                f"differs from the record: {'; '.join(others)}"
+                if others
+                else "all else is as recorded"
+            )
+            raise ReplayFailed(f"the run differs: {_first_line(run, path)} ({cause})")
     return Replayed(entry, files, versions)
 
 
@@ -87,8 +91,8 @@ def build_as_recorded(
         settings = settings_as_built(then.settings)
     except SettingsError as error:
         raise ReplayFailed(
-            f"index {then.name} cannot be built as recorded: {error.message}: build it with "
-            f"klsa-search {then.package_version}"
+            f"index `{then.name}` cannot be rebuilt as recorded: {error.message}; "
+            f"use klsa-search {then.package_version}"
         ) from None
     Analyzer(settings)  # A record may name a tokenizer, not have it imported: `build` would trust.
     index = build(source, name=then.name, home=home, progress=progress, **settings.model_dump())
@@ -104,13 +108,12 @@ def refuse_other_files(record: RunRecord, queries: Path, run: Path | None = None
     """
     if sha256_of(queries) != record.queries.sha256:
         raise ReplayFailed(
-            f"{queries} has other queries, or other bytes, than {record.queries.name} had: give "
-            "the file that was recorded"
+            f"`{queries}` differs from the recorded `{record.queries.name}`; give the recorded file"
         )
     if run is not None and sha256_of(run) != record.run.sha256:
         raise ReplayFailed(
-            f"{run} is not the run that was recorded: give {record.run.name} as it was written, "
-            "or leave it out"
+            f"`{run}` differs from the recorded run; give `{record.run.name}` as "
+            "it was written, or leave it out"
         )
 
 
@@ -120,33 +123,35 @@ def _refuse_others(then: Conditions, now: Conditions) -> None:
     step = "give the documents as --source, and it is built as recorded"
     if here.format_version != there.format_version:
         raise ReplayFailed(
-            f"index {here.name} is of format {here.format_version}, recorded of "
-            f"{there.format_version}: replay with klsa-search {there.package_version}"
+            f"index `{here.name}` has format {here.format_version}, and "
+            f"{there.format_version} was recorded; replay with klsa-search "
+            f"{there.package_version}"
         )
     for name, value in there.settings.items():
         if name not in here.settings or here.settings[name] != value:
             raise ReplayFailed(
-                f"index {here.name} was built with {name} = {here.settings.get(name)!r}, recorded "
-                f"with {value!r}: {step}"
+                f"index `{here.name}` was built with {name} = "
+                f"{here.settings.get(name)!r}, and {value!r} was recorded; {step}"
             )
     if any(here.files.get(name) != there.files.get(name) for name in _DOCUMENTS):
         raise ReplayFailed(
-            f"{here.source} has other documents, {here.documents:,} of them, than the "
-            f"{there.documents:,} of {there.source} that were recorded, or was read otherwise "
-            "(columns, sections, bad records): give those of then, read as then"
+            f"{here.source} has other documents ({here.documents:,}) than the "
+            f"recorded {there.source} ({there.documents:,}), or was read with "
+            "other options (columns, sections, bad records); give the recorded "
+            "documents and options"
         )
     if now.synonyms != then.synonyms:
         mine, theirs = now.synonyms or {}, then.synonyms or {}
         word = min(w for w in {*mine, *theirs} if mine.get(w) != theirs.get(w))
         raise ReplayFailed(
-            f"index {here.name} has {_listed(mine.get(word))} as synonyms of {word!r}, recorded "
-            f"with {_listed(theirs.get(word))}: set those of the record (klsa-index synonyms "
-            f"{here.name} FILE), or {step}"
+            f"index `{here.name}` has {_listed(mine.get(word))} as synonyms of "
+            f"{word!r}, and {_listed(theirs.get(word))} were recorded; set the "
+            f"recorded ones (klsa-index synonyms {here.name} FILE), or {step}"
         )
     if now.tokenizer != then.tokenizer:
         raise ReplayFailed(
-            f"the tokenizer {there.settings['tokenizer']} is in a file that has changed since: "
-            "put that of then on PYTHONPATH"
+            f"the file of the tokenizer `{there.settings['tokenizer']}` has "
+            "changed; put the recorded one on PYTHONPATH"
         )
 
 
@@ -157,7 +162,7 @@ def _listed(words: tuple[str, ...] | None) -> str:
 def _first_line(then: Path | None, now: Path) -> str:
     """Tell the first line that differs between two runs that do."""
     if then is None:
-        return "give that of then, as --run, to be told the first line that differs"
+        return "give the recorded run as --run to see the first line that differs"
     with (
         then.open(encoding="utf-8", newline="") as former,
         now.open(encoding="utf-8", newline="") as latter,

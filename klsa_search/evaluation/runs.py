@@ -69,7 +69,7 @@ def read_run(path: Path) -> list[Ranking]:
         where = f"{path}:{number}"
         fault = text_fault(line)
         if fault:
-            raise CollectionError(f"{where}: the line {fault}; mend it")
+            raise CollectionError(f"{where}: the line {fault}; correct it")
         columns = line.split()
         if not columns:
             continue
@@ -81,7 +81,7 @@ def read_run(path: Path) -> list[Ranking]:
         answers = found.setdefault(query, {})
         if document in answers:
             raise CollectionError(
-                f"{where}: query {query} is given document {document} a second time; keep one"
+                f"{where}: document {document} appears twice for query {query}; keep one"
             )
         answers[document] = _score(score, where)
     return [_sorted(query, answers) for query, answers in found.items()]

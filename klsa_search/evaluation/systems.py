@@ -105,8 +105,9 @@ def judge_runs(
         found = judge.measure(read_run(path))
         if not found.answered:
             raise CollectionError(
-                f"{path} answers none of the {len(judge.query_ids)} judged queries of "
-                f"{collection.name}: check that it is a run on that collection, with its query ids"
+                f"`{path}` has none of the {len(judge.query_ids)} judged queries "
+                f"of {collection.name}; check that it is a run on that collection, "
+                "with its query IDs"
             )
         measured[name] = found
     return measured

@@ -26,7 +26,8 @@ def memory_budget(memory: str | int | None) -> int:
     found = _AMOUNT.fullmatch(str(memory).strip())
     if found is None or not float(found[1]):
         raise SettingsError(
-            f"memory = {memory!r}: give an amount such as 4GiB or 800MiB, or a number of bytes",
+            f"memory = {memory!r} is not an amount of memory; give one such as "
+            "4GiB, or a number of bytes",
             field="memory",
         )
     return int(float(found[1]) * _UNITS[found[2] or ""])

@@ -1,4 +1,4 @@
-"""Build: carry a collection through all floors, into a new generation on disk."""
+"""Build: from a collection to a new generation of an index on disk."""
 
 from __future__ import annotations
 
@@ -71,40 +71,39 @@ def build(
     """Build an index and open it.
 
     source    a file or folder in any format of `klsa_search.collection`, the name of a collection,
-              "python-docs", an opened `Collection`, which then carries its own format and
-              on_error, an iterable of Documents or mappings with id, title, text, a data frame of
-              pandas or polars with such columns, or a data set of ir_datasets ("irds:NAME")
-    name      of the index below `home`; one already there is replaced when the new one is whole,
-              and stays on the disk until the next one is (`klsa_search.store.rollback`)
-    home      folder of the indexes; neither within a source folder nor around it
-    preset    "default" or "paper"; `settings` change single values on top of it. `tokenizer`, a
-              function that finds the words, may be given itself
-    format    of the source, if it is not to be recognised
+              "python-docs", an opened `Collection` (with its own format and on_error), an iterable
+              of Documents or mappings with id, title, text, a data frame of pandas or polars with
+              such columns, or a data set of ir_datasets ("irds:NAME")
+    name      name of the index; an existing one is replaced when the new one is complete, and kept
+              on disk until the next build (`klsa_search.store.rollback`)
+    home      index directory; neither inside nor around the source folder
+    preset    "default" or "paper"; `settings` change single values of it. `tokenizer` may also be
+              the function itself
+    format    format of the source, by default detected
     on_error  "stop" at the first bad record, or "skip" and count it
-    data      folder or folders in which collection names are looked up
+    data      folder or folders in which to look for named collections
     follow_links
-              read what links in a source folder lead to, too
-    columns   of a table, JSON or Python objects that stand for "id", "title" and "text"; and
-    sections  of files as documents: as `open_collection` has them
-    progress  called with (phase, done, total); the phases are named in `klsa_search.progress`; or
-              True for a bar, in a terminal or a notebook
-    memory    that the build may use, as "4GiB" or in bytes; three quarters of the machine's, or of
-              its control group's, by default. It changes no bit of the index
-    replace   let documents of another source be replaced, which is refused otherwise: a source of
-              another name, or of the same name in another place; or, where a source has no place,
-              as documents to iterate over have none, less than half as many documents; or what
-              this version cannot read
+              follow symbolic links in a source folder
+    columns   columns of a table, JSON or Python objects for "id", "title" and "text"; and
+    sections  whether sections of files are documents: as in `open_collection`
+    progress  called with (phase, done, total), phases as in `klsa_search.progress`; or True for a
+              progress bar, in a terminal or a notebook
+    memory    memory limit of the build, as "4GiB" or in bytes; by default three quarters of the
+              memory of the machine or control group. It does not affect the index
+    replace   replace an index that was built from another source, which is refused otherwise: a
+              source of another name or in another place; for sources without a place, such as
+              iterables, one with less than half as many documents; or an index that this version
+              cannot read
 
-    What was skipped or not read, and documents that were numbered, are warnings of the logger
-    `klsa_search`; a collection that was opened before says it itself.
-    A build that needs more memory than that is refused before the work: a large source after a
-    look at its first documents, any other once it is counted.
+    Skipped records, unread files and numbered documents are logged as warnings of the logger
+    `klsa_search`, unless the collection was opened before. A build that would exceed the memory
+    limit is refused before the work starts.
 
-    Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and O(N² · k) for D
-    while it is kept whole; the rows of a cut D cost the same a document whatever N is.
-    CollectionError, SettingsError (too little memory, a home within the source), StoreError (a
-    folder that is no index, another source), KlsaError where a process dies; whatever fails, the
-    index in use stays as it was, and so does every file that is not the index's.
+    Cost: one pass over the documents, O(nnz · k + N · k²) for the spectrum, and O(N² · k) for a
+    dense D; a sparse D costs the same for each document, for any N.
+    CollectionError, SettingsError (too little memory, home within the source), StoreError (a folder
+    that is not an index, another source), KlsaError if a process dies. If the build fails, the
+    existing index and all other files are unchanged.
 
     >>> index = build("reports.jsonl", name="reports", home="index", k1=1.5)
     >>> len(index)

@@ -33,24 +33,23 @@ def carried(index: Index, generation: Path) -> Iterator[None]:
     with writing(path, "refitting"):
         if current_generation(path) != index.path:
             raise StoreError(
-                f"{path} has been built again since generation {index.generation} was opened: "
-                "open it again and start over"
+                f"`{path}` was rebuilt after generation {index.generation} was "
+                "opened; open it again and start over"
             )
         now = log.last()
         if log.kept(last) < last.seq:
-            raise StoreError(
-                f"writes to {path} were undone while it was built anew with them: start over"
-            )
+            raise StoreError(f"writes to `{path}` were undone during the rebuild; start over")
         if now.seq > last.seq and not has_array(generation, "cut_rows"):
             raise StoreError(
-                f"{path} was written to while it was built anew with D whole, which takes no "
-                "writes: start over"
+                f"`{path}` was written to during a rebuild with a dense or "
+                "factored expansion, which makes it read-only; start over"
             )
         carried_puts = sum(write.document is not None for write in log.rows(last.seq, now))
         if carried_puts and aligned(len(index)) + carried_puts > packing.MAX_DOCUMENTS:
             raise StoreError(
-                f"{path} was written to during the refit and holds more documents than a new "
-                f"generation can number ({packing.MAX_DOCUMENTS:,}): delete some, then start over"
+                f"`{path}` was written to during the refit and has more documents "
+                f"than a generation can number ({packing.MAX_DOCUMENTS:,}); delete "
+                "some, then start over"
             )
         with LogWriter(generation) as writer:
             puts: list[Document] = []

@@ -41,8 +41,8 @@ def refuse_overlap(path: Path, collection: Collection) -> None:
         else:
             continue
         raise SettingsError(
-            f"home = {path.parent}: {fact}: choose a home apart from the source (--home, in "
-            "Python home=)",
+            f"home = `{path.parent}`: {fact}; choose an index directory apart from "
+            "the source (--home, in Python home=)",
             field="home",
         )
 
@@ -81,8 +81,9 @@ def _refuse(shape: Shape, needed: Mapping[str, int], budget: int, about: str) ->
     phase, peak = max(needed.items(), key=lambda item: item[1])
     if peak > budget:
         raise SettingsError(
-            f"memory = {_said(budget)}: {about}{shape.documents:,} documents need {_said(peak)}, "
-            f"most of it for the {phase}: allow more, or build from fewer documents",
+            f"memory = {_said(budget)} is not enough: {about}{shape.documents:,} "
+            f"documents need {_said(peak)}, most of it for the {phase}; allow "
+            "more, or build from fewer documents",
             field="memory",
         )
 

@@ -32,12 +32,12 @@ _TOGETHER: Final = 500
 
 
 def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) -> Manifest:
-    """Compare sums as `verify` does, then all that BM25 ranks by with the documents.
+    """Verify checksums as `verify` does, then compare all data of BM25 with the documents.
 
-    Each document that counts, those written later too, is looked up by its id and analysed again:
-    its terms in their order and its length are compared; then the frequencies of all terms, and
-    the postings with the counts. IndexDamaged names what differs first. Cost: that of analysing on
-    one processor, and some ten bytes of memory a term of a document.
+    Each live document is looked up by its ID and analysed again: its terms and its length are
+    compared, then the frequencies of all terms, and the postings. IndexDamaged names the first
+    difference. Cost: that of the analysis on one processor, and about ten bytes of memory for each
+    term of a document.
 
     >>> verify_deep("index/reports").counts.documents
     6
@@ -71,7 +71,7 @@ class _Comparison:
             raise self._damaged(f"it has {len(positions):,} documents, and counts otherwise")
         kernel = self._snapshot.bm25
         if not np.array_equal(kernel.frequencies, self._frequencies):
-            raise self._damaged("how many documents hold a term is not what the documents say")
+            raise self._damaged("the document frequency of a term does not match the documents")
         built = open_snapshot(self._index.path, self._index.settings)
         average = bm25.standing_length(bm25.average_length(built.lengths))
         for segment in built.bm25.postings.parts:
@@ -148,6 +148,6 @@ class _Comparison:
     def _damaged(self, fact: str) -> IndexDamaged:
         path = self._index.path
         return IndexDamaged(
-            f"{path} is not what its documents say ({fact}): make it again from them with "
-            f"klsa-index repair {self._index.name} --home {path.parent.parent}"
+            f"`{path}` does not match its documents ({fact}); repair it with "
+            f"`klsa-index repair {self._index.name} --home {path.parent.parent}`"
         )

@@ -53,7 +53,7 @@ _SCATTERED = 0.25
 
 @dataclass(frozen=True)
 class PhaseCost:
-    """Time of one phase: units · seconds a unit."""
+    """Time of one phase: units times seconds a unit."""
 
     phase: str
     unit: str
@@ -62,23 +62,23 @@ class PhaseCost:
 
     @property
     def seconds(self) -> float:
-        """Of the whole phase."""
+        """Return the seconds of the phase."""
         return self.units * self.seconds_per_unit
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a build will take.
+    """Estimated costs of a build.
 
     source     name of the collection
-    sampled    documents that were read
-    shape      of the collection, foretold, or known if all of it was read
-    processes  that will analyse
-    budget     bytes of memory that may be used
-    phases     time, in the order of the build
-    memory     bytes at the peak of each phase, all processes together
-    disk       bytes of the index, by what they hold
-    unread     files of a source folder that hold no document of it
+    sampled    number of documents that were read
+    shape      shape of the collection, estimated unless all of it was read
+    processes  number of processes for the analysis
+    budget     memory limit in bytes
+    phases     times of the phases, in order
+    memory     peak memory of each phase in bytes, of all processes together
+    disk       bytes of the index, by kind
+    unread     files of the source folder that are not read
     """
 
     source: str
@@ -93,26 +93,26 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Of the whole build."""
+        """Return the seconds of the build."""
         return sum(phase.seconds for phase in self.phases)
 
     @property
     def peak_memory(self) -> int:
-        """Bytes of the phase that needs most."""
+        """Return the peak memory in bytes."""
         return max(self.memory.values())
 
     @property
     def size(self) -> int:
-        """Bytes of the index."""
+        """Return the size of the index in bytes."""
         return sum(self.disk.values())
 
     @property
     def fits(self) -> bool:
-        """Whether the build would begin: its peak is within the budget."""
+        """Return whether the peak memory is within the limit, so that the build would start."""
         return self.peak_memory <= self.budget
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, sums included, for programs."""
+        """Return all values and sums as JSON."""
         phases = [{**asdict(phase), "seconds": phase.seconds} for phase in self.phases]
         sums = {"seconds": self.seconds, "peak_memory": self.peak_memory, "bytes": self.size}
         unread = self.unread.as_json()
@@ -132,9 +132,9 @@ def plan(
     sections: bool = False,
     **settings: Unpack[IndexSettings],
 ) -> Plan:
-    """Foretell what `build` with the same arguments takes; builds nothing.
+    """Return the estimated costs of `build` with the same arguments; builds nothing.
 
-    Cost: some seconds, for the first documents and for timing each phase on them.
+    Cost: some seconds, to read the first documents and to time each phase on them.
     CollectionError, SettingsError.
 
     >>> foretold = plan("reports.jsonl", memory="1GiB")

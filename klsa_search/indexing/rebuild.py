@@ -1,4 +1,4 @@
-"""Build an index again, from the documents it holds."""
+"""Rebuild an index from its stored documents, with other settings."""
 
 from __future__ import annotations
 
@@ -27,15 +27,13 @@ def rebuild(
     memory: int | str | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:
-    """Replace an index by one of the same documents and other settings; open it.
+    """Rebuild an index with other settings from its documents, and open the new generation.
 
-    A generation never changes, so even a new α is a new one, made by `build` like any other: what
-    depends on a setting is made again, and the manifest's settings and fingerprint are those of an
-    index built that way in the first place. `index` stays open, and whole until the build after
-    this one is done.
+    A generation is immutable, so each change of settings makes a new one, identical to a build with
+    these settings. `index` stays open, and usable until the build after this one.
 
-    Cost: that of `build`. What is written meanwhile is carried over, as by `refit`. SettingsError;
-    StoreError if the index has been replaced meanwhile, and see `carrying`.
+    Cost: that of `build`. Concurrent writes are replayed, as by `refit`. SettingsError; StoreError
+    if the index was replaced meanwhile.
 
     >>> bolder = rebuild(index, alpha=1.0)
     >>> bolder.settings.alpha
@@ -44,8 +42,8 @@ def rebuild(
     folder = index.path.parent
     if current_generation(folder) != index.path:
         raise StoreError(
-            f"{folder} has been built again since generation {index.generation} was opened: "
-            "open it again and start over"
+            f"`{folder}` was rebuilt after generation {index.generation} was "
+            "opened; open it again and start over"
         )
     held = index.snapshot()  # what others write to it meanwhile is not in it
     with told(progress) as report:
@@ -68,9 +66,9 @@ def build_like(
     progress: Progress | bool | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:
-    """Build an index of the same documents, with changes, elsewhere. Cost and errors: `build`.
+    """Build another index of the same documents, with other settings. Cost and errors: `build`.
 
-    What has that name there is replaced, whatever its source.
+    An existing index of that name is replaced.
 
     >>> build_like(index, home=Path("index"), name="other", k1=2.0).settings.k1
     2.0

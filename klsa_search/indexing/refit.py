@@ -19,13 +19,13 @@ def refit(
     memory: int | str | None = None,
     **changes: Unpack[IndexSettings],
 ) -> Index:
-    """Build the index at `<home>/<name>` anew from its documents, with its settings, and open it.
+    """Rebuild the index at `<home>/<name>` from its documents, with its settings, and open it.
 
-    changes  settings that are to be others
-    What it answers then is what `build` of the same documents in their order would, to the bit.
-    Meanwhile it goes on answering and can be written to; what is written is carried over. Cost:
-    that of `build`. The generation before stays, with its log, for `rollback`. IndexNotFound,
-    IndexDamaged; SettingsError; StoreError while another builds.
+    changes  settings to change
+    The result is identical to a `build` of the same documents in the same order. Searches and
+    writes continue meanwhile; concurrent writes are replayed. The previous generation is kept, with
+    its log, for `rollback`. Cost: that of `build`. IndexNotFound, IndexDamaged; SettingsError;
+    StoreError during another build.
 
     >>> refit("index/reports")
     <Index reports generation 000002: 6 documents>

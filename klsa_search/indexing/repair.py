@@ -1,4 +1,4 @@
-"""Repair: make again whatever can be made from the documents an index holds and its log."""
+"""Repair: rebuild damaged parts of an index from its documents and its log."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from klsa_search.store.verifying import verify_shared
 
 @dataclass(frozen=True)
 class Repair:
-    """What was done.
+    """Result of a repair.
 
-    index  as it is now, open
-    fault  what was found, in a sentence; None where nothing was, and nothing was done
+    index  the index after the repair, open
+    fault  description of the damage; None if there was none, and nothing was changed
 
     >>> repair("index/reports")
     Repair(index=<Index reports generation 000001: 6 documents>, fault=None)
@@ -47,17 +47,17 @@ class Repair:
 def repair(
     path: str | Path, *, progress: Progress | bool | None = None, memory: int | str | None = None
 ) -> Repair:
-    """Verify the index at `<home>/<name>` deeply, and mend it if it fails, with all its writes.
+    """Verify the index at `<home>/<name>` with `verify_deep`, and repair it, including all writes.
 
-    CURRENT is written again if it does not agree with the generations, and the manifest if one of
-    its bytes was changed, which its sum in CURRENT proves. If anything else fails, a
-    new generation is built from the documents and the log of the damaged one, which stays as after
-    any build; nobody can write meanwhile. What is used is proven: documents by the sums that the
-    manifest has of them, a damaged manifest by the fingerprint of settings and documents, writes by
-    their own sums. Headers of array files, and where documents begin, are recovered. IndexDamaged
-    where something cannot be proven: then nothing else is changed, and the message names the file
-    and what is left to do. IndexNotFound; FormatUnsupported; StoreError while another builds or
-    writes; SettingsError (memory). Cost: that of `verify_deep`, and of `build` after damage.
+    CURRENT is rewritten if it does not match the generations, and the manifest if one of its bytes
+    was changed, which its checksum in CURRENT proves. For other damage, a new generation is built
+    from the documents and the log of the damaged one, which is kept; writes are blocked meanwhile.
+    Only verified data is used: documents by their checksums in the manifest, a damaged manifest by
+    the fingerprint of settings and documents, writes by their own checksums. Headers of array files
+    and offsets of documents are recovered. IndexDamaged if something cannot be verified: then
+    nothing else is changed, and the message names the file and the next step. IndexNotFound;
+    FormatUnsupported; StoreError during another build or write; SettingsError (memory). Cost: that
+    of `verify_deep`, and of `build` after damage.
 
     >>> repair("index/reports").fault is None
     True
@@ -82,7 +82,7 @@ def repair(
         records = RecoveredRecords(generation)
         if changed := records.fault(manifest):
             raise IndexDamaged(
-                f"{changed}, so a document may be altered and nothing is built from it: "
+                f"{changed}, so a document may be altered, and nothing was built; "
                 f"{last_resort(path)}"
             )
     with told(progress) as report:
@@ -109,15 +109,15 @@ def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
         settings_as_built(manifest.settings)
     except (OSError, ValueError, SettingsError) as error:
         reason = str(error).splitlines()[0]
-        raise IndexDamaged(f"{file} cannot be recovered ({reason}): {step}") from error
+        raise IndexDamaged(f"cannot recover `{file}` ({reason}); {step}") from error
     digest = hashlib.sha256()
     for document in built_documents(records):
         digest.update(content_of(document))
     of_settings = fingerprint_of_settings(manifest.settings)  # as written, under former names too
     if fingerprint_of(of_settings, digest.hexdigest()) != manifest.fingerprint:
         raise IndexDamaged(
-            f"{file} cannot be recovered (its fingerprint is not that of its settings and "
-            f"documents): {step}"
+            f"cannot recover `{file}`: its fingerprint does not match its settings "
+            f"and documents; {step}"
         )
     return manifest
 
@@ -126,7 +126,6 @@ def _read(generation: Path, records: RecoveredRecords) -> Iterator[Document]:
     # By now nobody else builds or writes.
     if current_generation(generation.parent) != generation:
         raise StoreError(
-            f"{generation.parent} was built again meanwhile: verify it, then repair it again if it "
-            "needs that"
+            f"`{generation.parent}` was rebuilt meanwhile; verify it, then repair it if needed"
         )
     yield from held_documents(generation, records)

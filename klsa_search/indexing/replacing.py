@@ -41,9 +41,9 @@ def is_unreadable(path: Path) -> bool:
 
 
 def other_source(path: Path, collection: Collection) -> Manifest | None:
-    """What an index holds, if that is documents of another source than `collection`; else None.
+    """Return the manifest of an index that was built from another source, else None.
 
-    Another one is of another name, or of the same name in another place, where both are known.
+    Another source has another name, or the same name in another place, if both places are known.
 
     >>> other_source(Path("index/reports"), open_collection("reports.jsonl")) is None
     True
@@ -61,14 +61,14 @@ def refuse_other_source(path: Path, collection: Collection) -> None:
     before, coming = other_source(path, collection), address(collection) or collection.name
     if before is not None:
         raise StoreError(
-            f"{path} holds {before.counts.documents:,} documents of another source, "
-            f"{before.source_path or before.source}, and those of {coming} would take their "
-            f"place: choose another name, or {_ALLOW}"
+            f"`{path}` has {before.counts.documents:,} documents of another "
+            f"source, `{before.source_path or before.source}`, which `{coming}` "
+            f"would replace; choose another name, or {_ALLOW}"
         )
     if is_unreadable(path):
         raise StoreError(
-            f"{path} holds an index that this version cannot read, and {coming} would take its "
-            f"place: choose another name, or {_ALLOW}"
+            f"`{path}` is an index that this version cannot read, and `{coming}` "
+            f"would replace it; choose another name, or {_ALLOW}"
         )
 
 
@@ -80,8 +80,8 @@ def refuse_to_shrink(path: Path, documents: int, collection: Collection) -> None
     most = max((before.counts.documents for before in held(path)), default=0)
     if address(collection) is None and 2 * documents < most:
         raise StoreError(
-            f"{path} holds {most:,} documents, and only {documents:,} would take their place: "
-            f"choose another name if they are others, or {_ALLOW}"
+            f"`{path}` has {most:,} documents, and only {documents:,} would "
+            f"replace them; choose another name if they are others, or {_ALLOW}"
         )
 
 
@@ -103,17 +103,17 @@ def refuse_to_drop_writes(path: Path) -> None:
             batches = WriteLog(generation).batches()
         except StoreError as fault:
             raise StoreError(
-                f"{path} cannot be replaced: its log of writes cannot be read, so documents that "
-                f"were added or deleted since the build would be lost ({fault.message}); to lose "
-                f"them, {_ALLOW}"
+                f"cannot replace `{path}`: its log of writes cannot be read, so "
+                "documents added or deleted after the build would be lost "
+                f"({fault.message}); to lose them, {_ALLOW}"
             ) from fault
         puts += sum(batch.puts for batch in batches if batch.undone is None)
         deletes += sum(batch.deletes for batch in batches if batch.undone is None)
     if puts or deletes:
         raise StoreError(
-            f"{path} was written to since it was built, {puts:,} documents added and {deletes:,} "
-            "deleted, which its source does not know: build it anew from what it holds "
-            f"(klsa-index refit {path.name}), or {_ALLOW}"
+            f"`{path}` has writes after its build, {puts:,} documents added and "
+            f"{deletes:,} deleted, which its source does not know; rebuild it from "
+            f"its stored documents (klsa-index refit {path.name}), or {_ALLOW}"
         )
 
 
@@ -131,7 +131,7 @@ def refuse_to_empty(path: Path, documents: int, collection: Collection) -> None:
     most = max((each.counts.documents for each in before), default=0)
     if most:
         raise CollectionError(
-            f"{collection.name} holds no document, and index {path.name} holds "
-            f"{most}: it stays as it is; look at the source, or delete the "
-            "index first"
+            f"{collection.name} has no documents, and index `{path.name}` has "
+            f"{most}, so it was not changed; check the source, or delete the index "
+            "first"
         )

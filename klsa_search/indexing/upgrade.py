@@ -1,4 +1,4 @@
-"""Carry an index of a former format over to the present one."""
+"""Upgrade an index from an older format to the current one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from klsa_search.store.manifest import FORMAT_VERSION
 def upgrade(
     path: str | Path, *, progress: Progress | bool | None = None, memory: int | str | None = None
 ) -> Index:
-    """Carry the index at `<home>/<name>` over to the present format, with its settings; open it.
+    """Upgrade the index at `<home>/<name>` to the current format, with its settings, and open it.
 
-    It is built from the documents it holds, beside the old generation, which stays as after any
-    build; one of the present format is opened as it is. Cost: that of `build`.
-    IndexNotFound; FormatUnsupported for formats older than 3; IndexDamaged where the
-    documents are not what was indexed, whatever the other files are; SettingsError (memory).
+    A new generation is built from the stored documents, and the old one is kept; an index of the
+    current format is only opened. Cost: that of `build`. IndexNotFound; FormatUnsupported for
+    formats older than 3; IndexDamaged if the stored documents are; SettingsError (memory).
 
     >>> upgrade("index/reports")
     <Index reports generation 000001: 6 documents>

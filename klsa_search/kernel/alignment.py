@@ -30,7 +30,7 @@ def one_vs_rest(y: npt.ArrayLike) -> Matrix:
     classes, numbers = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) < 2:
         raise ArgumentError(
-            f"y holds {len(classes)} class; alignment compares at least 2: give labels of both",
+            f"y has {len(classes)} class, and alignment needs at least 2; give labels of both",
             field="y",
         )
     targets = 2.0 * (numbers[:, None] == np.arange(len(classes))) - 1.0
@@ -54,7 +54,7 @@ def alignment(K: npt.ArrayLike, y: npt.ArrayLike, *, centred: bool = False) -> f
     m = len(targets)
     if matrix.shape != (m, m):
         raise ArgumentError(
-            f"K has shape {matrix.shape} and y {m} labels: give K as ({m}, {m})", field="K"
+            f"K has shape {matrix.shape}, and y {m} labels; give K as ({m}, {m})", field="K"
         )
     if centred:
         means = matrix.mean(axis=0)

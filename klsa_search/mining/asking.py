@@ -15,7 +15,7 @@ def share(name: str, value: object) -> float:
         number = float(value)
         if 0 < number <= 1:
             return number
-    raise QueryError(f"{name} = {value!r}: a number above 0, up to 1, is needed", field=name)
+    raise QueryError(f"{name} = {value!r} is not a number above 0 and up to 1", field=name)
 
 
 def latent_space(index: Index, *, field: str = "index", otherwise: str = "") -> LatentSpace:
@@ -26,8 +26,8 @@ def latent_space(index: Index, *, field: str = "index", otherwise: str = "") -> 
     space = index.arrays.latent
     if space is None:
         raise QueryError(
-            f"index {index.name} was built without its latent part, which this is told from; "
-            f"{otherwise}build it again with --latent above 0",
+            f"index `{index.name}` was built without the latent part, which this "
+            f"needs; {otherwise}rebuild it with --latent above 0",
             field=field,
         )
     return space

@@ -100,7 +100,7 @@ def classify_texts(
     given = list(texts)
     for text in given:
         if not isinstance(text, str):
-            raise QueryError(f"texts holds {text!r}: texts are needed", field="texts")
+            raise QueryError(f"texts contains {text!r}, which is not a text", field="texts")
     learnt = _Classifier.of(index, labels)
     return _answers([None] * len(given), learnt.names, learnt.scores(place_texts(index, given)))
 
@@ -146,13 +146,13 @@ class _Classifier:
 def _names(labels: Mapping[str, str]) -> tuple[str, ...]:
     for label in labels.values():
         if not isinstance(label, str):
-            raise QueryError(f"labels holds {label!r}: a label is a text", field="labels")
+            raise QueryError(f"labels contains {label!r}, which is not a text", field="labels")
     names = tuple(sorted(set(labels.values())))
     if len(names) < 2:
         held = f"there is only {names[0]!r}" if names else "there is none"
         raise QueryError(
-            f"labels: at least two different ones are needed, and {held}; "
-            "label a document of another kind",
+            f"labels: at least two different labels are needed, and {held}; add "
+            "documents with another label",
             field="labels",
         )
     return names

@@ -90,8 +90,8 @@ def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Cl
     if k > len(placed):
         instead = "ask for fewer" if len(placed) else "there is nothing to divide"
         raise QueryError(
-            f"k = {k}: {len(placed)} documents of index {index.name} differ from the mean of all; "
-            f"{instead}",
+            f"k = {k} is too many: only {len(placed)} documents of index "
+            f"`{index.name}` differ from the mean of all; {instead}",
             field="k",
         )
     points = np.asarray(coordinates[placed], np.float64)

@@ -37,7 +37,7 @@ def draw_spectrum(index: Index, path: Path) -> None:
     eigenvalues = np.asarray(index.arrays.eigenvalues, np.float64)
     if not len(eigenvalues) or eigenvalues[0] <= 0:
         raise QueryError(
-            f"index {index.name} has no eigenvalue above 0: its documents are all alike",
+            f"index `{index.name}` has no eigenvalue above 0: its documents are all alike",
             field="what",
         )
     captured = index.manifest.spectra["bm25"].captured
@@ -114,8 +114,8 @@ def draw_drift(index: Index, path: Path) -> None:
     points = drift(index)
     if not points:
         raise QueryError(
-            f"nothing was written to index {index.name} since it was built: there is no drift to "
-            "draw; ask for its spectrum, its map or its terms",
+            f"index `{index.name}` has no writes after its build, so there is no "
+            "drift to draw; choose spectrum, map or terms",
             field="what",
         )
     writes = [0, *(point.writes for point in points)]
@@ -152,7 +152,7 @@ def draw_terms(index: Index, path: Path) -> None:
     dimensions = min(_DIMENSIONS, latent_space(index).terms.shape[1])
     ends = [_strongest(strengths[:, number]) for number in range(dimensions)]
     if not any(ends):
-        raise QueryError(f"index {index.name} has no terms to draw", field="what")
+        raise QueryError(f"index `{index.name}` has no terms to draw", field="what")
     words = words_of(index, [term for terms in ends for term in terms])
     written = iter(words)
     rows = -(-dimensions // 4)

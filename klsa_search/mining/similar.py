@@ -54,7 +54,7 @@ def similar(
     (position,) = index.doc_ids([id])
     if kernel not in KERNELS:
         raise QueryError(
-            f"kernel = {kernel!r}: there is none of that name; there are: {', '.join(KERNELS)}",
+            f"kernel = {kernel!r} is unknown; the kernels are: {', '.join(KERNELS)}",
             field="kernel",
         )
     _refuse_beyond_cut(index, k, kernel)
@@ -69,18 +69,19 @@ def _refuse_beyond_cut(index: Index, k: int, kernel: str) -> None:
     cut = index.arrays.cut
     if cut is None or kernel == LATENT or index.arrays.has_spectrum:
         return
-    instead = "or build it again with --expansion factored"
+    instead = "or rebuild it with --expansion factored"
     if kernel not in (DOCUMENT, "gvsm"):
         raise QueryError(
-            f"kernel = {kernel}: index {index.name} keeps D cut, which knows "
-            f"{DOCUMENT}, {LATENT} and gvsm alone; ask for one of these, {instead}",
+            f"kernel = {kernel} is not available: index `{index.name}` has a "
+            f"sparse expansion, which supports only {DOCUMENT}, {LATENT} and gvsm; "
+            f"use one of these, {instead}",
             field="kernel",
         )
     kept = cut.rows.shape[1]
     if k > kept:
         raise QueryError(
-            f"k = {k}: index {index.name} keeps the {kept} nearest of each document; "
-            f"ask for fewer, {instead}",
+            f"k = {k} is more than the {kept} nearest documents that index "
+            f"`{index.name}` keeps of each; use fewer, {instead}",
             field="k",
         )
 
@@ -90,7 +91,7 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
     snapshot = index.arrays
     one, itself = np.array([position]), np.ones(1, np.float32)
     if kernel == LATENT:
-        space = latent_space(index, field="kernel", otherwise=f"ask for {DOCUMENT}, or ")
+        space = latent_space(index, field="kernel", otherwise=f"use {DOCUMENT}, or ")
         documents = np.asarray(space.documents)
         row = np.einsum("nm,m->n", documents, documents[position])
         return row, float(row[position])

@@ -60,7 +60,7 @@ def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
     """
     k = whole_number("k", k)
     if not isinstance(term, str):
-        raise QueryError(f"term = {term!r}: a text is needed", field="term")
+        raise QueryError(f"term = {term!r} is not a text", field="term")
     asked = _numbers(index, term)
     space = term_places(index)
     place = space[asked].sum(axis=0)
@@ -94,10 +94,10 @@ def _numbers(index: Index, text: str) -> list[int]:
     if known:
         return known
     held = not terms or any(term in numbers for term in terms)
-    reason = "nothing is left of it but common words" if held else "no document holds it"
+    reason = "nothing is left of it but common words" if held else "no document contains it"
     raise TermNotFound(
-        f"term = {text!r}: {reason} in index {index.name}; "
-        "see what is left of a text with klsa-index analyze",
+        f"term = {text!r}: {reason} in index `{index.name}`; klsa-index analyze "
+        "shows the terms of a text",
         field="term",
     )
 

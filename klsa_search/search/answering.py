@@ -172,7 +172,8 @@ def _alone(name: str | None, fields: Fields) -> Field | None:
     field = fields.asked_for(name, "distinct")
     if field.starts is not None:
         raise QueryError(
-            f"distinct: documents have several values of {name!r}; name a field of one value each",
+            f"distinct: field {name!r} has several values in some documents; name "
+            "a single-valued field",
             field="distinct",
         )
     return field

@@ -1,4 +1,4 @@
-"""How far an index has come from what was built."""
+"""Drift: how far an index is from its build."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far an index has come from what was built.
+    """Drift of an index from its build.
 
-    added   documents there are that came later
-    deleted documents of the build that were deleted or replaced
-    passed  documents that came later and were deleted or replaced since
-    words   the words of those that were added, terms as they are counted
-    unseen  how many of them are of terms that no document of the build holds
-    bytes   in memory, of what came later
+    added   number of live documents added after the build
+    deleted number of documents of the build that were deleted or replaced
+    passed  number of documents added after the build and deleted or replaced again
+    words   number of words of the added documents
+    unseen  number of those words whose terms the build does not know
+    bytes   bytes of memory of the delta index
     """
 
     added: int = 0
@@ -26,14 +26,14 @@ class Drift:
 
     @property
     def unseen_share(self) -> float:
-        """Which share of the later words the build cannot weigh: 0 to 1."""
+        """Return the share of the added words that the build does not know, 0 to 1."""
         return self.unseen / self.words if self.words else 0.0
 
     def added_share(self, documents: int) -> float:
-        """Which share of so many documents came later: 0 to 1."""
+        """Return the share of this many live documents that were added, 0 to 1."""
         return self.added / documents if documents else 0.0
 
     def changed_share(self, documents: int) -> float:
-        """Which share of all there are and were, so many now, came later or is gone: 0 to 1."""
+        """Return the share of all documents that were added or deleted, for so many live ones."""
         dead = self.deleted + self.passed
         return (self.added + dead) / (documents + dead) if documents + dead else 0.0

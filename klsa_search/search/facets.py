@@ -17,14 +17,14 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facet:
-    """One metadata field over the documents found, of which those with several values count often.
+    """Value counts of a metadata field over all matches; a document counts once for each value.
 
     type      "keyword", "number" or "date"
-    values    each value and how many documents have it, the most frequent first, then ascending;
-              dates as in 2024-03-01T00:00:00Z
-    others    different values that are not among them
-    missing   documents found that have no value
-    low, high least and largest value of a number or date field, if there is one
+    values    values with their numbers of documents, most frequent first, then ascending; dates as
+              in 2024-03-01T00:00:00Z
+    others    number of further distinct values
+    missing   number of matches without a value
+    low, high smallest and largest value of a number or date field, if any
 
     >>> facet: klsa.Facet = index.search("coolant", facets=["about"]).facets["about"]
     >>> facet.values[:2]

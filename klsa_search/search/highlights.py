@@ -1,4 +1,4 @@
-"""Highlights: where the words of a query stand in a text that is shown."""
+"""Highlights: the words of a query in a title or snippet."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from klsa_search.analysis import Analyzer
 
 @dataclass(frozen=True, kw_only=True)
 class Highlight:
-    """A text and the words of the query in it.
+    """A text with the words of the query in it.
 
-    marks  (start, end) of each, in characters (code points, as Python counts them) of `text`
-    html   the text, safe to be put into a page, each word in <mark>
+    marks  (start, end) of each word, in code points of `text`
+    html   the text, escaped for HTML, with each word in <mark>
 
     >>> found: klsa.Highlight = index.search("wet roads", highlight=True)[0].highlight["snippet"]
     >>> found.html

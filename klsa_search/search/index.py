@@ -1,4 +1,4 @@
-"""The open index: the front door of searching."""
+"""The open index: search, rank and explain."""
 
 from __future__ import annotations
 
@@ -38,21 +38,19 @@ _QUICK_BYTES: Final = 2**20
 
 
 class Index(LivingIndex):
-    """One generation of an index, opened, and what was written to it since.
+    """An open generation of an index, with later writes; safe to share between threads.
 
-    Safe to share between threads.
-
-    Arrays are memory-mapped, so opening costs the vocabulary and little more, once all files were
-    found to be what was built: see `open_index`. What was written since the build is taken up when
-    the index is opened, and by `refresh`; nothing else changes what it answers. `ranker`, `alpha`,
-    `z` and `dimensions` of each call default to the settings the index was built with. StoreError
-    from every call but the length once it is closed.
+    Arrays are memory-mapped, so opening costs little more than reading the vocabulary, once the
+    checksums of all files have been verified: see `open_index`. Writes by other processes become
+    visible when the index is opened, and by `refresh`. `ranker`, `alpha`, `z` and `dimensions` of
+    each call default to the settings of the index. After `close`, every call but the length raises
+    StoreError.
     """
 
     def scores(
         self, query: str, *, dimensions: int | None = None, **parameters: Unpack[SearchParameters]
     ) -> Scores:
-        """Score every document: (size,) float32, in document order; 0 where there is none.
+        """Return the scores of all documents, (max_doc,) float32, by doc id; 0 for deleted ones.
 
         query       a text, with the operators of docs/guides/query-syntax.md unless `operators`
                     is off; terms the collection does not hold are passed over
@@ -73,10 +71,10 @@ class Index(LivingIndex):
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> tuple[Positions, Scores]:
-        """Positions and scores of the k best documents, best first.
+        """Return doc ids and scores of the k best documents, best first.
 
-        mask  documents that may be answered, all by default: (size,) bool; it changes no score
-        Only documents with a score above 0; ties by document order. See `scores`.
+        mask  documents to rank, (max_doc,) bool, by default all; it does not change scores
+        Only documents with a score above 0 are returned; ties are ordered by doc id. See `scores`.
         """
         state = self._opened()
         k = whole_number("k", k)
@@ -94,10 +92,10 @@ class Index(LivingIndex):
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> list[tuple[Positions, Scores]]:
-        """Rank for each query, in their order: what `rank` gives, whatever the number of threads.
+        """Return the result of `rank` for each query, in order, for any number of threads.
 
-        With the ranker bm25, and by default where D is cut, the threads work at the same time, in
-        code that needs no GIL.
+        With the ranker bm25, and by default with a sparse expansion, threads run in parallel, in
+        code that releases the GIL.
         """
         state = self._opened()
         k = whole_number("k", k)
@@ -137,24 +135,24 @@ class Index(LivingIndex):
     ) -> SearchResults:
         """Return the k best documents with titles, snippets and metadata. See `rank`.
 
-        offset    hits to pass over: that of the second page is k. Pages of one k never overlap
-        filter    what the metadata must be, as text or JSON (`klsa_search.search.filters`); it
-                  changes no score. With a filter or `sort` a blank query finds every document
+        offset    number of hits to skip: k for the second page; pages of the same k do not overlap
+        filter    condition on metadata, as text or JSON (`klsa_search.search.filters`); does not
+                  change scores. With a filter or `sort` a blank query finds every document
         sort      metadata fields to sort by, as `field:asc` or `field:desc`, then by score
-        facets    metadata fields whose values are counted in all that is found, of each the
-                  `max_facet_values` most frequent
-        distinct  metadata field of which each value is answered by its best document alone
-        min_score least score of what is found; all of it is ranked then
-        highlight tell where the words of the query stand in title and snippet, which then is the
-                  passage whose words weigh most in the ranking, not the one with most words
+        facets    metadata fields whose values to count over all matches, the `max_facet_values`
+                  most frequent of each
+        distinct  metadata field of each of whose values only the best document is returned
+        min_score minimum score of matches; all of them are ranked then
+        highlight return where the words of the query are in title and snippet; the snippet is then
+                  the passage whose words contribute most to the score
         snippet_length
-                  characters of a snippet, at most 10,000
-        quality   tell how good a match each hit is, and whether any fits: some 2 ms, and a second
-                  for the first of an index (`klsa_search.search.quality`)
-        explain   tell of each hit how its score came about: some 2 ms a hit
+                  maximum length of a snippet in characters, at most 10,000
+        quality   return how good a match each hit is, and whether any is good: about 2 ms, and a
+                  second for the first such search of an index (`klsa_search.search.quality`)
+        explain   explain the score of each hit: about 2 ms a hit
         positive, negative  ids of relevant and irrelevant documents (relevance feedback). Without a
                   query the ranking depends on them alone. All documents are scored
-        QueryError for what cannot be read, and for fields there are not; DocumentNotFound.
+        QueryError for invalid parameters and unknown fields; DocumentNotFound.
 
         >>> answer = index.search("coolant", filter="year >= 2020", sort=["year:desc"])
         >>> [(hit.id, hit.metadata["year"]) for hit in answer.hits]
@@ -171,8 +169,8 @@ class Index(LivingIndex):
         )
         if explain and wishes is not None and (wishes.positive or wishes.negative):
             raise QueryError(
-                "explain: a ranking moved by positive or negative examples is not a sum "
-                "of these parts; leave them out",
+                "explain: scores moved by positive or negative examples cannot be "
+                "split into parts; leave the examples out",
                 field="explain",
             )
         if asked.allowed is not None:
@@ -218,10 +216,10 @@ class Index(LivingIndex):
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> Explanation:
-        """Explain the score of one document, returned by a search or not.
+        """Return an explanation of the score of one document, found by a search or not.
 
-        The score is what a search among this document alone gives it: it is looked at in full,
-        however far it is from the first. DocumentNotFound; QueryError as of `search`.
+        The score is that of a search restricted to this document, which scores it exactly.
+        DocumentNotFound; QueryError as in `search`.
 
         >>> found = index.explain("leaking coolant", "leak")
         >>> [term.term for term in found.lexical.terms]
@@ -252,7 +250,7 @@ class Index(LivingIndex):
         terms: Collection[str],
         weights: Mapping[str, float] | None = None,
     ) -> tuple[Hit, ...]:
-        """Hits of ranked documents, in their order, with the passages that show some terms best.
+        """Return hits of ranked documents, in order, with snippets for the given terms.
 
         terms, weights  as `snippet` takes them
 
@@ -270,9 +268,9 @@ class Index(LivingIndex):
         threads: int = 1,
         **wishes: Unpack[SearchOptions],
     ) -> list[SearchResults]:
-        """Search for each query, in their order: what `search` gives. See `rank_many`.
+        """Return the result of `search` for each query, in order. See `rank_many`.
 
-        wishes  what else `search` takes, the same for all: `SearchOptions`
+        wishes  other parameters of `search`, the same for all: `SearchOptions`
         """
 
         def work(some: Sequence[str]) -> list[SearchResults]:
@@ -281,7 +279,7 @@ class Index(LivingIndex):
         return in_parallel(work, queries, whole_number("threads", threads))
 
     def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
-        """Suggest at most k ways to go on with what was typed so far: words, phrases and titles.
+        """Return at most k completions of the typed text: words, phrases and titles.
 
         Words that begin as the last one typed does, as documents write them, the most frequent
         first; terms that follow the words typed in at least two documents; titles with what was
@@ -293,19 +291,18 @@ class Index(LivingIndex):
         """
         state = self._opened()
         if not isinstance(typed, str):
-            raise QueryError(f"typed = {typed!r}: a text is needed", field="q")
+            raise QueryError(f"typed = {typed!r} is not a text; give a string", field="q")
         return tuple(state.suggesting.suggestions(typed, whole_number("k", k)))
 
     def parameters(self, /, **given: Unpack[SearchParameters]) -> SearchSettings:
-        """Fill up parameters of a search by the index's own; QueryError for what it refuses."""
+        """Return search parameters, completed by those of the index; QueryError if invalid."""
         return self._opened().parameters.read(given)[1]
 
     def is_quick(self, query: str, k: int = 10) -> bool:
-        """Whether a `search` of no more than this takes a millisecond at most. Cost: 3 µs.
+        """Return whether a `search` with only these parameters takes at most 1 ms. Cost: 3 µs.
 
-        For who answers in an event loop: a query of plain words that documents hold, and of few
-        postings, for few hits. What it cannot know is how long documents take to be read, as from a
-        slow disk, and whether all is compiled.
+        For event loops: true for few hits of plain, known words with few postings. It does not
+        consider slow disks, nor whether the engine is compiled.
 
         >>> index.is_quick("leaking coolant"), index.is_quick("leaking -coolant")
         (True, False)
@@ -327,7 +324,7 @@ class Index(LivingIndex):
         operators: bool | None = None,
         spelling: SpellingName | None = None,
     ) -> QueryCounts:
-        """Count what makes a query expensive, for `klsa_search.search.costs`. Cost: 3 to 50 µs.
+        """Return counts of what makes a query expensive. Cost: 3 to 50 µs.
 
         operators, spelling  as of `search`
 
@@ -340,7 +337,7 @@ class Index(LivingIndex):
         return counts._replace(hit_bytes=state.documents.mean_size)
 
     def warm_up(self) -> None:
-        """Compile what the first queries would wait for: half a minute, or 0.3 s from the cache."""
+        """Compile what the first queries need: about 30 s, or 0.3 s from the cache."""
         for ranker in ("bm25", self._facts.defaults.ranker):
             self.rank("", ranker=ranker)
             self.rank_many([""], ranker=ranker)
@@ -358,7 +355,7 @@ class Index(LivingIndex):
         else:
             return engine.Mask(mask)
         raise QueryError(
-            f"mask is {fact}: give an array with a bool for each of the {self.max_doc} positions",
+            f"mask is {fact}; give a bool array of length max_doc = {self.max_doc}",
             field="mask",
         )
 

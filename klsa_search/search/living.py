@@ -77,65 +77,65 @@ class LivingIndex:
 
     @property
     def path(self) -> Path:
-        """Folder of the generation."""
+        """Return the folder of the generation."""
         return self._facts.path
 
     @property
     def name(self) -> str:
-        """Name of the index."""
+        """Return the name of the index."""
         return self.path.parent.name
 
     @property
     def generation(self) -> str:
-        """Name of the generation."""
+        """Return the name of the generation."""
         return self.path.name
 
     @property
     def manifest(self) -> Manifest:
-        """What was built, and of what."""
+        """Return the manifest of the generation."""
         return self._facts.manifest
 
     @property
     def settings(self) -> Settings:
-        """All settings it was built with."""
+        """Return the settings of the index."""
         return self._facts.settings
 
     @property
     def analyzer(self) -> Analyzer:
-        """What turns texts into terms."""
+        """Return the analyser, which turns texts into terms."""
         return self._facts.analyzer
 
     @property
     def last_write(self) -> Last:
-        """How far the log of writes was taken up."""
+        """Return the last write of the log that is visible to searches."""
         return self._facts.last
 
     @property
     def drift(self) -> Drift:
-        """How far it has come from what was built, and what of that the build does not know."""
+        """Return the drift of the index from its build."""
         return self._facts.drift
 
     @property
     def max_doc(self) -> int:
-        """Positions, those of documents that are gone among them: what masks and scores are for.
+        """Return the number of doc ids, including deleted documents: the length of masks.
 
-        As many as documents until one is deleted or replaced.
+        Equal to the number of documents until one is deleted or replaced.
         """
         return len(self._opened().snapshot)
 
     def __len__(self) -> int:
-        """N, the number of documents."""
+        """Return the number of live documents."""
         return self._facts.documents
 
     def __repr__(self) -> str:
-        """Name, generation and size."""
+        """Return name, generation and number of documents."""
         return f"<Index {self.name} generation {self.generation}: {len(self)} documents>"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[object, ...]]:
-        """Pickle by path: what comes out is opened where it is unpickled, at the same path.
+        """Pickle by path: unpickling opens the index at the same path.
 
-        It is the index as it is by then; a pinned one is what it is now, from the same generation.
-        IndexNotFound where that is gone.
+        The result is the index at that time, or for a snapshot the same state of the same
+        generation. IndexNotFound if that no longer exists.
 
         >>> import pickle
         >>> pickle.loads(pickle.dumps(index))
@@ -149,12 +149,10 @@ class LivingIndex:
         return pinned_again, (type(self), generation, moment, trusted)
 
     def refresh(self) -> bool:
-        """Take up what was written since, synonyms among it, and a generation that was built since;
-        whether any was.
+        """Make writes and new generations of other processes visible; return if any were.
 
-        Answers go on meanwhile; those that are under way are of what was there when they began.
-        StoreError if the index is closed, before or meanwhile.
-        Cost: 0.5 ms where there is nothing, else see `add`.
+        Searches continue meanwhile; running ones see the state at their start. StoreError if the
+        index is or gets closed. Cost: 0.5 ms if nothing changed, else see `add`.
 
         >>> other = open_index("index/reports")
         >>> other.delete(["tyre", "copy"])
@@ -192,21 +190,20 @@ class LivingIndex:
     def add(
         self, source: Source, *, progress: Progress | bool | None = None, **reading: Unpack[Reading]
     ) -> Added:
-        """Put documents in; returns how many. They are there for good, and found, on return.
+        """Add documents and return their number. They are durable and searchable on return.
 
-        source    what `build` takes: a file or folder, or an iterable of Documents or mappings with
-                  id, title, text and metadata. One whose id is there replaces that document.
-        progress  called with ("documents", how many are there, None) after each batch, or True for
-                  a bar
-        reading   `format`, `on_error`, `columns` and so on, as `build` has them (`Reading`);
-                  documents without ids, which a build numbers, are refused
-        By the thousand, each of which is there whole or not at all; where a later one fails those
-        before stay. BadDocument for one that cannot be kept, or has a value that does not fit a
-        declared field; IndexBusy while another builds, WritingRefused where D is not kept cut
-        or no document number is left, StoreError where the disk is full.
-        A value that does not fit a field that was found is kept and counts as missing; the
-        `warnings` of what is returned have their number and the first of them.
-        Cost: some 1 ms a document, and 10 ms.
+        source    as for `build`: a file or folder, or an iterable of Documents or mappings with id,
+                  title, text and metadata. A document replaces the one with the same ID.
+        progress  called with ("documents", number added so far, None) after each batch, or True for
+                  a progress bar
+        reading   `format`, `on_error`, `columns` and so on, as in `build` (`Reading`); documents
+                  without IDs, which a build numbers, are refused
+        Written in atomic batches of 1,000; if one fails, those before it are kept. BadDocument for
+        an invalid document, or one with a value that does not fit a declared field; IndexBusy
+        during a build; WritingRefused if the index is read-only or full; StoreError if the disk is.
+        A value of the wrong type for a detected field is kept and counts as missing; the `warnings`
+        of the result have their number and the first ones.
+        Cost: about 1 ms a document, and 10 ms.
 
         >>> index.add([{"id": "fan", "title": "Fans", "text": "A fan that stands overheats."}])
         1
@@ -226,23 +223,22 @@ class LivingIndex:
         return Added(count, warnings)
 
     def delete(self, ids: Iterable[str]) -> int:
-        """Delete the documents of these ids; returns how many were there.
+        """Delete documents by ID and return how many there were.
 
-        One that is not there is passed over. It is for good, and they are found no more, on return.
-        For what fails, see `add`.
+        Unknown IDs are ignored. The deletion is durable and visible on return. Errors: see `add`.
 
         >>> index.delete(["tyre", "copy", "never there"])
         2
         """
         if isinstance(ids, str):  # whose letters would be ids
-            raise CollectionError(f"ids = {ids!r} is a text: give a list of ids", field="ids")
+            raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
         return self.write((), list(ids)).deleted
 
     def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
-        """Write one batch, the deletions before the documents: all of it, or nothing.
+        """Write one atomic batch, deletions before documents, and return its WriteResult.
 
-        Of several documents of one id the last stays. It is durable, and found, on return. For what
-        fails, see `add`; memory is that of the batch as JSON.
+        Of several documents with one ID the last is kept. Durable and searchable on return. Errors:
+        see `add`; memory is that of the batch as JSON.
         """
         self._refuse_pinned()
         deletes = [checked_id(id_) for id_ in deletes]
@@ -253,7 +249,7 @@ class LivingIndex:
             declared = declared_of(self.settings, self.fields)
             for put in puts:
                 if fault := declared.fault(put.metadata):
-                    raise BadDocument(f"document {put.id!r}: {fault}; correct it, then write again")
+                    raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")
             if self.analyzer.tokenizes:  # what it refuses would be in the way of all that follows
                 for text in (text for put in puts for text in (put.title, put.text)):
                     self.analyzer.terms(text)
@@ -265,7 +261,7 @@ class LivingIndex:
         except (KlsaError, OSError, MemoryError) as error:
             reason = str(error) or "there is not enough memory"
             raise StoreError(
-                f"what was written to {self.name} is kept, and not searched yet: {reason}"
+                f"the batch was written to index `{self.name}`, but is not searchable yet: {reason}"
             ) from error
         with self._taking_up:
             following = self._current.following
@@ -276,15 +272,15 @@ class LivingIndex:
 
     @property
     def synonyms(self) -> Mapping[str, Sequence[str]]:
-        """What stands for words, or for several in a row, in queries: see `set_synonyms`."""
+        """Return the synonyms of words and sequences of words: see `set_synonyms`."""
         return self._opened().language.synonyms
 
     def set_synonyms(self, synonyms: Given) -> None:
-        """Have words stand for others in queries from now on; they replace those there are.
+        """Replace the synonyms of the index.
 
-        synonyms  what stands for a word, by word, or rules: `tv, television` for words that stand
-                  for each other, `phone => iphone, galaxy` for what is found by *phone*, too; at
-                  most 10,000 words with 100 each. Nothing, as `{}`, takes all of them away
+        synonyms  synonyms by word, or rules: `tv, television` for words that stand for each other,
+                  `phone => iphone, galaxy` for what *phone* finds too; at most 10,000 words with
+                  100 synonyms each. `{}` removes all
         A side may be several words. They are of the index, whatever is built or written, and a
         query is without them by `synonyms=False`. See docs/guides/query-syntax.md. SettingsError
         for what is no such thing; IndexBusy, StoreError.
@@ -302,14 +298,15 @@ class LivingIndex:
 
     @property
     def judgements(self) -> Judgements:
-        """What people said of its documents: beside all generations, and no part of a state."""
+        """Return the relevance judgements of the index, which all generations share."""
         return Judgements(self.path.parent)
 
     def judge(self, query: str, id: str, grade: int) -> None:  # noqa: A002 - the field's own name
-        """Say how relevant a document is to a query: above 0 it is; the last word counts.
+        """Judge how relevant a document is to a query; above 0 is relevant.
 
-        It is durable on return, stays where the document goes, and changes no ranking: to measure
-        rankings by it, see `klsa-eval judgements`. DocumentNotFound, QueryError. Cost: some ms.
+        Replaces an earlier grade. Durable on return, and kept if the document is deleted. Does not
+        change rankings: `klsa-eval judgements` measures them. DocumentNotFound, QueryError. Cost:
+        some ms.
 
         >>> index.judge("leaking coolant", "leak", 1)
         >>> index.judge("leaking coolant", "tyre", 0)
@@ -320,9 +317,9 @@ class LivingIndex:
         self.judgements.put(query, id, grade)
 
     def snapshot(self) -> Self:
-        """Return an index of what is there now, which nothing changes; it closes with this one.
+        """Return a read-only view of the present state; it closes with this index.
 
-        For who asks several times for one answer, while others write.
+        For several calls that must see the same state while others write.
 
         >>> before = index.snapshot()
         >>> index.delete(["copy"]), len(before), len(index)
@@ -335,11 +332,11 @@ class LivingIndex:
         return pinned
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
-        """Return the document of that id as it was indexed; DocumentNotFound."""
+        """Return the document with this ID as it was indexed; DocumentNotFound."""
         return self._opened().documents.get(id)
 
     def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
-        """Ids of the documents at these positions, or of all, in document order."""
+        """Return the IDs of documents by doc id, or of all live documents in order of doc ids."""
         documents = self._opened().documents
         return documents.all_ids() if doc_ids is None else documents.ids(doc_ids)
 
@@ -363,22 +360,22 @@ class LivingIndex:
 
     @property
     def arrays(self) -> Snapshot:
-        """The arrays of the index: what a room above reads its documents and terms from."""
+        """Return the arrays of the present state, for other packages; not public."""
         return self._opened().snapshot
 
     def doc_ids(self, ids: Iterable[str]) -> list[int]:
-        """Positions of the documents of these ids, in their order; DocumentNotFound."""
+        """Return the doc ids of documents by ID, in order; DocumentNotFound."""
         return self._opened().documents.positions(ids)
 
     def documents(self, doc_ids: Iterable[int]) -> list[Document]:
-        """Documents at these positions, in their order, as they were indexed."""
+        """Return documents by doc id, in order, as they were indexed."""
         return self._opened().documents.at(doc_ids)
 
     def close(self) -> None:
-        """Let go of all files and memory; any call afterwards is refused with a StoreError.
+        """Release all files and memory; later calls raise StoreError.
 
-        A call that another thread is in keeps its arrays until it ends; one that has yet to look up
-        an id is refused there, and a `refresh` is refused at its end.
+        Running calls of other threads keep their arrays until they end, but raise StoreError if
+        they look up an ID after this, as does a running `refresh`.
         """
         with self._swapping:
             state = self._current.state
@@ -399,12 +396,13 @@ class LivingIndex:
         following = self._current.following
         self._opened()
         if following is None:
-            raise StoreError("what is pinned cannot be written to: write to the index itself")
+            raise StoreError("a snapshot is read-only; write to the index itself")
 
     def _opened(self) -> State:
         state = self._current.state
         if state is None:
             raise StoreError(
-                f"index {self.name} was closed: open it again with open_index({self.path.parent!s})"
+                f"index `{self.name}` is closed; open it again with "
+                f"open_index({str(self.path.parent)!r})"
             )
         return state

@@ -11,16 +11,15 @@ from klsa_search.store import current_generation, followed, indexes_in
 
 
 def open_index(path: str | Path, *, tokenizer: Tokenizer | str | None = None) -> Index:
-    """Open the generation in use of the index at `<home>/<name>`, the name of one or an alias.
+    """Open the current generation of the index at `<home>/<name>`, by its name or an alias.
 
-    tokenizer  that it was built with, if any: itself, or as `module:function`. It is code that runs
-               in this process, which an index cannot choose by itself; given once, it is trusted
-               until the process ends
+    tokenizer  tokenizer that the index was built with, if any: the function, or `module:function`.
+               It is code that runs in this process; passing it once trusts it until the process
+               ends
 
-    IndexNotFound, IndexDamaged or FormatUnsupported; SettingsError for an index with a tokenizer
-    that is not trusted, or with another one or none. File sizes are checked each time; the sums
-    of all files the first time on this machine, and whenever one of them has changed: a second a
-    gigabyte, shared among the processors.
+    IndexNotFound, IndexDamaged or FormatUnsupported; SettingsError if the tokenizer of the index is
+    not trusted, or another one is given. File sizes are checked each time; checksums the first
+    time on this machine, and after any change: about a second a gigabyte, on all processors.
 
     >>> open_index("index/reports")
     <Index reports generation 000001: 6 documents>
@@ -31,17 +30,17 @@ def open_index(path: str | Path, *, tokenizer: Tokenizer | str | None = None) ->
     if name not in (None, built):
         index.close()
         raise SettingsError(
-            f"index {index.name} was built with {built or 'no tokenizer'}, not with {name}: open "
-            "it with its own, or build it again",
+            f"index `{index.name}` was built with {built or 'no tokenizer'}, not "
+            f"with {name}; open it with its own tokenizer, or rebuild it",
             field="tokenizer",
         )
     return index
 
 
 def list_indexes(home: str | Path) -> list[str]:
-    """Names of the indexes of a home, sorted; none where there is no such folder.
+    """Return the sorted names of the indexes of an index directory; none if it does not exist.
 
-    Cost: a look into each folder of the home. OSError for a home that cannot be read.
+    OSError if it cannot be read. Cost: that of listing each of its folders.
 
     >>> list_indexes("index")
     ['reports']

@@ -80,8 +80,9 @@ class Parameters:
         ):
             if getattr(chosen, name) and not built:
                 raise QueryError(
-                    f"{name} = {getattr(chosen, name)}: index {self._name} was built without it; "
-                    f"ask for {name} = 0, or build it again with --{name} above 0",
+                    f"{name} = {getattr(chosen, name)} is not available: index "
+                    f"`{self._name}` was built without it; use {name} = 0, or "
+                    f"rebuild it with --{name} above 0",
                     field=name,
                 )
         return chosen
@@ -99,8 +100,9 @@ class Parameters:
             field = "head" if chosen.head else "spectral"
         if field is not None:
             raise QueryError(
-                f"{field} = {getattr(chosen, field)}: index {self._name} keeps D cut, without "
-                "what that needs; build it again with --expansion factored",
+                f"{field} = {getattr(chosen, field)} is not available: index "
+                f"`{self._name}` has a sparse expansion; rebuild it with "
+                "--expansion factored",
                 field=field,
             )
 
@@ -110,8 +112,9 @@ class Parameters:
             if wanted is None:
                 return len(self._snapshot.eigenvalues)
             raise QueryError(
-                f"dimensions = {wanted}: index {self._name} keeps D cut, which has all of them; "
-                "build it again with --expansion factored to choose",
+                f"dimensions = {wanted} is not available: index `{self._name}` has "
+                "a sparse expansion, with fixed dimensions; rebuild it with "
+                "--expansion factored to choose",
                 field="dimensions",
             )
         of_lsi = parameters.ranker.startswith("lsi")
@@ -121,8 +124,9 @@ class Parameters:
             return built
         if not whole_number("dimensions", wanted) <= max(built, 1):
             raise QueryError(
-                f"dimensions = {wanted}: index {self._name} was built with {built}; "
-                "ask for fewer, or build it again with more",
+                f"dimensions = {wanted} is more than the {built} that index "
+                f"`{self._name}` was built with; use fewer, or rebuild it with "
+                "more",
                 field="dimensions",
             )
         return wanted
@@ -132,4 +136,4 @@ def whole_number(name: str, value: object) -> int:
     """Take any kind of whole number of at least 1, Python's or NumPy's."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
         return int(value)
-    raise QueryError(f"{name} = {value!r}: a whole number of at least 1 is needed", field=name)
+    raise QueryError(f"{name} = {value!r} is not a whole number of at least 1", field=name)

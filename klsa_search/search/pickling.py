@@ -30,8 +30,8 @@ def reopened(kind: Callable[[Path], Opened], folder: Path, tokenizer: str | None
         trust(tokenizer)
     if not is_index(folder):
         raise IndexNotFound(
-            f"there is no index at {folder}, where the pickled one lay: have the folder there, "
-            "or open it where it is now with open_index"
+            f"no index at `{folder}`, the path of the pickled index; restore the "
+            "folder, or open the index with open_index"
         )
     return kind(current_generation(folder))
 
@@ -47,7 +47,7 @@ def pinned_again(
         trust(tokenizer)
     if not generation.is_dir():
         raise IndexNotFound(
-            f"there is no {generation} any more, to which the pickled index was pinned: "
-            "open the index and pin it anew"
+            f"generation `{generation}` of the pickled snapshot no longer exists; "
+            "open the index and take a new snapshot"
         )
     return kind(generation, moment)

@@ -1,4 +1,4 @@
-"""What a search gives back."""
+"""Results of a search."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from klsa_search.search.quality import FITS
 class Hit:
     """One ranked document; `rank` counts from 1.
 
-    `explanation`, `highlight`, of title and snippet, and `quality`, how good a match it is from 0
-    to 1, are there where they were asked for.
+    `explanation`, `highlight` (of title and snippet) and `quality` (how good a match it is, from 0
+    to 1) are set if they were requested.
 
     >>> index.search("roads", k=1)[0]
     Hit(rank=1, id='tyre', score=..., title='Tyres', snippet='Bald tyres slip on wet roads.', ...)
@@ -37,9 +37,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResults:
-    """The hits of one query, with what they were ranked by.
+    """The hits of one query, with the parameters of their ranking.
 
-    `total` counts all documents that were found, those that score above 0, whatever k and page;
+    `total` counts all matching documents, those with a score above 0, on all pages;
     `hits` are the best of them, or those from `offset` on. `parameters` are those that the ranker
     used, `facets` those requested, by name, `interpretation` is how the query was read, `quality`
     that of the best match among the hits, if it was requested.
@@ -64,7 +64,7 @@ class SearchResults:
 
     @property
     def good_match(self) -> bool | None:
-        """Whether anything here fits; None where no quality was asked for.
+        """Return whether any hit is a good match; None if no quality was requested.
 
         >>> index.search("leaking coolant", quality=True).good_match
         True
@@ -74,13 +74,13 @@ class SearchResults:
         return None if self.quality is None else self.quality >= FITS
 
     def __iter__(self) -> Iterator[Hit]:
-        """Go through the hits, best first."""
+        """Iterate over the hits, best first."""
         return iter(self.hits)
 
     def __len__(self) -> int:
-        """Count the hits."""
+        """Return the number of hits."""
         return len(self.hits)
 
     def __getitem__(self, place: int) -> Hit:
-        """Return the hit at a place, from 0."""
+        """Return the hit at an index, from 0."""
         return self.hits[place]

@@ -63,7 +63,7 @@ def checked_length(length: object) -> int:
     if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= LONGEST:
         return length
     raise QueryError(
-        f"snippet_length = {length!r}: a whole number from 1 to {LONGEST:,} is needed",
+        f"snippet_length = {length!r} is not a whole number from 1 to {LONGEST:,}",
         field="snippet_length",
     )
 

@@ -24,7 +24,7 @@ def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
     """Read `field:asc` and `field:desc`, or `field` for ascending; QueryError."""
     if isinstance(sort, str):
         raise QueryError(
-            f"sort = {sort!r} is a text: give a list, as in ['year:desc']", field="sort"
+            f"sort = {sort!r} is a text; give a list, as in ['year:desc']", field="sort"
         )
     keys = []
     for wish in sort:
@@ -32,7 +32,7 @@ def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
         if way not in ("asc", "desc") or not colon:
             if name in fields and wish not in fields:
                 raise QueryError(
-                    f"sort: {wish!r} ends in no way to sort: give {name}:asc or {name}:desc",
+                    f"sort: {wish!r} has no direction; use {name}:asc or {name}:desc",
                     field="sort",
                 )
             name, way = wish, "asc"

@@ -1,4 +1,4 @@
-"""What a search may be asked for besides a query and a number of hits."""
+"""Options of a search."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Mask = npt.NDArray[np.bool_]
 
 
 class RankingOptions(SearchParameters, total=False):
-    """What the scores of `Index.rank` follow from besides the query, by name."""
+    """Keyword arguments of `Index.rank` that affect scores."""
 
     dimensions: int | None
 
 
 class SearchOptions(RankingOptions, total=False):
-    """What `Index.search` takes by name, to be handed on as `**options`.
+    """Keyword arguments of `Index.search`, to be passed as `**options`.
 
     >>> recent: SearchOptions = {"filter": "year >= 2020", "sort": ["year:desc"], "alpha": 0.5}
     >>> [hit.id for hit in index.search("coolant", **recent).hits]
@@ -52,7 +52,7 @@ class SearchOptions(RankingOptions, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What a search is asked for besides a query and a number of hits; see `Index.search`."""
+    """Options of a search besides query and k; see `Index.search`."""
 
     offset: int = 0
     filter: Given | None = None
@@ -77,7 +77,7 @@ class Wishes:
         positive: Iterable[str],
         negative: Iterable[str],
     ) -> Self | None:
-        """Check what is asked for; None where it is nothing. QueryError."""
+        """Return the checked options; None if all are defaults. QueryError."""
         wishes = cls(
             offset=_number("offset", offset, 0),
             filter=filter,
@@ -95,14 +95,14 @@ class Wishes:
 def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
     """Take a list of names; QueryError."""
     if isinstance(given, str):
-        raise QueryError(f"{parameter} = {given!r} is a text: give a list of them", field=parameter)
+        raise QueryError(f"{parameter} = {given!r} is a text; give a list", field=parameter)
     taken = tuple(given)
     for name in taken:
         if not isinstance(name, str):
-            raise QueryError(f"{parameter}: {name!r} is no text", field=parameter)
+            raise QueryError(f"{parameter}: {name!r} is not a text", field=parameter)
     if len(taken) > MOST_NAMES:
         raise QueryError(
-            f"{parameter}: {len(taken):,} names are given; the limit is {MOST_NAMES}",
+            f"{parameter}: {len(taken):,} names, more than the limit of {MOST_NAMES}; give fewer",
             field=parameter,
         )
     return taken
@@ -115,7 +115,7 @@ def _number(name: str, value: Any, least: int) -> int:
         number = least - 1
     if number < least or isinstance(value, bool):
         raise QueryError(
-            f"{name} = {value!r}: a whole number of at least {least} is needed", field=name
+            f"{name} = {value!r} is not a whole number of at least {least}", field=name
         )
     return int(number)
 
@@ -124,5 +124,5 @@ def _score(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise QueryError(f"min_score = {value!r}: a finite number is needed", field="min_score")
+        raise QueryError(f"min_score = {value!r} is not a finite number", field="min_score")
     return float(value)

@@ -36,13 +36,13 @@ CHARACTERS: Final = 2**25
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """A batch that was written.
+    """Result of writing one batch.
 
-    generation  whose log it is in
-    last        the number of its last row there
-    put         documents that were put in
-    deleted     documents that were deleted: of the ids given those that were there
-    warnings    values that do not fit their fields, and count as missing
+    generation  generation that was written to
+    last_write  number of the last row of the batch in the log of writes
+    written     number of documents that were added or replaced
+    deleted     number of documents that were deleted
+    warnings    values of the wrong type for their fields, which count as missing
     """
 
     generation: str
@@ -53,9 +53,9 @@ class WriteResult:
 
 
 class Added(int):
-    """How many documents were added; a number, which also has what was noticed.
+    """Number of added documents, with warnings.
 
-    warnings  values that do not fit their fields: how many, of which fields (`kinds`), the first
+    warnings  values of the wrong type: their number, their fields (`kinds`) and the first ones
     """
 
     warnings: Problems
@@ -83,8 +83,9 @@ def documents_of(
     for document in fitting(collection, declared):
         if isinstance(collection, OpenedCollection) and collection.numbered:
             raise CollectionError(
-                f"{collection.numbered[0]}: its documents have no id, and as 1, 2, 3 they would "
-                "replace those of these ids: name a column of ids (--id, in Python columns=)",
+                f"{collection.numbered[0]}: the documents have no IDs, and numbers "
+                "would replace documents 1, 2, 3; name a column of IDs (--id, in "
+                "Python columns=)",
                 field="columns",
             )
         yield document
@@ -122,14 +123,15 @@ def check_writable(name: str, snapshot: Snapshot, built: int, puts: int) -> None
     """
     if snapshot.cut is None:
         raise WritingRefused(
-            f"index `{name}` is read-only, because it was built with D whole or in its factors: "
-            "build it again from all documents, or with `--expansion sparse`"
+            f"index `{name}` is read-only, because it was built with a dense or "
+            "factored expansion; rebuild it with --expansion sparse to allow "
+            "writes"
         )
     used = max(len(snapshot), aligned(built))
     if puts and used + puts > packing.MAX_DOCUMENTS:
         raise WritingRefused(
-            f"index `{name}` is full: it uses {used:,} of {packing.MAX_DOCUMENTS:,} "
-            f"document numbers, and {puts:,} documents were to be added; `klsa-index refit "
-            f"{name}` frees the numbers of deleted and replaced documents; otherwise divide the "
+            f"index `{name}` is full: {used:,} of {packing.MAX_DOCUMENTS:,} doc "
+            f"ids are in use, and {puts:,} more documents were given; `klsa-index "
+            f"refit {name}` frees those of deleted documents, or divide the "
             "documents among several indexes"
         )

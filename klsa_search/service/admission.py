@@ -304,7 +304,7 @@ class Admission:
         step = "ask for fewer results, or for less to be computed for them"
         if missing()[0]:
             step = "a part of the engine is being compiled, once on this machine: ask again later"
-        return RequestTimedOut(f"the request took more than {seconds:g} s: {step}")
+        return RequestTimedOut(f"request timed out after {seconds:g} s; {step}")
 
     def _refusal(self, reason: Reason, told: str) -> ServiceBusy:
         """Count a refusal, and make what says so."""
@@ -313,5 +313,5 @@ class Admission:
 
     def _busy(self, reason: str) -> ServiceBusy:
         if self._stopping:
-            return ServiceBusy("the service is being stopped: try again later", leaving=True)
-        return ServiceBusy(f"the service is busy ({reason}): try again in a moment")
+            return ServiceBusy("the service is stopping; try again later", leaving=True)
+        return ServiceBusy(f"the service is busy: {reason}; try again in a moment")

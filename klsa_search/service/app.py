@@ -83,22 +83,23 @@ def create_app(
     log_queries: bool = False,
     connections: Connections | None = None,
     worker: int | None = None,
+    title: str = NAME,
 ) -> FastAPI:
-    """Make the application that serves a catalog; closing the catalog is left to the caller.
+    """Make the application that serves a catalog; the caller closes the catalog.
 
-    admission      how many requests run and wait; by default as many as serve this machine well
-    heavy          the same of requests that take long
-    rates          how often each client may ask; by default as often as it likes
-    writes         lets indexes be written to, by whoever may; by default nobody may
-    refits         builds indexes anew, by itself or asked to; by default nothing does
-    origins        of pages that may ask in a browser; by default those of the service alone
-    journal        gets a line for each request, with the query if `log_queries`; by default none
-    connections    of the server, to tell how many there are
-    worker         which of several processes this is; what all count is told together then
-    keys           say who may ask what; by default whoever can ask may
-    allowed_hosts  names by which the service may be asked for; by default any
-    The pages at / and /docs bring their own scripts and styles, so that they work without the
-    internet.
+    admission      limits of running and waiting requests; by default those for this machine
+    heavy          the same for expensive requests
+    rates          rate limit of each client; by default none
+    writes         accepts writes; by default the service is read-only
+    refits         rebuilds indexes, automatically or on request; by default none
+    origins        origins of pages that may send cross-origin requests; by default none
+    journal        logs a line for each request, with the query if `log_queries`; by default none
+    connections    connections of the server, for metrics
+    worker         number of this process among several; their metrics are summed
+    keys           API keys; by default every request may do everything
+    allowed_hosts  accepted host names; by default any
+    title          title of the search page
+    The pages at / and /docs include their scripts and styles, so that they work offline.
     """
     app = FastAPIOffline(
         title=NAME,
@@ -140,7 +141,7 @@ def create_app(
     app.state.gated = keys is not None
     if keys is not None:
         app.add_middleware(Gate, keys=keys)
-    app.add_middleware(Page)
+    app.add_middleware(Page, title=title)
     if origins:
         app.add_middleware(Origins, origins=origins)
     if allowed_hosts is not None and ANY not in allowed_hosts:

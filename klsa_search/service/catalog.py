@@ -234,20 +234,20 @@ class Catalog:
         names = sorted(self._entries)
         if not names:
             raise StoreError(
-                "this service has no index: build one on its machine with "
-                "klsa-index build SOURCE --name NAME"
+                "no index to search; build one on the machine of the service with "
+                "`klsa-index build SOURCE --name NAME`"
             )
         choices = ", ".join(names)
         if name is None:
             if len(names) > 1:
                 raise QueryError(
-                    f"index is missing and several are served: choose one of {choices}",
+                    f"index is missing, and several are served; choose one of {choices}",
                     field="index",
                 )
             name = names[0]
         name = self._aliases.get(name, name)
         if name not in self._entries:
-            raise IndexNotFound(f"there is no index {name!r}: choose from {choices}", field="index")
+            raise IndexNotFound(f"no index {name!r}; choose from {choices}", field="index")
         entry = self._entries[name]
         if entry.opened is None:
             raise StoreError(entry.failure or f"index {name!r} is not open", field="index")
@@ -292,7 +292,7 @@ class Catalog:
                 paths = {path.name: path for path in indexes_in(self.home)}
             except OSError as failure:
                 # What is open goes on being served.
-                reason = f"{self.home} cannot be read ({failure}): check its owner and its mode"
+                reason = f"cannot read `{self.home}` ({failure}); check its owner and permissions"
                 if self._told and reason != self._unreadable:
                     _log.warning("%s", reason)
                 self._unreadable = reason

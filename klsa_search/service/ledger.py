@@ -91,7 +91,7 @@ class Ledger:
             return Known()
         except OSError as error:
             raise StoreError(
-                f"what is known of refits cannot be read ({error}): start the service anew"
+                f"the state of refits cannot be read ({error}); restart the service"
             ) from error
 
     @contextmanager
@@ -107,8 +107,7 @@ class Ledger:
                 self._write(_TEXT.dump_json(known))
         except OSError as error:  # Timeout is one
             raise StoreError(
-                f"what is known of refits cannot be kept ({error}): see that there is room for "
-                "temporary files"
+                f"the state of refits cannot be written ({error}); free space for temporary files"
             ) from error
 
     def _write(self, text: bytes) -> None:

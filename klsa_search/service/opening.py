@@ -78,4 +78,4 @@ def explain(path: Path, fault: BaseException) -> str:
         thing = path if fault.filename is None else fault.filename
         return f"{thing}: {fault.strerror or fault}: {_STEPS.get(fault.errno or 0, _REPAIR)}"
     reason = f"{type(fault).__name__}: {_BRIEF.repr(str(fault))}"
-    return f"{path} cannot be opened ({reason}): {_REPAIR}"
+    return f"cannot open `{path}` ({reason}); {_REPAIR}"

@@ -41,8 +41,7 @@ _LEAVING = 2.0
 _PROGRESS = re.compile(r"([a-z ]{1,40}) ([0-9]{1,18}) ([0-9]{1,18}|-)")
 
 _LOST: Final = (
-    "the process of the service that built it anew ended: see that the machine has memory to "
-    "spare, then ask for it again"
+    "the process of the refit ended; make sure that there is free memory, then request it again"
 )
 
 _log = logging.getLogger(__name__)
@@ -109,7 +108,8 @@ class Refits:
             if last is not None and last.seconds is None:
                 if settings and last.settings != settings:
                     raise IndexBusy(
-                        f"{name} is being built anew already: wait for it to end, then try again"
+                        f"index `{name}` is being refitted already; wait for it to "
+                        "finish, then try again"
                     )
                 return last
             known.last.pop(name, None)  # the last to come is the last to begin
@@ -199,7 +199,7 @@ class Refits:
         )
         known.ended.setdefault(name, Counter())["done" if error is None else "failed"] += 1
         if error is not None and not self._closed.is_set():
-            _log.warning("%s could not be refitted: %s", name, error)
+            _log.warning("refit of %s failed: %s", name, error)
 
     def _run(self, name: str, settings: Mapping[str, Setting]) -> str | None:
         """Run the command to its end, noting how far it is; say why it failed, if it did."""
@@ -266,7 +266,7 @@ def _reason(code: int, told: Sequence[str]) -> str | None:
         return None
     if code < 0:
         return (
-            f"the refit was ended by signal {-code}: see that the machine has memory to spare, or "
-            "refit it by hand (klsa-index refit)"
+            f"the refit was killed by signal {-code}; make sure that there is free "
+            "memory, or refit it with klsa-index refit"
         )
     return told[-1].removeprefix("error: ") if told else f"the refit ended with status {code}"

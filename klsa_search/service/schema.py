@@ -24,7 +24,7 @@ EXAMPLES: Final = Path(__file__).parent / "examples.json"
 _SCHEME = {
     "type": "http",
     "scheme": "bearer",
-    "description": "a key, made by `klsa-keys add`; not needed where the service has no keys",
+    "description": "API key, as printed by `klsa-keys add`; not needed if the service has no keys",
 }
 _JSON = "application/json"
 _FAILURE = "#/components/schemas/FailureAnswer"

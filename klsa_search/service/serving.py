@@ -143,11 +143,16 @@ class Desk:
         """The writes under way; WritingRefused where there may be none, InsufficientScope."""
         if self._writes is None:
             raise WritingRefused(
-                "this service takes no writes: start klsa-serve without --read-only, or write on "
-                "its machine (klsa-index add, remove)"
+                "the service is read-only; start klsa-serve without --read-only, "
+                "or write on its machine (klsa-index add, remove)"
             )
         self._access.require("write")
         return self._writes
+
+    @property
+    def may_write(self) -> bool:
+        """Return whether the request may write to some index."""
+        return self._writes is not None and "write" in self._access.scopes
 
     async def write(self, name: str, change: Callable[[Index], T]) -> T:
         """Change the index of that name, and return what that gave. See `Catalog.writing`."""
@@ -169,8 +174,8 @@ class Desk:
         refits = self.refits
         if refits is None or self._writes is None:
             raise WritingRefused(
-                "this service builds nothing anew: start klsa-serve without --read-only, or do it "
-                "on its machine (klsa-index refit)"
+                "the service is read-only; start klsa-serve without --read-only, "
+                "or refit on its machine (klsa-index refit)"
             )
         named = self._allowed("write", name) or name
 
@@ -227,10 +232,10 @@ class Desk:
         choices = ", ".join(served) or "none"
         if name is None:
             if len(served) != 1:
-                raise QueryError(f"index is missing: choose one of {choices}", field="index")
+                raise QueryError(f"index is missing; choose one of {choices}", field="index")
             return served[0]
         if name in self._access.indexes and name not in (*served, *aliases):
-            raise IndexNotFound(f"there is no index {name!r}: choose from {choices}", field="index")
+            raise IndexNotFound(f"no index {name!r}; choose from {choices}", field="index")
         return name
 
 

@@ -73,119 +73,133 @@ class ServiceSettings(BaseSettings):
     )
 
     home: Path = Field(
-        Path("index"), description="Folder of the indexes, apart from the folders they are made of"
+        Path("index"), description="Use this index directory: the folder that holds all indexes"
     )
-    host: str = Field("127.0.0.1", description="Address to listen on")
-    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one")
+    host: str = Field(
+        "127.0.0.1",
+        description="Listen on this address. Other machines can reach any but the default: "
+        "create API keys first",
+    )
+    port: int = Field(8000, ge=0, le=65535, description="Listen on this port; 0 takes a free one")
     allowed_hosts: Annotated[
         tuple[str, ...], *_PARTED, Told("--allowed-host", "NAME", "the names of this machine")
     ] = Field(
         (),
-        description="Further name by which the service may be asked for, as a proxy passes it "
+        description="Answer requests for this further host name, as when a proxy passes it "
         "on; * allows any",
     )
     writable: Annotated[
         bool | None,
         Told(
             "--writable/--read-only",
-            default="where it listens on this machine alone and no --allowed-host is given",
+            default="writable if it listens on this machine only and without --allowed-host",
         ),
     ] = Field(
         None,
-        description="Whether who needs no key may also add and delete documents; read-only refuses "
-        "them with a key too",
+        description="Let requests without an API key write: without keys, anyone who can "
+        "reach this port can then add and delete documents. Read-only refuses "
+        "writes with a key too",
     )
     refit_threshold: Annotated[float, Told("--refit-threshold", "SHARE")] = Field(
         0.2,
         ge=0,
         le=1,
-        description="Share of an index that was added or deleted since its build from which on it "
-        "is built anew, beside, where writes are taken; 0 for never",
+        description="Rebuild an index in the background when this share of it was added or deleted "
+        "since its build, if writes are allowed; 0 for never",
     )
-    keys: Annotated[Path | None, Told(metavar="FILE", default=".keys.json in the home")] = Field(
-        None, description="File of the keys, as klsa-keys makes it; while there is one, they count"
+    keys: Annotated[
+        Path | None, Told(metavar="FILE", default=".keys.json in the index directory")
+    ] = Field(
+        None,
+        description="Read API keys from this file, as klsa-keys writes it; while it exists, every "
+        "request needs a key",
     )
     allow_no_keys: bool = Field(
         False,
-        description="Whether it may listen where other machines reach it although there are no "
-        "keys: whoever reaches it may search",
+        description="Listen where other machines can reach the service without API keys: "
+        "anyone who can reach this port can search",
     )
 
+    title: str = Field("klsa-search", description="Show this title on the search page")
     cors_origins: Annotated[tuple[Origin, ...], *_PARTED, Told("--cors-origin", "ORIGIN")] = Field(
         (),
-        description="Origin, such as https://example.org, of pages that may ask in a browser "
-        "(CORS); * allows any",
+        description="Let browsers send requests from pages of this origin (CORS), as in "
+        "https://example.org; * allows any",
     )
     tls_certificate: Annotated[Path | None, Told(metavar="FILE")] = Field(
-        None, description="Certificate, and its chain, in PEM; with it the service speaks TLS alone"
+        None, description="Serve HTTPS with this certificate and its chain, in PEM"
     )
     tls_key: Annotated[
         Path | None, Told(metavar="FILE", default="in the file of the certificate")
-    ] = Field(None, description="Private key of the certificate, in PEM")
+    ] = Field(None, description="Use this private key of the certificate, in PEM")
     log_format: Literal["plain", "json"] = Field(
         "plain",
-        description="What goes to stderr: warnings and errors as sentences, or those and every "
-        "request as lines of JSON",
+        description="Write warnings and errors as text, or these and every request as lines "
+        "of JSON, to stderr",
     )
     log_queries: bool = Field(
-        False, description="Whether a request's line also has the query, which may be private"
+        False, description="Include queries, which may be private, in the log of requests"
     )
 
     workers: int = Field(
         1,
         ge=1,
         le=256,
-        description="Processes that answer at one address; the limits below are those of each",
+        description="Serve with this many processes at one address; the limits below apply to each",
     )
     cluster: Annotated[str | None, Told(metavar="ADDRESS")] = Field(
         None,
-        description="Ray cluster whose processes search the indexes in shards: local for processes "
-        "of this machine, auto or HOST:PORT (pip install 'klsa-search[cluster]')",
+        description="Search the indexes in shards by the processes of this Ray cluster: local for "
+        "processes of this machine, auto or HOST:PORT (pip install 'klsa-search[cluster]')",
     )
     shards: int = Field(
-        4, ge=1, le=1024, description="Shards of an index, where a cluster searches it"
+        4, ge=1, le=1024, description="Divide each index into this many shards, with --cluster"
     )
     replicas: int = Field(
         1,
         ge=1,
         le=64,
-        description="Processes that have each shard; another is asked where one is slow or dies",
+        description="Keep each shard in this many processes; if one is slow or dies, another "
+        "is used",
     )
     threads: Annotated[int | None, Told(default="as many as processors, 2 at least")] = Field(
-        None, ge=1, le=1024, description="Requests that run at the same time"
+        None, ge=1, le=1024, description="Run this many requests at the same time"
     )
     queue_size: int = Field(
         WAITING,
         ge=0,
         le=100_000,
-        description="Requests that may wait; the rest is refused. Fewer, 16 at least, where the "
-        "last of so many would wait for more than .1 s",
+        description="Let this many requests wait, and refuse others; fewer, but at least 16, "
+        "if the last would wait more than 0.1 s",
     )
     heavy_threads: int = Field(
         HEAVY,
         ge=1,
         le=1024,
-        description="Expensive requests (an estimated cost above 15 ms, or mining) that run at the "
-        "same time",
+        description="Run this many expensive requests (with an estimated cost above 15 ms, or "
+        "mining) at the same time",
     )
     heavy_queue_size: int = Field(
-        HEAVY_WAITING, ge=0, le=100_000, description="Expensive requests that may wait"
+        HEAVY_WAITING, ge=0, le=100_000, description="Let this many expensive requests wait"
     )
     queue_timeout: float = Field(
-        QUEUE_TIMEOUT, ge=0.1, le=3600, description="Seconds that one waits at most"
+        QUEUE_TIMEOUT,
+        ge=0.1,
+        le=3600,
+        description="Refuse a request that has waited this many seconds",
     )
     request_timeout: float = Field(
         REQUEST_TIMEOUT,
         ge=0.1,
         le=3600,
-        description="Seconds after which one that runs is answered with 503",
+        description="Answer a request that has run this many seconds with 503",
     )
     rate_limit: float = Field(
         0,
         ge=0,
         le=1e6,
-        description="Requests a second that each key may make, or each address where no key is "
-        "needed; a second of them may come at once; 0 for no limit",
+        description="Limit the requests a second of each API key, or of each address without "
+        "keys; as many may come at once; 0 for no limit",
     )
 
     @property
@@ -221,13 +235,13 @@ def read_settings(given: Mapping[str, Any], config: Path | None = None) -> Servi
     try:
         return Read(**given)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{config} is not TOML: {error}", field="config") from None
+        raise SettingsError(f"{config} is not valid TOML: {error}", field="config") from None
     except ValidationError as error:
         fault = error.errors()[0]
         name = str(fault["loc"][0])
         if fault["type"] == "extra_forbidden":
             known = ", ".join(ServiceSettings.model_fields)
-            sentence = f"{config}: there is no setting {name!r}; there are: {known}"
+            sentence = f"{config}: unknown setting {name!r}; the settings are: {known}"
         else:
             value = _BRIEF.repr(fault["input"])
             sentence = f"{_whence(name, given, config)} = {value}: {fault['msg']}"

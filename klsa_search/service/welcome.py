@@ -1,14 +1,15 @@
-"""The search page: its files, read once, and handed to browsers.
+"""The search page: its files, read once, and sent to browsers.
 
-`/` is the page to who prefers HTML, and the JSON of the route behind to everybody else. The page
-and its files are the same for all, so that they are answered before keys, rates and the queue are
-looked at; what they show is asked of the service as any client asks, by the key of who looks.
+`/` is the page for clients that prefer HTML, and the JSON of its endpoint for others. The page and
+its files are public: they are sent before keys, rates and queues are checked. The page requests its
+data like any client, with the key of its user.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -19,6 +20,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PREFIX = "/page/"
 """What the paths of the page's files begin with."""
+
+_TITLE = b">klsa-search<"
+"""The title in index.html, in the head and in the page."""
 
 _TYPES = {
     "html": "text/html; charset=utf-8",
@@ -52,8 +56,8 @@ class PageFile:
         return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
 
 
-def page_files() -> dict[str, PageFile]:
-    """Read the files of the page, by their paths below `PREFIX`; some ms."""
+def page_files(title: str | None = None) -> dict[str, PageFile]:
+    """Return the files of the page by their paths below `PREFIX`. Cost: some ms."""
     found: dict[str, PageFile] = {}
 
     def walk(folder: Traversable, prefix: str) -> None:
@@ -65,6 +69,12 @@ def page_files() -> dict[str, PageFile]:
                 found[prefix + each.name] = PageFile(each.read_bytes(), kind)
 
     walk(files("klsa_search.service") / "page", "")
+    if title is not None:
+        start = found["index.html"]
+        shown = escape(title).encode()
+        found["index.html"] = replace(
+            start, content=start.content.replace(_TITLE, b">" + shown + b"<")
+        )
     return found
 
 
@@ -85,11 +95,11 @@ def prefers_html(accept: str) -> bool:
 class Page:
     """ASGI middleware that answers with the page and its files; all else is passed on."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, title: str | None = None) -> None:
         self._app = app
         self._files = {
             name: (one, {**_HEADERS, "ETag": one.tag, "Content-Type": one.kind})
-            for name, one in page_files().items()
+            for name, one in page_files(title).items()
         }
 
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:

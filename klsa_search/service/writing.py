@@ -70,10 +70,10 @@ class Writes(Admission):
     def _busy(self, reason: str) -> ServiceBusy:
         if self._stopping:
             return super()._busy(reason)
-        return TooManyWrites(f"more is written than can be kept ({reason}): try again in a moment")
+        return TooManyWrites(f"too many writes: {reason}; try again in a moment")
 
     def _late(self, seconds: float) -> RequestTimedOut:
         return RequestTimedOut(
-            f"the write took more than {seconds:g} s and goes on: send it again, which "
-            "changes nothing where it was kept, or less at a time"
+            f"the write took more than {seconds:g} s and continues; sending it "
+            "again is safe; send less at a time"
         )

@@ -96,8 +96,9 @@ def strongest(
             np.fill_diagonal(H[:kept, :kept], values[:kept])
     else:
         raise SettingsError(
-            f"dimensions = {wanted - 1}: after {PRODUCTS} products eigenvectors still miss by "
-            f"{residual:.0e} of the first eigenvalue; build with fewer dimensions",
+            f"dimensions = {wanted - 1} did not converge: after {PRODUCTS} "
+            f"products the residual is {residual:.0e} of the first eigenvalue; "
+            "build with fewer dimensions",
             field="dimensions",
         )
     U = products.combine(V, vectors[:, :wanted])

@@ -125,8 +125,9 @@ def _iterative(
         return _strongest_first(*eigsh(operator, k=wanted, v0=start, rng=randomness))
     except ArpackNoConvergence as error:
         raise SettingsError(
-            f"dimensions = {wanted - 1}: only {len(error.eigenvalues)} eigenvectors converged; "
-            "build with fewer dimensions",
+            f"dimensions = {wanted - 1} did not converge: only "
+            f"{len(error.eigenvalues)} eigenvectors did; build with fewer "
+            "dimensions",
             field="dimensions",
         ) from error
 

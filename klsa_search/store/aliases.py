@@ -61,17 +61,17 @@ def set_alias(home: Path, name: str, target: str) -> None:
     path, index = index_path(home, name), index_path(home, target)
     if alias_at(index) is not None:
         raise SettingsError(
-            f"{target} is an alias of {alias_at(index)} itself: name that index", field="index"
+            f"`{target}` is itself an alias of `{alias_at(index)}`; name that index", field="index"
         )
     if not os.path.lexists(index / CURRENT):
         raise IndexNotFound(
-            f"there is no index {target!r} in {home}: build it first, then point {name} at it",
+            f"no index `{target}` in `{home}`; build it before you set the alias `{name}`",
             field="index",
         )
     with _changing(home):
         if os.path.lexists(path) and alias_at(path) is None:
             raise SettingsError(
-                f"name = {name!r}: {path} is there and is no alias; choose another name",
+                f"name = {name!r}: `{path}` exists and is not an alias; choose another name",
                 field="name",
             )
         fresh = home / f".{name}.{NEW}"
@@ -81,7 +81,9 @@ def set_alias(home: Path, name: str, target: str) -> None:
             os.replace(fresh, path)
         except IsADirectoryError:
             fresh.unlink()
-            raise IndexBusy(f"{path} is being built by another: choose another name") from None
+            raise IndexBusy(
+                f"`{path}` is being built by another process; choose another name"
+            ) from None
         sync(home)
 
 
@@ -91,7 +93,9 @@ def remove_alias(home: Path, name: str) -> None:
     """
     path = index_path(home, name)
     if alias_at(path) is None:
-        raise IndexNotFound(f"there is no alias {name!r} in {home}", field="name")
+        raise IndexNotFound(
+            f"no alias `{name}` in `{home}`; list aliases with `klsa-index alias`", field="name"
+        )
     with _changing(home):
         path.unlink(missing_ok=True)
         sync(home)

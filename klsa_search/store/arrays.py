@@ -157,4 +157,4 @@ def read_vocabulary(generation: Path) -> list[str]:
 def unreadable(path: Path, error: Exception) -> IndexDamaged:
     """Say that a file cannot be read for that reason."""
     reason = " ".join(str(error).split())  # NumPy quotes a header with its padding and line end
-    return IndexDamaged(f"{path} cannot be read ({reason}): {step_for(path)}")
+    return IndexDamaged(f"cannot read `{path}` ({reason}); {step_for(path)}")

@@ -41,12 +41,12 @@ def copy_index(source: Path, target: Path) -> Manifest:
                 shutil.copyfile(generation / name, fresh / name)
             except FileNotFoundError as error:
                 raise StoreError(
-                    f"{generation} was removed while it was copied: copy the index again"
+                    f"`{generation}` was removed during the copy; copy the index again"
                 ) from error
             found = sha256_of(fresh / name)
             if found != manifest.files[name].sha256:
                 raise IndexDamaged(
-                    f"{generation / name} has changed since it was built: "
+                    f"`{generation / name}` has changed since it was built; "
                     f"{step_for(generation / name)}"
                 )
         WriteLog(generation).copy_to(fresh)
@@ -60,4 +60,4 @@ def copy_index(source: Path, target: Path) -> Manifest:
 
 
 def _taken(target: Path) -> StoreError:
-    return StoreError(f"{target} is there already: choose another name, or delete it first")
+    return StoreError(f"`{target}` already exists; choose another name, or delete it first")

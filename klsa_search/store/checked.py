@@ -28,7 +28,7 @@ def check_once(generation: Path, manifest: Manifest) -> None:
     """
     for path in generation.glob("*.npy"):
         if path.name not in manifest.files:
-            raise IndexDamaged(f"{path} is no file of this index: move it away")
+            raise IndexDamaged(f"`{path}` does not belong to this index; move it away")
     if _remembered(generation) != _mark(generation, manifest):
         check_again(generation, manifest)
 

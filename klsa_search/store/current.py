@@ -54,14 +54,14 @@ def read_current(path: Path) -> Current:
         if is_exhausted(error):
             raise
         raise IndexDamaged(
-            f"{path / CURRENT} cannot be read ({error.strerror}): {repair_step(path)}"
+            f"cannot read `{path / CURRENT}` ({error.strerror}); {repair_step(path)}"
         ) from error
     found = _WHOLE.fullmatch(content.decode("ascii", "replace"))
     sums = dict(_KEPT.findall(found["kept"] or "")) if found else {}
     if found is None or found["name"] in sums:
         shown = content[:40].decode("utf-8", "backslashreplace")
         raise IndexDamaged(
-            f"{path / CURRENT} names no generation, it begins {shown!r}: {repair_step(path)}"
+            f"`{path / CURRENT}` is damaged, it begins with {shown!r}; {repair_step(path)}"
         )
     if found["sum"]:
         sums[found["name"]] = found["sum"]
@@ -86,7 +86,8 @@ def current_generation(path: Path) -> Path:
     generation = path / name
     if not generation.is_dir():
         raise IndexDamaged(
-            f"{path / CURRENT} names generation {name!r}, which is not there: {repair_step(path)}"
+            f"`{path / CURRENT}` names generation {name!r}, which does not exist; "
+            f"{repair_step(path)}"
         )
     return generation
 
@@ -102,7 +103,7 @@ def repair_step(path: Path) -> str:
 def last_resort(path: Path) -> str:
     """Say what is left if an index cannot be repaired, for the end of a message."""
     export = f"`klsa-index export {path.name} FILE --home {path.parent}`"
-    return f"restore a backup, or write all documents that can be read to a file with {export}"
+    return f"restore a backup, or save all readable documents with {export}"
 
 
 def step_for(file: Path) -> str:
@@ -113,10 +114,10 @@ def step_for(file: Path) -> str:
 def _missing(path: Path) -> str:
     """Say that there is no index, and how to get one, or get it back."""
     if target := alias_at(path):
-        return f"{path} is an alias of {target}: name that index"
+        return f"`{path}` is an alias of `{target}`; name that index"
     again = f"`klsa-index delete {path.name} --home {path.parent}`"
     if os.path.lexists(path / DELETED):
-        return f"{path} is half deleted: a deletion was interrupted; finish it with {again}"
+        return f"a deletion of `{path}` was interrupted; finish it with {again}"
     if _has_generation(path):
         return f"{path / CURRENT} is missing: {repair_step(path)}"
     if os.path.lexists(path / MARKER):
@@ -125,7 +126,7 @@ def _missing(path: Path) -> str:
             f"again, or remove what it left with {again}"
         )
     build = f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
-    return f"there is no index at {path}: build one with {build}"
+    return f"no index at `{path}`; build one with `{build}`"
 
 
 def _has_generation(path: Path) -> bool:

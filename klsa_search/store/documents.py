@@ -104,8 +104,8 @@ class IdWriter:
             yield
         except sqlite3.DatabaseError as error:
             raise StoreError(
-                f"{self._path} cannot be written ({error}): make room on its disk, or "
-                "check who owns its folder and what the mode allows, then build again"
+                f"cannot write `{self._path}` ({error}); free disk space, or check "
+                "the owner and permissions of its folder, then build again"
             ) from error
 
 
@@ -276,7 +276,7 @@ class DocumentReader:
         position = self.find(id)
         if position is None:
             raise DocumentNotFound(
-                f"there is no document {id!r} in the index: check the id, or search for it",
+                f"no document {id!r} in the index; check the ID",
                 field="id",
             )
         return position

@@ -87,8 +87,9 @@ def export(generation: Path, file: Path, known_faults: Iterable[str] = ()) -> in
                 os.fsync(stream.fileno())
             if faults and file.exists():
                 raise IndexDamaged(
-                    f"{file} was left as it was, because not everything can be read: {faults[0]}; "
-                    "export to a new file to get the documents that can be read"
+                    f"`{file}` was not changed, because some documents cannot be "
+                    f"read: {faults[0]}; export to a new file to save the readable "
+                    "documents"
                 )
             fresh.replace(file)
             sync(file.parent)
@@ -103,4 +104,4 @@ def refuse_faults(faults: list[str], done: str) -> None:
     """Raise IndexDamaged if not everything could be read; `done` says what was written."""
     if faults:
         more = f" (and {len(faults) - 1:,} more faults)" if len(faults) > 1 else ""
-        raise IndexDamaged(f"{done}, and not everything could be read: {faults[0]}{more}")
+        raise IndexDamaged(f"{done}, but some documents could not be read: {faults[0]}{more}")

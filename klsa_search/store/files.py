@@ -36,8 +36,7 @@ def writable(path: Path) -> Iterator[None]:
         if error.errno not in _STEPS:
             raise
         raise StoreError(
-            f"cannot use `{error.filename or path}`: {error.strerror}; {_STEPS[error.errno]}, then "
-            "try again"
+            f"cannot use `{error.filename or path}`: {error.strerror}; {_STEPS[error.errno]}"
         ) from error
 
 

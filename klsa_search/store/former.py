@@ -53,7 +53,8 @@ def former_documents(generation: Path, manifest: Manifest) -> Iterator[Document]
     for name in (_TABLE,) if table else _RECORDS:
         if name not in manifest.files:
             raise IndexDamaged(
-                f"{generation / MANIFEST} names no {name}: build the index again from its source"
+                f"`{generation / MANIFEST}` has no entry for {name}; rebuild the "
+                "index from its source"
             )
         compare_sum(generation / name, manifest, sha256_of)
     return _of_table(generation / _TABLE) if table else _of_records(generation)
@@ -76,5 +77,5 @@ def _of_table(path: Path) -> Iterator[Document]:
                 yield Document(id=id_, title=title, text=text, metadata=DECODER.decode(metadata))
     except sqlite3.DatabaseError as error:
         raise IndexDamaged(
-            f"{path} cannot be read ({error}): build the index again from its source"
+            f"cannot read `{path}` ({error}); rebuild the index from its source"
         ) from error

@@ -92,8 +92,8 @@ def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]
                         remove_generation(generation)
                 if gone:
                     raise StoreError(
-                        f"{generation} was removed while it was being built: see what did that, "
-                        "then build again"
+                        f"`{generation}` was removed during the build by another "
+                        "program; build again"
                     ) from failure
                 raise
     except BaseException:
@@ -116,7 +116,7 @@ def alone(path: Path, purpose: str, *, beside_writes: bool = False) -> Iterator[
         for name in (CURRENT, NEW_CURRENT, DELETED, MARKER):
             if is_real(path / name, stat.S_IFDIR):
                 raise StoreError(
-                    f"{path / name} is a folder and not ours: move it away, then try again"
+                    f"`{path / name}` is a folder that does not belong to the index; move it away"
                 )
         yield
 
@@ -160,8 +160,8 @@ def seal(generation: Path, manifest: Manifest) -> None:
         sweep(path, keep=[each.name for each in (*forerunners, generation)])
     except OSError as error:
         raise StoreError(
-            f"{path} has its new generation {generation.name}, but an old one cannot be removed "
-            f"({error}): check who owns it and what its mode allows"
+            f"built generation `{generation.name}` of `{path}`, but could not "
+            f"remove an old one ({error}); check its owner and permissions"
         ) from error
 
 
@@ -184,7 +184,7 @@ def check_sizes(generation: Path, manifest: Manifest) -> None:
         size = path.stat().st_size if path.is_file() else None
         if size != entry.bytes:
             found = "is missing" if size is None else f"has {size} bytes, not {entry.bytes}"
-            raise IndexDamaged(f"{path} {found}: {step_for(path)}")
+            raise IndexDamaged(f"`{path}` {found}; {step_for(path)}")
 
 
 def sealed_generations(path: Path) -> list[Path]:

@@ -43,7 +43,8 @@ def held(lock: Path, purpose: str, *, patience: float = 0) -> Iterator[None]:
         own.acquire()
     except Timeout:
         raise IndexBusy(
-            f"{lock.parent} is being changed by {_holder(lock)}: wait for it to end, then try again"
+            f"index `{lock.parent}` is being changed by {_holder(lock)}; wait for "
+            "it to finish, then try again"
         ) from None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EISDIR):

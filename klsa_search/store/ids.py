@@ -48,12 +48,12 @@ class Ids:
     def _own(self) -> sqlite3.Connection:
         """Return the connection of this process."""
         if self._connection is None:
-            raise StoreError(f"{self._path} was closed: open the index again")
+            raise StoreError(f"`{self._path}` was closed; open the index again")
         if self._process != os.getpid():
             if self._identity() != self._file:
                 raise StoreError(
-                    f"{self._path} was removed or replaced since this process was forked: "
-                    "open the index again"
+                    f"`{self._path}` was removed or replaced since this process "
+                    "was forked; open the index again"
                 )
             self._connection.close()
             self._connection = self._connected()
@@ -77,5 +77,6 @@ class Ids:
 
     def _damage(self, error: sqlite3.DatabaseError) -> IndexDamaged:
         return IndexDamaged(
-            f"{self._path} cannot be read ({error}): check its mode, or {step_for(self._path)}"
+            f"cannot read `{self._path}` ({error}); check its permissions, or "
+            f"{step_for(self._path)}"
         )

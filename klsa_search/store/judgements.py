@@ -104,8 +104,8 @@ class Judgements:
         text, document = plain(query), checked_id(document)
         if not isinstance(grade, int) or isinstance(grade, bool) or abs(grade) > MOST_GRADE:
             raise QueryError(
-                f"grade = {grade!r}: give a whole number from -{MOST_GRADE} to {MOST_GRADE}, above "
-                "0 for what is relevant",
+                f"grade = {grade!r} is not a whole number from -{MOST_GRADE} to "
+                f"{MOST_GRADE}; above 0 means relevant",
                 field="grade",
             )
         with self._connected(writes=True, makes=True) as connection:
@@ -184,8 +184,8 @@ class Judgements:
                 connection.backup(target)
             except sqlite3.Error as error:
                 raise StoreError(
-                    f"{index / JUDGEMENTS} cannot be written ({error}): make room on its disk, "
-                    "then try again"
+                    f"cannot write `{index / JUDGEMENTS}` ({error}); free disk "
+                    "space, then try again"
                 ) from error
             finally:
                 target.close()
@@ -225,11 +225,13 @@ class Judgements:
                 if code is None:  # of Python: a text that is not UTF-8
                     raise self._damaged(error) from error
                 if code & 0xFF == sqlite3.SQLITE_BUSY:
-                    raise IndexBusy(f"{self.path} is being written by another: try again") from None
+                    raise IndexBusy(
+                        f"`{self.path}` is being written by another process; try again"
+                    ) from None
                 raise StoreError(
-                    f"{self.path} cannot be {'written' if writes else 'read'} ({error}): check who "
-                    "owns it and what its mode allows, and that its disk is not full, then try "
-                    "again"
+                    f"cannot {'write' if writes else 'read'} `{self.path}` "
+                    f"({error}); check its owner, its permissions and free disk "
+                    "space, then try again"
                 ) from error
             except sqlite3.DatabaseError as error:
                 raise self._damaged(error) from error
@@ -254,8 +256,8 @@ class Judgements:
 
     def _damaged(self, reason: object) -> IndexDamaged:
         return IndexDamaged(
-            f"{self.path} cannot be read as judgements ({reason}): bring it back from a backup, or "
-            "move it away"
+            f"cannot read judgements from `{self.path}` ({reason}); restore it "
+            "from a backup, or move it away"
         )
 
 
@@ -270,13 +272,13 @@ def plain(query: str) -> str:
     QueryError for what is no text, a blank one, and one of more than 10,000 characters.
     """
     if not isinstance(query, str):
-        raise QueryError(f"query = {query!r}: a text is needed", field="query")
+        raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
     text = " ".join(query.split())
     if fault := text_fault(text):
-        raise QueryError(f"query {fault}: judge another", field="query")
+        raise QueryError(f"query {fault}; judge another query", field="query")
     if not 1 <= len(text) <= MOST_CHARACTERS:
         raise QueryError(
-            f"query has {len(text):,} characters: judge one of 1 to {MOST_CHARACTERS:,}",
+            f"query has {len(text):,} characters; give 1 to {MOST_CHARACTERS:,}",
             field="query",
         )
     return text

@@ -156,8 +156,8 @@ class WriteLog:
                 target.execute("pragma journal_mode = delete")
             except sqlite3.Error as error:
                 raise StoreError(
-                    f"{generation / WRITES} cannot be written ({error}): make room on its disk, "
-                    "then try again"
+                    f"cannot write `{generation / WRITES}` ({error}); free disk "
+                    "space, then try again"
                 ) from error
             finally:
                 target.close()
@@ -185,7 +185,7 @@ class WriteLog:
             begun = number_beside(self.path)
             if not self.path.exists():
                 if not self._generation.is_dir():
-                    raise StoreError(f"{self._generation} was removed: open the index again")
+                    raise StoreError(f"`{self._generation}` was removed; open the index again")
                 if begun is not None:
                     raise damaged(self.path, "it is missing")
                 yield None
@@ -196,8 +196,8 @@ class WriteLog:
                 yield connection if has_rows(connection, self.path) else None
             except sqlite3.OperationalError as error:
                 raise StoreError(
-                    f"{self.path} cannot be read ({error}): check who owns it and what its mode "
-                    "allows, and that its disk is not full, then try again"
+                    f"cannot read `{self.path}` ({error}); check its owner, its "
+                    "permissions and free disk space, then try again"
                 ) from error
             except (sqlite3.DatabaseError, ValueError, TypeError) as error:
                 raise damaged(self.path, error) from error
@@ -211,9 +211,10 @@ class WriteLog:
             # Memory for the file beside would be shared with processes of this machine alone.
             if self._is_written():
                 raise StoreError(
-                    f"{self.path} cannot be read: another machine is writing to it, or left "
-                    f"{WRITES}-wal behind, and this one sees it through a network file system "
-                    f"({kind}); copy the index to a local disk with `klsa-index backup` there"
+                    f"cannot read `{self.path}`: another machine is writing to it, "
+                    f"or left `{WRITES}-wal`, and this machine sees it through a "
+                    f"network file system ({kind}); copy the index to a local disk "
+                    "with `klsa-index backup` there"
                 )
             return sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None)
         connection = sqlite3.connect(address, uri=True, isolation_level=None)

@@ -95,12 +95,12 @@ def has_rows(connection: sqlite3.Connection, path: Path) -> bool:
     """
     [(application,)] = connection.execute("pragma application_id")
     if application != APPLICATION:
-        raise sqlite3.DatabaseError("it is no log of writes")
+        raise sqlite3.DatabaseError("it is not a log of writes")
     if not connection.execute("select 1 from batches").fetchone():
         return False
     [(number,)] = connection.execute("pragma user_version")
     if number_beside(path) != str(number):
-        raise sqlite3.DatabaseError(f"{BEGUN} beside it is not of this log")
+        raise sqlite3.DatabaseError(f"{BEGUN} does not belong to this log")
     return True
 
 
@@ -127,7 +127,7 @@ def checked_id(id_: str) -> str:
     if fault is None and len(id_.encode()) > MOST_ID:
         fault = f"has {len(id_.encode()):,} bytes, {MOST_ID} are allowed"
     if fault:
-        raise BadDocument(f"the id {str(id_)[:60]!r} {fault}: choose another", field="id")
+        raise BadDocument(f"the id {str(id_)[:60]!r} {fault}; choose another", field="id")
     return id_
 
 
@@ -136,7 +136,7 @@ def document_as_json(document: Document) -> str:
     fault = document_fault(document)
     if fault:
         where = document.origin or f"document {str(document.id)[:60]!r}"
-        raise BadDocument(f"{where}: {fault}; mend it, then write again")
+        raise BadDocument(f"{where}: {fault}; correct it and write again")
     checked_id(document.id)
     parts = {
         "title": document.title,
@@ -149,8 +149,8 @@ def document_as_json(document: Document) -> str:
     size = len(written.encode())
     if size > MOST_DOCUMENT:
         raise BadDocument(
-            f"document {document.id[:60]!r} takes {size:,} bytes as JSON, {MOST_DOCUMENT:,} are "
-            "allowed: cut it into several",
+            f"document {document.id[:60]!r} has {size:,} bytes as JSON, more than "
+            f"the limit of {MOST_DOCUMENT:,}; split it",
             field="text",
         )
     return written
@@ -163,4 +163,4 @@ def document_of(id_: str, written: str) -> Document:
 
 def damaged(path: Path, fact: object) -> IndexDamaged:
     """Say that a log cannot be read for that reason."""
-    return IndexDamaged(f"{path} cannot be read ({fact}): {last_resort(path.parent.parent)}")
+    return IndexDamaged(f"cannot read `{path}` ({fact}); {last_resort(path.parent.parent)}")

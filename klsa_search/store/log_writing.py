@@ -89,8 +89,8 @@ class LogWriter:
             ).fetchall()
             if len(rows) < batches or batches < 1:
                 raise StoreError(
-                    f"{self.path} has {len(rows):,} batches of writes to undo, not {batches:,}: "
-                    "name a number up to that",
+                    f"`{self.path}` has {len(rows):,} batches of writes to undo, "
+                    f"not {batches:,}; give a smaller number",
                     field="batches",
                 )
             turn = last_of(connection).turns + 1
@@ -117,15 +117,16 @@ class LogWriter:
             except sqlite3.OperationalError as error:
                 self._close()
                 raise StoreError(
-                    f"{self.path} cannot be written ({error}), so nothing of the batch is kept: "
-                    "make room on its disk, or check who owns it and what its mode allows, then "
-                    "write again"
+                    f"cannot write `{self.path}` ({error}), so nothing of the "
+                    "batch was kept; free disk space, or check the owner and "
+                    "permissions, then write again"
                 ) from error
             except OSError as error:
                 self._close()
                 raise StoreError(
-                    f"{self.path} cannot be made ({error}): make room on its disk, or check who "
-                    "owns its folder and what the mode allows, then write again"
+                    f"cannot create `{self.path}` ({error}); free disk space, or "
+                    "check the owner and permissions of its folder, then write "
+                    "again"
                 ) from error
             except (sqlite3.DatabaseError, ValueError) as error:
                 self._close()
@@ -134,20 +135,23 @@ class LogWriter:
     def _own(self) -> sqlite3.Connection:
         """Return the connection of this process, to a log that has been begun."""
         if self._process != os.getpid():
-            raise StoreError(f"{self.path} is being written by the process that this was forked of")
+            raise StoreError(
+                f"`{self.path}` is being written by the process that this one was "
+                "forked from; open the index again"
+            )
         if self._connection is None:
             if kind := file_system.network_file_system(self.path.parent):
                 raise WritingRefused(
-                    f"{self.path} cannot be written: its folder is on a network file system "
-                    f"({kind}), where SQLite's write-ahead log does not work; keep the index on a "
-                    "local disk of the machine that writes, and copy it to others with "
-                    "`klsa-index backup`"
+                    f"cannot write `{self.path}`: it is on a network file system "
+                    f"({kind}), where SQLite's write-ahead log does not work; keep "
+                    "the index on a local disk of the machine that writes, and "
+                    "copy it to others with `klsa-index backup`"
                 )
             if not os.path.lexists(self.path):
                 _begin(self.path)
             elif not is_real(self.path, stat.S_IFREG):
                 raise StoreError(
-                    f"{self.path} is no file of the index: move it away, then write again"
+                    f"`{self.path}` does not belong to the index; move it away, then write again"
                 )
             self._connection = _opened(self.path)
             self._file = self._identity()
@@ -167,8 +171,8 @@ class LogWriter:
     def _see_it_is_there(self) -> None:
         if self._identity() != self._file:
             raise StoreError(
-                f"{self.path} was removed or replaced while it was being written: open the index "
-                "again, then write again"
+                f"`{self.path}` was removed or replaced while it was being "
+                "written; open the index again, then write again"
             )
 
     def _identity(self) -> tuple[int, int] | None:

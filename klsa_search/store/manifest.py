@@ -131,8 +131,8 @@ class Manifest(Frozen):
             return settings_as_built(self.settings)
         except SettingsError as error:
             raise IndexDamaged(
-                f"the manifest of {self.source} has settings that do not hold "
-                f"({error.message}): run `klsa-index repair` on the index"
+                f"the manifest of `{self.source}` has invalid settings "
+                f"({error.message}); run `klsa-index repair` on the index"
             ) from error
 
     def bytes(self) -> int:
@@ -166,28 +166,30 @@ def read_manifest(generation: Path, *, former: bool = False) -> Manifest:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         if is_exhausted(error):
             raise
-        raise IndexDamaged(f"{path} cannot be read ({error}): {_step(generation)}") from error
+        raise IndexDamaged(f"cannot read `{path}` ({error}); {_step(generation)}") from error
     known = _known_sum(generation)
     if known and known != hashlib.sha256(content).hexdigest():
-        raise IndexDamaged(f"{path} has changed since it was built: {_step(generation)}")
+        raise IndexDamaged(f"`{path}` has changed since it was built; {_step(generation)}")
     if version != FORMAT_VERSION and not (former and version in FORMER_VERSIONS):
-        step = "build it again with klsa-index build"
+        step = "rebuild it with `klsa-index build`"
         if isinstance(version, int) and version > FORMAT_VERSION:
-            step = f"a later version of klsa-search built it: install that one, or {step}"
+            step = f"a later version of klsa-search built it; install that version, or {step}"
         elif version in FORMER_VERSIONS:
             name, home = generation.parent.name, str(generation.parent.parent)
             step = (
-                f"carry it over with {shlex.join(['klsa-index', 'upgrade', name, '--home', home])}"
+                f"upgrade it with `{shlex.join(['klsa-index', 'upgrade', name, '--home', home])}`"
             )
         raise FormatUnsupported(
-            f"{generation} holds format {version}, this version reads {FORMAT_VERSION}: {step}"
+            f"`{generation}` has format {version}, and this version reads {FORMAT_VERSION}; {step}"
         )
     try:
         return Manifest.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise IndexDamaged(f"{path}: {where}: {first['msg']}: {_step(generation)}") from error
+        raise IndexDamaged(
+            f"`{path}` is damaged: {where}: {first['msg']}; {_step(generation)}"
+        ) from error
 
 
 def _step(generation: Path) -> str:

@@ -78,17 +78,18 @@ def refuse_foreign(path: Path) -> None:
         return
     if target := alias_at(path):
         raise StoreError(
-            f"{path} is an alias of {target}, so nothing was changed: name that index, choose "
-            f"another name, or remove the alias (klsa-index alias --remove {path.name})"
+            f"`{path}` is an alias of `{target}`, so it was not changed; name that "
+            "index, choose another name, or remove the alias (klsa-index alias "
+            f"--remove {path.name})"
         )
     if not path.is_dir():
-        fact = "is there and is no folder"
+        fact = "exists and is not a folder"
     elif any(not (_is_bare_lock(entry) or _is_half_mark(entry)) for entry in path.iterdir()):
         fact = "is there and is not an index"
     else:
         return
     raise StoreError(
-        f"{path} {fact}, so nothing was changed in it: choose another name or another home"
+        f"`{path}` {fact}, so it was not changed; choose another name or another index directory"
     )
 
 
@@ -113,7 +114,7 @@ def make_generation(path: Path, above: str = "") -> Path:
         number += 1
     generation = path / f"{number:06d}"
     if not GENERATION.fullmatch(generation.name):
-        raise StoreError(f"{path} has no number left for a generation: build under another name")
+        raise StoreError(f"`{path}` has no generation numbers left; build under another name")
     half = path / f".{generation.name}.{NEW}"
     half.mkdir()
     try:

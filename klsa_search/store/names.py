@@ -57,8 +57,8 @@ def index_path(home: Path, name: str) -> Path:
     """Folder of an index; SettingsError for a name that is no plain file name."""
     if not NAME.fullmatch(name):
         raise SettingsError(
-            f"name = {name!r}: an index name is 1 to 100 letters, digits, '.', '_' or '-', "
-            "and begins with a letter or a digit",
+            f"name = {name!r} is not an index name: use 1 to 100 letters, digits, "
+            "'.', '_' or '-', beginning with a letter or digit",
             field="name",
         )
     return home / name

@@ -102,7 +102,7 @@ class Records:
 
     def damaged(self, error: object) -> IndexDamaged:
         """Say that the records cannot be read for that reason."""
-        return IndexDamaged(f"{self.path} cannot be read ({error}): {step_for(self.path)}")
+        return IndexDamaged(f"cannot read `{self.path}` ({error}); {step_for(self.path)}")
 
 
 @compiled

@@ -70,7 +70,7 @@ def recovered_current(path: Path) -> Current:
     actual = {each.name: _sum_of_manifest(each) for each in there}
     if not actual or (not content and os.path.lexists(path / DELETED)):
         read_current(path)  # says what is missing
-        raise IndexNotFound(f"{path} has no generation that can be read: restore a backup")
+        raise IndexNotFound(f"`{path}` has no readable generation; restore a backup")
     kept = {name.decode(): sum_ for name, sum_ in _KEPT.findall(content)}
     own = _IN_USE.search(content)
     name = content[:6].decode("ascii", "replace")
@@ -104,7 +104,7 @@ def repair_current(path: Path) -> str | None:
         else:
             return None
         if not found.sums[found.generation]:
-            raise IndexDamaged(f"{fault}, and none has its manifest: {last_resort(path)}")
+            raise IndexDamaged(f"{fault}, and no manifest can be read; {last_resort(path)}")
         write_current(path, found)
     return fault
 
@@ -216,8 +216,7 @@ def _compare(path: Path, now: Current, found: Current) -> None:
     sums = {name: found.sums[name] for name in now.sums if name in found.sums}
     if now != Current(found.generation, sums):
         raise IndexDamaged(
-            f"{path / CURRENT} does not agree with the generations of the index: "
-            f"{repair_step(path)}"
+            f"`{path / CURRENT}` does not match the generations of the index; {repair_step(path)}"
         )
 
 
@@ -264,7 +263,7 @@ def _array(path: Path, kind: np.dtype[Any]) -> npt.NDArray[Any]:
         if is_exhausted(error):
             raise
         raise IndexDamaged(
-            f"{path} cannot be read ({error}): {last_resort(path.parent.parent)}"
+            f"cannot read `{path}` ({error}); {last_resort(path.parent.parent)}"
         ) from error
     return np.asarray(array)
 

@@ -150,7 +150,7 @@ class Region:
         """Take room for twice so many rows, the file's at their head."""
         if sys.platform == "win32":
             raise StoreError(
-                "arrays that grow need Linux or macOS: build the index again with all documents"
+                "adding documents needs Linux or macOS; rebuild the index with all documents"
             )
         descriptor, begin = self._file or (-1, 0)
         capacity = max(2 * rows, _LEAST // max(self._size, 1))
@@ -160,8 +160,8 @@ class Region:
             room = mmap.mmap(-1, length, flags=flags)
         except OSError as error:
             raise StoreError(
-                f"there are no {length:,} bytes of addresses for an array that grows "
-                f"({error.strerror}): let the process have more (ulimit -v)"
+                f"cannot reserve {length:,} bytes of address space "
+                f"({error.strerror}); raise the limit (ulimit -v)"
             ) from error
         if self._file:
             end = begin + self._base * self._size

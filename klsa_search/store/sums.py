@@ -42,6 +42,6 @@ def compare_sum(path: Path, manifest: Manifest, sum_of: Callable[[Path], str]) -
     except OSError as error:
         if is_exhausted(error):
             raise
-        raise IndexDamaged(f"{path} cannot be read ({error}): {step_for(path)}") from error
+        raise IndexDamaged(f"cannot read `{path}` ({error}); {step_for(path)}") from error
     if found != manifest.files[path.name].sha256:
-        raise IndexDamaged(f"{path} has changed since it was built: {step_for(path)}")
+        raise IndexDamaged(f"`{path}` has changed since it was built; {step_for(path)}")

@@ -61,11 +61,11 @@ def checked_synonyms(given: Given) -> dict[str, tuple[str, ...]]:
         known.update(dict.fromkeys(other for other in others if other != word))
         together += len(known)
         if len(known) > MOST_OF_ONE:
-            raise _misfit(f"{word!r} has more than {MOST_OF_ONE} synonyms: give fewer")
+            raise _misfit(f"{word!r} has more than {MOST_OF_ONE} synonyms; give fewer")
         if len(found) > MOST or together > MOST_TOGETHER:
             raise _misfit(
-                f"more than {MOST:,} words have synonyms, or more than {MOST_TOGETHER:,} are given "
-                "in all: give fewer"
+                f"more than {MOST:,} words with synonyms, or {MOST_TOGETHER:,} "
+                "synonyms in total; give fewer"
             )
     return {word: tuple(others) for word, others in found.items() if others}
 
@@ -80,7 +80,7 @@ def synonyms_of_text(text: str) -> dict[str, tuple[str, ...]]:
         try:
             return checked_synonyms(json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise _misfit(f"what begins as JSON is none ({error})") from None
+            raise _misfit(f"not valid JSON ({error})") from None
     lines = (line.strip() for line in text.splitlines())
     return checked_synonyms([line for line in lines if line and line[0] != "#"])
 
@@ -109,8 +109,9 @@ def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:
         if is_exhausted(error):
             raise
         raise IndexDamaged(
-            f"{path / SYNONYMS} cannot be read ({error}): set the synonyms anew with "
-            f"klsa-index synonyms {path.name} FILE, or --clear them"
+            f"cannot read `{path / SYNONYMS}` ({error}); set the synonyms again "
+            f"with `klsa-index synonyms {path.name} FILE`, or remove them with "
+            "--clear"
         ) from error
 
 
@@ -138,7 +139,7 @@ def replace_synonyms(path: Path, synonyms: Synonyms) -> None:
         os.replace(fresh, path / SYNONYMS)
     except IsADirectoryError:
         raise StoreError(
-            f"{path / SYNONYMS} is a folder and not ours: move it away, then try again"
+            f"`{path / SYNONYMS}` is a folder that does not belong to the index; move it away"
         ) from None
 
 
@@ -151,28 +152,28 @@ def _pairs(given: Given) -> Iterable[tuple[str, list[str]]]:
     if isinstance(given, Mapping):
         for word, others in given.items():
             if isinstance(others, str) or not isinstance(others, Iterable):
-                raise _misfit(f"what stands for {word!r} is no list of words")
+                raise _misfit(f"the synonyms of {word!r} are not a list of words")
             yield _word(word), [_word(other) for other in others]
         return
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise _misfit("give synonyms by word, or a list of rules")
+        raise _misfit("not a mapping of words or a list of rules")
     for rule in given:
         if not isinstance(rule, str):
-            raise _misfit(f"{rule!r} is no rule: write 'tv, television', or 'phone => iphone'")
+            raise _misfit(f"{rule!r} is not a rule; write 'tv, television', or 'phone => iphone'")
         left, arrow, right = rule.partition("=>")
         if "=>" in right:
-            raise _misfit(f"the rule {rule[:LONGEST]!r} has more than one =>: make rules of it")
+            raise _misfit(f"the rule {rule[:LONGEST]!r} has more than one =>; split it")
         words = [_word(each, rule) for each in _COMMA.split(left)]
         others = [_word(each, rule) for each in _COMMA.split(right)] if arrow else words
         if not arrow and len(words) == 1:
-            raise _misfit(f"the rule {rule!r} has one word alone: name what stands for it")
+            raise _misfit(f"the rule {rule!r} has only one word; add its synonyms")
         yield from ((word, others) for word in words)
 
 
 def _word(given: Any, rule: str | None = None) -> str:
     """Take a word, or several; a comma inside is written with a backslash in rules."""
     if not isinstance(given, str):
-        raise _misfit(f"{given!r} is no word")
+        raise _misfit(f"{given!r} is not a word")
     word = " ".join((given if rule is None else given.replace("\\,", ",")).split())
     where = "" if rule is None else f" in the rule {rule[:LONGEST]!r}"
     if not word:

@@ -112,8 +112,8 @@ def undo_writes(path: Path, batches: int = 1) -> Last:
         standing = sum(batch.undone is None for batch in WriteLog(generation).batches())
         if not 1 <= batches <= standing:
             raise StoreError(
-                f"{path} has {standing:,} batches of writes to undo, not {batches:,}: name a "
-                "number up to that",
+                f"`{path}` has {standing:,} batches of writes to undo, not "
+                f"{batches:,}; give a smaller number",
                 field="writes",
             )
         with LogWriter(generation) as writer:
@@ -161,8 +161,8 @@ def _chosen(path: Path, sealed: list[Path], before: str | None, to: str | None) 
             return generation
     wanted = f"generation {to!r}" if to is not None else f"generation before {before}"
     raise StoreError(
-        f"{path} has no {wanted}, what it has is {there}: name one of them (--to, in Python to=), "
-        "or build it again",
+        f"`{path}` has no {wanted}, but {there}; name one of them (--to, in Python "
+        "to=), or rebuild it",
         field="to",
     )
 

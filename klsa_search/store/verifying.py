@@ -45,8 +45,8 @@ def verify_shared(path: Path) -> None:
 def _check_mark(path: Path) -> None:
     if os.path.lexists(path / MARKER) and not is_marked(path):
         raise IndexDamaged(
-            f"{path / MARKER} has changed since it was written: remove it; the next build writes "
-            "it again"
+            f"`{path / MARKER}` has changed since it was written; remove it, and "
+            "the next build will write it again"
         )
 
 

@@ -70,9 +70,9 @@ def test_algorithm(stemmer, language, name):
 
 
 def test_unknown_names_are_answered_with_the_known_ones():
-    with pytest.raises(SettingsError, match=r"no language 'klingon'; .*english, .*french") as error:
+    with pytest.raises(SettingsError, match=r"language 'klingon'; .*english, .*french") as error:
         stop_list("klingon")
     assert error.value.field == "language"
-    with pytest.raises(SettingsError, match=r"no stemmer 'x'; .*auto, .*porter") as error:
+    with pytest.raises(SettingsError, match=r"stemmer 'x'; .*auto, .*porter") as error:
         algorithm("x", "english")
     assert error.value.field == "stemmer"

@@ -106,7 +106,7 @@ def test_a_worker_that_dies_is_told_with_its_signal():
     with AnalysisWorkers(Analyzer(), 1) as workers:
         workers.submit(["wings"]).result()
         os.kill(workers.process_ids[0], signal.SIGKILL)
-        with pytest.raises(KlsaError, match=r"analysed documents ended early \(signal 9\)"):
+        with pytest.raises(KlsaError, match=r"ended early \(signal 9\)"):
             workers.submit(["wings"]).result()
 
 

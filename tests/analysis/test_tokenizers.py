@@ -64,7 +64,7 @@ def test_numbers_stand_where_words_do_here_and_in_other_processes():
     ],
 )
 def test_what_no_other_process_could_import_is_refused(function):
-    with pytest.raises(SettingsError, match="cannot be imported where the index is opened again"):
+    with pytest.raises(SettingsError, match="cannot be imported"):
         trust(function)
 
 
@@ -73,7 +73,7 @@ def test_a_function_of_a_script_is_refused():
         return []
 
     script.__module__, script.__qualname__ = "__main__", "script"
-    with pytest.raises(SettingsError, match="at the top of a module"):
+    with pytest.raises(SettingsError, match="importable module"):
         trust(script)
 
 
@@ -82,7 +82,7 @@ def test_a_function_of_a_script_is_refused():
     [
         ("no_such_module:words", "No module named 'no_such_module'"),
         ("tests.support.own_words:no", "no attribute 'no'"),
-        ("tests.support.own_words:CONSTANT", "is no function"),
+        ("tests.support.own_words:CONSTANT", "not a function"),
     ],
 )
 def test_what_is_none_is_named(name, fault):
@@ -100,7 +100,7 @@ def test_what_is_no_name_is_refused(name):
 
 @pytest.mark.parametrize("function", [own_words.strings, own_words.backwards, own_words.half])
 def test_what_are_no_words_of_the_text_is_refused(function):
-    with pytest.raises(SettingsError, match=r"\(word, start, end\) are needed"):
+    with pytest.raises(SettingsError, match=r"\(word, start, end\)"):
         analyzer(function).terms("some text")
 
 

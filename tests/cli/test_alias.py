@@ -10,14 +10,14 @@ def built(shell, cars):
 
 
 def test_an_alias_is_made_searched_moved_listed_and_removed(shell, built):
-    assert shell("klsa-index", "alias", "live", "cars").out == "live stands for cars\n"
+    assert shell("klsa-index", "alias", "live", "cars").out == "live -> cars\n"
     assert shell("klsa-search", "live", "tyre", "--json").json["index"] == "cars"
     assert shell("klsa-index", "alias", "live", "other").code == 0
     assert shell("klsa-search", "live", "tyre", "--json").json["index"] == "other"
     assert shell("klsa-index", "alias", "--json").json == [{"name": "live", "index": "other"}]
     assert "live" in shell("klsa-index", "alias").out
-    assert shell("klsa-index", "alias", "live", "--remove").out == "live stands for nothing\n"
-    assert "holds no alias" in shell("klsa-index", "alias").out
+    assert shell("klsa-index", "alias", "live", "--remove").out == "removed alias live\n"
+    assert "no aliases" in shell("klsa-index", "alias").out
     assert shell("klsa-search", "live", "tyre").code == 1
 
 

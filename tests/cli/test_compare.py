@@ -37,7 +37,7 @@ def test_compare_a_folder(shell, beir, rival, tmp_path):
         "klsa-eval", "compare", beir, "--run", f"rival={rival}", "--json", file, "--plot", plot
     )
     assert done.code == 0
-    assert done.err == "note: rival answers 1 of the 2 judged queries of cars; the others count 0\n"
+    assert "1 of the 2 judged queries of cars" in done.err
     assert plot.read_text().startswith("<?xml")
     found = json.loads(file.read_text())["cars"]
     assert (found["measure"], found["baseline"], found["target"]) == ("map", "bm25", "cars")

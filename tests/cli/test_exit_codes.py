@@ -66,4 +66,4 @@ def test_a_home_that_cannot_be_read_is_no_wrong_usage(shell, tmp_path, monkeypat
     monkeypatch.setattr("pathlib.Path.iterdir", refused)
     done = shell("klsa-index", "list")
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("error: index: Permission denied: check who owns it")
+    assert done.err.startswith("error: index: Permission denied")

@@ -24,5 +24,5 @@ def test_what_is_not_there_or_not_read_is_told(shell, cars):
     assert done.code == 1
     assert "queries.tsv:1: no tab" in done.err
     Path("queries.tsv").write_text("1\ttyres\n")
-    assert "there is no index" in shell("klsa-eval", "forecast", "cars", "queries.tsv").err
+    assert "no index" in shell("klsa-eval", "forecast", "cars", "queries.tsv").err
     assert shell("klsa-eval", "forecast", "cars").code == 2

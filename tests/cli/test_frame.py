@@ -62,10 +62,10 @@ def test_a_command_that_ends_well_leaves_with_0(capsys):
             IndexNotFound("index/x is not there: build it"),
             "error: index/x is not there: build it\n",
         ),
-        (OSError(errno.ENOSPC, "No space left on device", "/d/f"), "free some room"),
+        (OSError(errno.ENOSPC, "No space left on device", "/d/f"), "free some disk space"),
         (PermissionError(errno.EACCES, "Permission denied", "/d/f"), "/d/f: Permission denied"),
         (OSError("odd"), "the system: odd"),
-        (MemoryError(), "not enough memory"),
+        (MemoryError(), "out of memory"),
     ],
 )
 def test_a_failure_is_one_sentence_on_stderr_and_1(error, sentence, capsys):

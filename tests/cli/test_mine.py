@@ -33,12 +33,12 @@ def test_related_gives_rules_that_synonyms_take(built, tmp_path):
 def test_an_unknown_term_is_explained(built):
     done = built("klsa-index", "related", "cars", "zebra")
     assert (done.code, done.out) == (1, "")
-    assert "term = 'zebra': no document holds it in index cars; " in done.err
+    assert "term = 'zebra': no document contains it in index `cars`" in done.err
 
 
 def test_duplicates(built, cars):
     done = built("klsa-index", "duplicates", "cars")
-    assert (done.code, done.out) == (0, "no document repeats another\n")
+    assert (done.code, done.out) == (0, "no near-duplicates found\n")
     cars.write_text(cars.read_text() + cars.read_text().splitlines()[0].replace('"heat"', '"more"'))
     built("klsa-index", "build", cars, "--name", "cars")
     header, first, second = built("klsa-index", "duplicates", "cars").out.splitlines()
@@ -85,7 +85,7 @@ def test_wrong_usage(built, arguments, code):
 def test_plot(built, tmp_path, what):
     path = tmp_path / "deep" / f"{what}.svg"
     done = built("klsa-index", "plot", "cars", "--what", what, "--out", path)
-    assert (done.code, done.out) == (0, f"{path} shows the {what} of cars\n")
+    assert (done.code, done.out) == (0, f"{path}: {what} of cars\n")
     assert path.read_text(encoding="utf-8").startswith("<?xml")
 
 
@@ -93,7 +93,7 @@ def test_a_plot_of_drift_needs_writes(built, tmp_path):
     path = tmp_path / "drift.pdf"
     done = built("klsa-index", "plot", "cars", "--what", "drift", "--out", path)
     assert (done.code, done.out) == (2, "")
-    assert "nothing was written to index cars since it was built" in done.err
+    assert "`cars` has no writes after its build" in done.err
     built("klsa-index", "remove", "cars", "heat")
     assert built("klsa-index", "plot", "cars", "--what", "drift", "--out", path).code == 0
     assert path.read_bytes().startswith(b"%PDF")

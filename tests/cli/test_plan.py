@@ -12,7 +12,7 @@ PHASES_OF_KERNEL = ["eigenvectors", "neighbours", "expansion"]
 def test_a_plan_for_people(shell, cars):
     done = shell("klsa-index", "estimate", cars, "--memory", "2GiB")
     assert (done.code, done.err) == (0, "")
-    for fact in ("documents   4, of which 4 were read", "eigenvectors", "in all", "expansion"):
+    for fact in ("documents   4, 4 of them read", "eigenvectors", "in all", "expansion"):
         assert fact in done.out
     assert "too small" not in done.out
     assert not list(cars.parent.glob("index*"))
@@ -33,10 +33,10 @@ def test_a_plan_for_programs_knows_the_settings(shell, cars):
 def test_a_budget_too_small_is_told_by_the_plan_and_refused_by_the_build(shell, cars):
     told = shell("klsa-index", "estimate", cars, "--memory", "1MiB")
     assert (told.code, told.err) == (0, "")
-    assert "the budget of 1.0 MiB is too small: klsa-index build would refuse" in told.out
+    assert "limit of 1.0 MiB is too small" in told.out
     done = shell("klsa-index", "build", cars, "--name", "cars", "--memory", "1MiB")
     assert done.code == 2
-    assert "error: memory = 1 MiB: 4 documents need" in done.err
+    assert "error: memory = 1 MiB is not enough: 4 documents need" in done.err
 
 
 def test_the_memory_of_a_worker(shell, cars):
@@ -48,15 +48,15 @@ def test_the_memory_of_a_worker(shell, cars):
     assert "worker" not in shell("klsa-index", "estimate", cars, "--json").json
     refused = shell("klsa-index", "estimate", cars, "--shards", 4, "--preset", "paper")
     assert refused.code == 2
-    assert "which one machine has to do" in refused.err
+    assert "dense" in refused.err
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--shards", 2], "go with --cluster"),
+        (["--shards", 2], "--cluster"),
         (["--cluster", "10.0.0.1:6379"], "needs --shards"),
-        (["--cluster", "auto", "--shards", 2, "--workers", 2], "goes with --cluster local"),
+        (["--cluster", "auto", "--shards", 2, "--workers", 2], "--cluster local"),
     ],
 )
 def test_options_of_a_cluster_that_do_not_fit(shell, cars, options, said):
@@ -69,7 +69,7 @@ def test_options_of_a_cluster_that_do_not_fit(shell, cars, options, said):
 def test_what_is_no_amount_is_wrong_usage(shell, cars, command):
     done = shell("klsa-index", *command, cars, "--memory", "much")
     assert done.code == 2
-    assert "memory = 'much': give an amount such as 4GiB" in done.err
+    assert "memory = 'much'" in done.err
 
 
 @pytest.mark.parametrize(

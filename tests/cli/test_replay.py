@@ -30,10 +30,10 @@ def test_it_is_the_run_without_a_record_and_comes_out_again(recorded, replay, sh
     )
     run = (tmp_path / "runs" / "out.trec").read_bytes()
     assert (tmp_path / "plain").read_bytes() == run
-    for more, index in (((), "opened"), (("--source", "cars.jsonl"), "built anew")):
+    for more, index in (((), "opened"), (("--source", "cars.jsonl"), "rebuilt")):
         done = replay("--out", "again.trec", *more)
         same, files = done.out.splitlines()
-        assert same.startswith("out.trec: the same to the byte, 2 queries, ")
+        assert same.startswith("out.trec: identical, 2 queries, ")
         assert files.startswith(f"index {index}: all ")
         assert (done.code, done.err) == (0, "")
         assert (tmp_path / "again.trec").read_bytes() == run
@@ -48,11 +48,11 @@ def test_what_differs_is_told(recorded, replay, shell, tmp_path):
     (tmp_path / "runs" / "out.json").write_text(json.dumps({**other, "k": 1}))
     done = replay("--run", "runs/out.trec")
     assert done.code == 1
-    assert "the run is another: line 2 was '1 Q0 " in done.err
+    assert "line 2 was '1 Q0 " in done.err
     (tmp_path / "new.jsonl").write_text('{"id": "new", "text": "New roads."}\n')
-    assert "has other documents, 1 of them" in replay("--source", "new.jsonl").err
+    assert "has other documents (1)" in replay("--source", "new.jsonl").err
     shell("klsa-index", "add", "cars", "new.jsonl")
-    assert "cars was written to since it was built" in replay().err
+    assert "`cars` has writes after its build" in replay().err
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,7 @@ def serving(home, *options, program=SERVE, limit=None, scheme="http"):
     ) as server:
         try:
             first = server.stdout.readline()
-            found = re.fullmatch(
-                rf"Serving .* at ({scheme}://127.0.0.1:\d+) \(Ctrl-C .*\)\n", first
-            )
+            found = re.fullmatch(rf"Serving .* at ({scheme}://127.0.0.1:\d+) \(.*Ctrl-C\)\n", first)
             yield server, found[1]
         finally:
             server.kill()
@@ -109,7 +107,7 @@ def assert_ended_well(server, home):
 def test_serves_until_it_is_stopped(home, kind):
     with serving(home) as (server, address):
         server.stdout.readline()
-        tried = re.fullmatch(r"Try +curl '(.+)'\n", server.stdout.readline())[1]
+        tried = re.fullmatch(r"Try: +curl '(.+)'\n", server.stdout.readline())[1]
         assert tried.startswith(address)
         with urlopen(tried.replace("your+words", "coroutine"), timeout=LONG) as response:
             answer = json.load(response)
@@ -209,7 +207,7 @@ def test_settings_come_from_a_file(home, tmp_path):
     config = tmp_path / "klsa.toml"
     config.write_text('allowed_hosts = ["one.example"]\nwritable = true\n')
     with serving(home, "--config", str(config)) as (server, address):
-        assert [server.stdout.readline() for _ in range(3)][-1].startswith("Writes  taken")
+        assert [server.stdout.readline() for _ in range(3)][-1].startswith("Writes: allowed")
         assert status_of(Request(f"{address}/health", headers={"Host": "one.example"})) == 200
 
 
@@ -241,7 +239,7 @@ Index.warm_up = warm_up
     assert code == 0
     opening, compiling, *more = told.splitlines()
     assert opening == f"Opening 1 index in {home}"
-    assert compiling.startswith("Compiling the query engine, once on this machine (and again")
+    assert "at every start" in compiling
     assert not more, more
 
 
@@ -249,7 +247,7 @@ def test_what_was_left_to_compile_is_not_told_as_the_whole_engine():
     told = []
     _tell_compiling("/kept", told.append)
     (sentence,) = told
-    assert sentence.startswith("Compiling what is used for the first time on this machine (")
+    assert "first run only" in sentence
     assert "/kept" in sentence
 
 
@@ -327,14 +325,14 @@ def test_damaged_index_is_told(capsys, home):
     code, printed = leave(capsys, "--home", home)
     assert code == 1
     _, warning, error = printed.err.splitlines()
-    assert warning.startswith("warning: files is not served: ")
-    assert error.startswith(f"error: no index in {home} can be served: mend one")
+    assert warning.startswith("warning: index `files` cannot be served: ")
+    assert error.startswith(f"error: no index in `{home}` can be served")
 
 
 def test_shards_without_a_cluster_are_refused(capsys, home):
     code, printed = leave(capsys, "--home", home, "--shards", 2)
     assert code == 2
-    assert "--shards and --replicas go with --cluster" in printed.err
+    assert "--cluster" in printed.err
 
 
 def test_port_in_use(capsys, home):
@@ -342,18 +340,18 @@ def test_port_in_use(capsys, home):
         port = other.getsockname()[1]
         code, printed = leave(capsys, "--home", home, "--port", port)
     assert code == 1
-    assert printed.err == (
-        f"Opening 1 index in {home}\n"
-        f"error: cannot listen on port {port} of 127.0.0.1: it is in use: "
-        "stop what uses it, or choose another with --port\n"
-    )
+    opening, error = printed.err.splitlines()
+    assert opening == f"Opening 1 index in {home}"
+    assert error.startswith("error: cannot listen on `127.0.0.1`")
+    assert f"port {port}" in error
+    assert "--port" in error
     assert printed.out == ""
 
 
 def test_address_of_another_machine(capsys, home):
     code, printed = leave(capsys, "--home", home, "--host", "192.0.2.1", "--port", 0)
     assert code == 1
-    assert "this machine has no such address" in printed.err
+    assert "not an address of this machine" in printed.err
 
 
 def test_a_home_that_is_a_file_is_wrong_usage(capsys, tmp_path):
@@ -384,7 +382,7 @@ def test_writes_are_taken_on_this_machine_or_where_that_is_said(
 ):
     with serving(home, *options) as (server, address):
         told = [server.stdout.readline() for _ in range(3)][-1]
-        assert told.startswith("Writes  taken" if status == 200 else "Writes  refused")
+        assert told.startswith("Writes: allowed" if status == 200 else "Writes: off")
         assert written_to(address) == status
         server.send_signal(signal.SIGTERM)
         assert_ended_well(server, home)
@@ -425,7 +423,7 @@ def test_others_are_not_let_in_without_keys(capsys, home):
     code, printed = leave(capsys, "--home", home, "--host", "0.0.0.0", "--port", 0)
     assert code == 2
     error = printed.err.splitlines()[-1]
-    assert error.startswith("error: other machines can reach 0.0.0.0, and there are no keys (")
+    assert error.startswith("refusing to listen on `0.0.0.0` without API keys")
     assert "klsa-keys add" in error
     assert "--allow-no-keys" in error
     assert printed.out == ""
@@ -437,7 +435,7 @@ def test_others_are_let_in_with_keys_or_where_that_is_said(home, keyed):
     options = () if keyed else ("--allow-no-keys",)
     with serving(home, "--host", "0.0.0.0", *options) as (server, address):
         told = "".join(server.stdout.readline() for _ in range(4))
-        assert f"\nKeys    {'needed' if keyed else 'none'}" in told
+        assert f"\nAuthentication: {'on' if keyed else 'off'}" in told
         search = f"{address}/search?q=read"
         assert status_of(search) == (401 if keyed else 200)
         assert status_of(f"{address}/health") == 200
@@ -460,7 +458,7 @@ def test_tls(home):
 @pytest.mark.parametrize(
     ("options", "code", "told"),
     [
-        (("--tls-key", PEM), 2, "is the key of no certificate"),
+        (("--tls-key", PEM), 2, "key without certificate"),
         (("--tls-certificate", Path(__file__)), 2, "cannot be used for TLS"),
         (("--tls-certificate", "none.pem"), 1, "none.pem: No such file or directory"),
         (("--tls-certificate", PEM, "--tls-key", "none.pem"), 1, "none.pem: No such file"),
@@ -484,7 +482,7 @@ def test_its_log_can_be_lines_of_json(home):
     assert code == 0
     opening, warning, *_, request = map(json.loads, told.splitlines())
     assert opening["message"].startswith("Opening 2 indexes in ")
-    assert warning["message"].startswith("warning: bad is not served: ")
+    assert warning["message"].startswith("warning: index `bad` cannot be served: ")
     assert (request["path"], request["status"], request["index"]) == ("/search", 200, "files")
 
 

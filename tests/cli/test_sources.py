@@ -33,10 +33,10 @@ def test_numbers_for_ids_are_told_and_never_added(shell, tmp_path):
     table.write_text("title,text\nPump,leaks\nFan,hums\n")
     done = shell("klsa-index", "build", table, "--name", "it")
     assert done.code == 0
-    assert f"the documents of {table} have no id and are numbered" in done.err
+    assert f"the documents of {table} have no IDs" in done.err
     done = shell("klsa-index", "add", "it", table)
     assert done.code == 2
-    assert "they would replace" in done.err
+    assert "would replace" in done.err
 
 
 def test_files_that_cannot_be_read_are_counted_by_kind(shell, tmp_path):

@@ -39,7 +39,7 @@ def test_what_is_refused(shell, built, tmp_path):
     wrong = tmp_path / "wrong.txt"
     wrong.write_text("tyre\n")
     done = shell("klsa-index", "synonyms", "cars", wrong)
-    assert (done.code, "one word alone" in done.err) == (2, True)
+    assert (done.code, "only one word" in done.err) == (2, True)
     assert shell("klsa-index", "synonyms", "none", wrong).code == 1
     assert shell("klsa-index", "synonyms", "cars", tmp_path / "nothing").code == 1
     assert shell("klsa-index", "synonyms", "cars", wrong, "--clear").code == 2

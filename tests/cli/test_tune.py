@@ -47,7 +47,7 @@ def test_a_sure_choice_is_stored(shell, world, tmp_path):
     told = json.loads((tmp_path / "deep" / "tuned.json").read_text())
     assert told["sure"] is True
     assert (told["index"], told["stored"], told["queries"]) == ("world", "000002", 18)
-    assert "sure: generation 000002 has the choice" in done.out
+    assert "significant: stored as generation 000002" in done.out
     settings = settings_of(shell)
     assert {name: settings[name] for name in told["changes"]} == told["changes"]
     assert shell("klsa-index", "verify", "world").code == 0
@@ -60,10 +60,10 @@ def test_what_may_be_luck_is_stored_by_force_alone(shell, world, tmp_path):
     built(shell, "--alpha", 0)
     done = shell("klsa-index", "tune", "world", *world)
     assert done.code == 0
-    assert "not sure: the index stays as it is" in done.out
+    assert "the index was not changed" in done.out
     assert settings_of(shell)["alpha"] == 0
     done = shell("klsa-index", "tune", "world", *world, "--force")
-    assert "not sure, but forced: generation 000002" in done.out
+    assert "not significant, but forced: stored as generation 000002" in done.out
     assert settings_of(shell)["alpha"] > 0
 
 
@@ -71,7 +71,7 @@ def test_without_judgements(shell, world, tmp_path):
     built(shell, "--alpha", 0)
     done = shell("klsa-index", "tune", "world", "--json", "tuned.json")
     assert (done.code, done.err) == (0, "")
-    assert "60 queries from halves of documents" in done.out
+    assert "60 queries made of document halves" in done.out
     told = json.loads((tmp_path / "tuned.json").read_text())
     assert (told["evidence"], told["margin"], told["stored"]) == ("halves", 0.05, "000002")
 
@@ -79,9 +79,9 @@ def test_without_judgements(shell, world, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--queries", "queries.jsonl"], "belong together"),
-        (["--qrels", "qrels"], "belong together"),
-        (["--queries", "queries.jsonl", "--qrels", "qrels", "--target", "cran"], "--target brings"),
+        (["--queries", "queries.jsonl"], "given together"),
+        (["--qrels", "qrels"], "given together"),
+        (["--queries", "queries.jsonl", "--qrels", "qrels", "--target", "cran"], "--target"),
         (["--measure", "map"], "needs judgements"),
         (["--folds", "1"], "folds"),
         (["--queries", "nowhere", "--qrels", "qrels"], "nowhere"),
@@ -97,11 +97,11 @@ def test_a_folder_brings_both(shell, beir):
     shell("klsa-index", "build", beir, "--name", "cars")
     done = shell("klsa-index", "tune", "cars", "--target", beir)
     assert done.code == 1
-    assert "2 judged queries: at least 4 are needed" in done.err
+    assert "2 judged queries are too few: at least 4" in done.err
 
 
 def test_an_index_too_small_to_halve(shell, cars):
     shell("klsa-index", "build", cars, "--name", "cars")
     done = shell("klsa-index", "tune", "cars")
     assert done.code == 1
-    assert "0 of the 4 documents of index cars are long enough" in done.err
+    assert "0 of the 4 documents" in done.err

@@ -100,7 +100,7 @@ assert len(warmed) > 30, len(warmed)
 def warmed():
     command = [sys.executable, "-c", "from klsa_search.cli.index import main; main()", "warm"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
-    return int(re.search(r"^(\d+) functions compiled", done.stdout, re.MULTILINE)[1])
+    return int(re.search(r"^compiled (\d+) functions", done.stdout, re.MULTILINE)[1])
 
 
 def test_what_was_compiled_is_not_compiled_again():

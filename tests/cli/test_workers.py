@@ -184,7 +184,7 @@ def test_one_that_dies_is_started_anew_and_all_end_together(service):
     assert now["1"] == before["1"]
     process.send_signal(signal.SIGTERM)
     assert process.wait(LONG) == 0
-    assert "worker 0 was ended by signal 9; another takes its place" in process.stderr.read()
+    assert "worker 0 was killed by signal 9" in process.stderr.read()
     assert not any(Path(f"/proc/{each}").exists() for each in now.values())
 
 
@@ -248,9 +248,9 @@ def test_one_that_cannot_be_started_ends_no_other(monkeypatch, tmp_path):
     monkeypatch.setattr(workers, "_start", start)
     workers.run()
     assert [line.split(" (")[0] for line in said] == [
-        "warning: worker 1 was ended by signal 9; another takes its place",
+        "warning: worker 1 was killed by signal 9; starting a new one",
         "warning: worker 1 cannot be started",
-        "warning: worker 1 was ended by signal 9; another takes its place",
+        "warning: worker 1 was killed by signal 9; starting a new one",
     ]
 
 
@@ -327,4 +327,4 @@ def test_one_that_does_not_end_in_its_time_is_ended(monkeypatch, tmp_path):
         workers._leave(signal.SIGTERM)
         workers.run()
         assert listener.fileno() == -1
-    assert said == ["warning: worker 0 did not end in 0 s, and is ended", "killed"]
+    assert said == ["warning: worker 0 did not stop within 0 s and was killed", "killed"]

@@ -29,11 +29,11 @@ def ids(shell):
 
 def test_documents_come_and_go(shell, built, new, compiled_writing):
     done = shell("klsa-index", "add", "cars", new)
-    assert (done.code, done.out, done.err) == (0, "cars: 2 documents added, 5 now\n", "")
+    assert (done.code, done.out, done.err) == (0, "cars: added 2 documents; 5 in total\n", "")
     assert shell("klsa-search", "cars", "horn", "--ranker", "bm25").out.split()[:2] != []
     assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
     done = shell("klsa-index", "remove", "cars", "cold", "never")
-    assert (done.code, done.out) == (0, "cars: 1 documents removed, 4 now\n")
+    assert (done.code, done.out) == (0, "cars: removed 1 documents; 4 in total\n")
     done = shell("klsa-index", "refit", "cars")
     assert (done.code, done.out) == (0, "cars: 4 documents, generation 000002\n")
     assert ids(shell) == ["tyre", "road", "horn", "heat"]
@@ -65,7 +65,7 @@ def test_values_that_count_as_missing_are_told(shell, tmp_path):
     table.write_text("id,text,price,size\nc,hot,N/A,12\nd,cold,free,7\n")
     done = shell("klsa-index", "add", "cars", table)
     assert done.code == 0
-    assert done.err.splitlines()[0] == "values that count as missing: price 2; the first:"
+    assert "price 2" in done.err.splitlines()[0]
     assert "document 'c': the number field 'price' has \"N/A\"" in done.err
     drift = shell("klsa-index", "info", "cars", "--json").json["drift"]
     assert (drift["fields"], drift["misfits"]) == ({"size": "keyword"}, {"price": 2})
@@ -82,11 +82,11 @@ def test_writes_are_undone_by_the_batch(shell, built, new):
     shell("klsa-index", "add", "cars", new)
     shell("klsa-index", "remove", "cars", "tyre", "road")
     told = shell("klsa-index", "info", "cars").out
-    assert "rollback --writes 1  0 put in, 2 deleted at 2" in told
-    assert "rollback --writes 2  2 put in, 0 deleted at 2" in told
+    assert "rollback --writes 1  0 written, 2 deleted at 2" in told
+    assert "rollback --writes 2  2 written, 0 deleted at 2" in told
     done = shell("klsa-index", "rollback", "cars", "--writes", 1)
     assert (done.code, done.err) == (0, "")
-    assert done.out == "cars: 1 batch of writes undone, 2 rows of its log stand\n"
+    assert done.out == "cars: undid 1 batch of writes; 2 rows remain in the log\n"
     assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
     done = shell("klsa-index", "rollback", "cars", "--writes", 2)
     assert done.code == 1
@@ -100,7 +100,7 @@ def test_writes_are_undone_by_the_batch(shell, built, new):
 def test_an_index_without_writes_has_none_to_undo(shell, built, tmp_path):
     assert "has 0 batches" in shell("klsa-index", "rollback", "cars", "--writes", 1).err
     assert not (tmp_path / "index" / "cars" / "000001" / "WRITES").exists()
-    assert "there is no index" in shell("klsa-index", "rollback", "none", "--writes", 1).err
+    assert "no index at" in shell("klsa-index", "rollback", "none", "--writes", 1).err
 
 
 def test_info_tells_of_drift(shell, built, new, tmp_path):
@@ -113,10 +113,10 @@ def test_info_tells_of_drift(shell, built, new, tmp_path):
     assert drift == {
         "documents": 5, "added": 2, "deleted": 1, "added_share": 0.4, "fields": {}, "misfits": {}
     }  # fmt: skip
-    assert "5 documents now, 40.0% of them came later" in shell("klsa-index", "info", "cars").out
+    assert "5 documents, 40.0% of them added" in shell("klsa-index", "info", "cars").out
     (tmp_path / "index" / "cars" / "000001" / "lengths.npy").write_bytes(b"")
     assert "lengths.npy" in shell("klsa-index", "info", "cars", "--json").json["drift"]["error"]
-    assert "cannot be told" in shell("klsa-index", "info", "cars").out
+    assert "unknown: " in shell("klsa-index", "info", "cars").out
 
 
 def test_another_build_needs_a_yes_once_it_was_written_to(shell, built, cars, new):

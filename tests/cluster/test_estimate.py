@@ -38,5 +38,5 @@ def test_more_shards_need_less():
 
 
 def test_what_is_not_cut_is_not_planned():
-    with pytest.raises(SettingsError, match="which one machine has to do"):
+    with pytest.raises(SettingsError, match="only a build on one machine"):
         worker_memory(SHAPE, Settings.of_preset("paper"), 4)

@@ -168,6 +168,6 @@ def test_a_signal_while_shards_start_is_heard(cluster):
 def test_nobody_there_is_told(cluster, refusing_port, address):
     cluster.leave()
     address = address.format(f"127.0.0.1:{refusing_port}")
-    with pytest.raises(ClusterFailed, match=f"no cluster answers at {address}"):
+    with pytest.raises(ClusterFailed, match=f"no cluster at `{address}`"):
         cluster.connect(address)
     cluster.connect("local", PROCESSES)

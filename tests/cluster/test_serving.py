@@ -78,7 +78,7 @@ def test_a_missing_shard_is_an_error(service):
     status, answer = service.search("spread")
     assert (status, answer["error"]["code"]) == (503, "shard_missing")
     assert (
-        "1 of 3 shards give no answer (shard 1: ConnectionError: gone)"
+        "1 of 3 shards do not answer (shard 1: ConnectionError: gone)"
         in (answer["error"]["message"])
     )
 

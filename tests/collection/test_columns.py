@@ -160,7 +160,7 @@ def test_what_packs_a_file_is_told_by_its_bytes(tmp_path, pack):
     source = open_collection(written(tmp_path, "packed", packed), on_error="skip")
     assert (source.format, ids(source), source.problems.count) == ("jsonl", ["a"], 1)
     written(tmp_path, "packed", packed[:-9])
-    with pytest.raises(CollectionError, match=r"cut short or damaged|not recognised"):
+    with pytest.raises(CollectionError, match=r"cut short or damaged|unknown format"):
         ids(open_collection(tmp_path / "packed"))
 
 
@@ -174,7 +174,7 @@ def test_a_stream_is_read_as_a_file_and_can_be_read_again():
     source = open_collection(io.BytesIO(b"id,text\n1,a\n2,b\n"))
     assert (source.name, source.format, source.address, source.root) == ("stdin", "csv", None, None)
     assert ids(source) == ids(source) == ["1", "2"]
-    with pytest.raises(CollectionError, match="not recognised"):
+    with pytest.raises(CollectionError, match="unknown format"):
         open_collection(io.BytesIO(b"prose"))
     with pytest.raises(CollectionError, match="cannot be read as text"):
         open_collection(io.BytesIO(b"prose"), format="text")

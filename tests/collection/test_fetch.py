@@ -111,8 +111,8 @@ def test_files_may_lie_in_a_folder_with_other_line_endings(server, tmp_path):
 BAD = {
     "sum": (tar(*{**FILES, "cran.qry": b".I 1\n.W\nb\n"}.items()), "sum of cran.qry is wrong"),
     "missing": (tar(("cran.qry", FILES["cran.qry"])), "cran.all.1400 is missing"),
-    "truncated": (GOOD[: len(GOOD) // 2], "not a whole tar archive"),
-    "not a tar": (b"<html>moved</html>", "not a whole tar archive"),
+    "truncated": (GOOD[: len(GOOD) // 2], "not a complete tar archive"),
+    "not a tar": (b"<html>moved</html>", "not a complete tar archive"),
     "traversal": (tar(*FILES.items(), ("../cran.qry", b"x")), "unsafe name"),
     "absolute": (tar(*FILES.items(), ("/tmp/cran.qry", b"x")), "unsafe name"),
     "symlink": (tar(*FILES.items(), ("x", (tarfile.SYMTYPE, "/etc"))), "link or device"),
@@ -140,7 +140,7 @@ def test_what_is_no_archive_is_one_sentence(server, tmp_path):
     with pytest.raises(FetchError) as caught:
         fetch(["cran"], tmp_path, base_url=server.url)
     assert "\n" not in caught.value.message
-    assert caught.value.message.endswith("(file could not be opened successfully): try again")
+    assert caught.value.message.endswith("(file could not be opened successfully); try again")
 
 
 def test_too_large_an_archive_or_member(server, tmp_path, monkeypatch):
@@ -157,10 +157,10 @@ def test_too_large_an_archive_or_member(server, tmp_path, monkeypatch):
 
 def test_failing_downloads_name_the_address_and_the_next_step(server, tmp_path):
     server.give(b"", status=404)
-    with pytest.raises(FetchError, match=r"cran/cran.tar.gz could not be .*Not Found.* by hand"):
+    with pytest.raises(FetchError, match=r"cran/cran.tar.gz .*Not Found.* yourself"):
         fetch(["cran"], tmp_path, base_url=server.url)
     server.give(GOOD[:50], length=len(GOOD))
-    with pytest.raises(FetchError, match=r"broke off after 50 of|could not be downloaded"):
+    with pytest.raises(FetchError, match=r"50 of|cannot download"):
         fetch(["cran"], tmp_path, base_url=server.url)
 
 
@@ -171,10 +171,10 @@ def test_no_network(tmp_path, refusing_port):
 
 
 def test_unknown_names_and_unwritable_homes(tmp_path):
-    with pytest.raises(FetchError, match="trec-8 cannot be fetched; there are: cacm"):
+    with pytest.raises(FetchError, match="'trec-8'; the collections are: cacm"):
         fetch(["trec-8"], tmp_path)
     (tmp_path / "home").write_text("a file")
-    with pytest.raises(FetchError, match="cannot be written"):
+    with pytest.raises(FetchError, match="cannot write"):
         fetch(["cran"], tmp_path / "home", base_url="http://127.0.0.1:9")
 
 

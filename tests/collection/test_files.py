@@ -197,10 +197,10 @@ def test_what_cannot_be_read_is_counted_by_kind_and_reason(tmp_path):
     assert [document.id for document in source.documents()] == ["a.txt"]
     assert source.problems.kinds == {
         ".pdf: is damaged": 2,
-        ".pdf: holds no text": 1,
+        ".pdf: contains no text": 1,
         ".docx: is damaged": 1,
         ".html: is nested too deep": 1,
-        ".txt: holds what is no text": 1,
+        ".txt: contains data that is not text": 1,
     }
     assert "g.txt:2: " in source.problems.reasons[-1]
     assert source.unread.kinds == {".xyz": 1}

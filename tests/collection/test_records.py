@@ -45,13 +45,13 @@ BAD_LINES = [
     (b'{"id": "b", "text": ["x"]}', "'text' is a list"),
     (b'{"id": "b", "text": "caf\xe9"}', "is not UTF-8: byte 0xe9 at column 25"),
     (b'{"id": "b", "text": "\0"}', "NUL"),
-    (b'{"id": "b", "text": "\\u0000"}', "the text holds a NUL"),
+    (b'{"id": "b", "text": "\\u0000"}', "the text contains a NUL"),
     (b'{"id": "b", "text": "\\ud800"}', "half of a character"),
-    (b'{"id": "b", "n": 1e999}', "the field 'n' holds NaN or an infinite number"),
-    (b'{"id": "b", "m": 1, "n": {"x": [NaN]}}', "the field 'n' holds NaN or an infinite number"),
-    (b'{"id": "b", "metadata": {"n": Infinity}}', "the field 'n' holds NaN or an infinite number"),
-    (b'{"id": "b", "text": -Infinity}', "'text' is -inf, which JSON does not have"),
-    (b'{"id": NaN}', "'id' is nan, which JSON does not have"),
+    (b'{"id": "b", "n": 1e999}', "the field 'n' contains NaN"),
+    (b'{"id": "b", "m": 1, "n": {"x": [NaN]}}', "the field 'n' contains NaN"),
+    (b'{"id": "b", "metadata": {"n": Infinity}}', "the field 'n' contains NaN"),
+    (b'{"id": "b", "text": -Infinity}', "'text' is -inf, which is not valid in JSON"),
+    (b'{"id": NaN}', "'id' is nan, which is not valid in JSON"),
     (b'{"id": "b", "n": ' + b"9" * 5000 + b"}", "broken JSON"),
     (b"[" * 100_000, "broken JSON"),
 ]
@@ -76,7 +76,7 @@ def test_jsonl_bad_lines_are_named_or_skipped(tmp_path, line, reason):
 def test_an_array_skips_only_the_element_with_a_number_that_json_lacks(tmp_path, number):
     path = tmp_path / "docs.json"
     path.write_text(f'[{{"id": "a"}},\n{{"id": "b", "n": {number}}},\n{{"id": "c"}}]')
-    with pytest.raises(CollectionError, match=r"docs\.json:2: the field 'n' holds NaN"):
+    with pytest.raises(CollectionError, match=r"docs\.json:2: the field 'n' contains NaN"):
         read(path)
     source = open_collection(path, on_error="skip")
     assert [document.id for document in source.documents()] == ["a", "c"]
@@ -227,8 +227,8 @@ def test_csv_fields_may_be_long_but_not_endless(tmp_path, monkeypatch):
     ("header", "reason"),
     [
         ("id,name", "no column 'title' or 'text'"),
-        ("id,text,text", "two of one name"),
-        ("id,,text", "without a name"),
+        ("id,text,text", "have the same"),
+        ("id,,text", "has no name"),
     ],
 )
 @pytest.mark.parametrize("on_error", ["stop", "skip"])

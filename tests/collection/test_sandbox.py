@@ -91,7 +91,7 @@ def test_one_process_reads_all_files_until_it_has_to_be_ended(tmp_path):
         [content] = read(parser, tmp_path / "a.rst")
         assert content.text == "The pump leaks."
         process = parser._process
-        with pytest.raises(Unreadable, match="no text"):
+        with pytest.raises(Unreadable, match="not text"):
             read(parser, tmp_path / "b.rst")
         assert read(parser, tmp_path / "a.rst") == [content]
         assert parser._process is process
@@ -145,7 +145,7 @@ def test_a_script_without_a_guard_reads_a_folder(tmp_path):
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
 def test_a_pipe_or_a_device_is_refused_at_once(tmp_path, make):
     make(tmp_path / "a.txt")
-    with pytest.raises(CollectionError, match="a pipe or a device, not a file"):
+    with pytest.raises(CollectionError, match="a pipe or device"):
         open_collection(tmp_path / "a.txt", format="text")
     (tmp_path / "b.txt").write_text("The pump leaks.")
     source = open_collection(tmp_path, format="text", follow_links=True)
@@ -178,5 +178,5 @@ def test_trec_without_ends_of_tags_is_read_in_linear_time(tmp_path):
     [document] = open_collection(path, format="trec").documents()
     assert document.text.startswith("pump")
     path.write_text("<DOC>\n" * 10_000)
-    with pytest.raises(CollectionError, match="not recognised"):
+    with pytest.raises(CollectionError, match="unknown format"):
         open_collection(path)

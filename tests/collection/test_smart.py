@@ -134,7 +134,9 @@ def test_bad_records_are_named_or_skipped(tmp_path, content, line, reason):
 def test_a_name_that_is_not_there_says_where_and_how(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_cran(tmp_path / "cran")
-    with pytest.raises(CollectionError, match=r"cran is not in /nowhere: .*klsa-eval fetch cran"):
+    with pytest.raises(
+        CollectionError, match=r"no collection `cran` in /nowhere; .*klsa-eval fetch cran"
+    ):
         open_collection("cran", data="/nowhere")
     assert open_collection("./cran").name == "cran"
 

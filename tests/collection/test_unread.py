@@ -147,7 +147,7 @@ def test_a_folder_of_nothing_but_links_says_how_to_follow_them(tmp_path):
     fill(tmp_path / "blobs", "1", text='{"_id": "1", "text": "wing"}\n')
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "corpus.jsonl").symlink_to(tmp_path / "blobs" / "1")
-    with pytest.raises(CollectionError, match=r"links in it are not followed.*--follow-links"):
+    with pytest.raises(CollectionError, match=r"--follow-links"):
         open_collection(tmp_path / "source")
     source = open_collection(tmp_path / "source", follow_links=True)
     assert (source.format, len(list(source.documents()))) == ("beir", 1)

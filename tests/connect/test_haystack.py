@@ -106,7 +106,7 @@ def test_declared_fields_are_columns_from_the_first_document_on(tmp_path):
         ({"field": "meta.mixed.part", "operator": "==", "value": 1}, "declare it"),
         ({"field": "meta.title", "operator": "==", "value": "T"}, "no column"),
         ({"field": "content", "operator": "==", "value": "T"}, "no column"),
-        ({"field": "meta.word", "operator": ">", "value": "2024-01-01"}, "no bound"),
+        ({"field": "meta.word", "operator": ">", "value": "2024-01-01"}, "not a bound"),
         ({"field": "meta.word", "operator": "~", "value": "x"}, "there are =="),
     ],
 )

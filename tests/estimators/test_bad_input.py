@@ -43,7 +43,7 @@ REFUSED = [
     (PolynomialKernel(0), None, "degree", r"degree = 0 is outside 1\.\.20"),
     (PolynomialKernel(offset=-1), None, "offset", r"-1 is outside \[0, inf\)"),
     (GaussianKernel(0.0), None, "sigma", r"0\.0 is outside \(0, inf\)"),
-    (SemanticSmoothingKernel(np.eye(7)), None, "concepts", "7 columns and X 30"),
+    (SemanticSmoothingKernel(np.eye(7)), None, "concepts", "7 columns, and X 30"),
     (BM25Features(k1=0), None, "k1", r"0 is outside \(0, inf\)"),
     (BM25Features(b=1.5), None, "b", r"1\.5 is outside \[0, 1\]"),
     (BM25Features(idf_power=-1), None, "idf_power", r"-1 is outside"),
@@ -70,7 +70,7 @@ def test_more_components_than_the_rank_are_refused_with_the_rank(make):
     "estimator", [LatentSemanticKernel(), GramSchmidtKernel(), SquashedKernel()], ids=repr
 )
 def test_training_documents_that_are_all_empty_are_refused(estimator):
-    with pytest.raises(ArgumentError, match="X: the kernel of its 5 rows is 0 throughout"):
+    with pytest.raises(ArgumentError, match="X: the kernel of its 5 rows is all 0"):
         estimator.fit(np.zeros((5, 4)))
 
 

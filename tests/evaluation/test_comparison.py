@@ -91,7 +91,7 @@ def test_the_baseline_leads_and_the_others_are_corrected_together():
 
 
 def test_an_unknown_baseline_is_named():
-    with pytest.raises(SettingsError, match="none of the systems: bm25, ours") as raised:
+    with pytest.raises(SettingsError, match="not one of the systems: bm25, ours") as raised:
         compare({"bm25": measured(1.0), "ours": measured(1.0)}, target="t", baseline="bm52")
     assert raised.value.field == "baseline"
 
@@ -130,7 +130,7 @@ def test_no_difference_at_all_can_be_drawn(tmp_path):
 
 def test_a_picture_of_another_kind_is_refused(tmp_path):
     flat = compare({"bm25": measured(0.5), "ours": measured(0.5)}, target="flat")
-    with pytest.raises(SettingsError, match=r"\.png, an \.svg or a \.pdf"):
+    with pytest.raises(SettingsError, match=r"\.png, \.svg or \.pdf"):
         draw_differences([flat], "ours", tmp_path / "flat.jpg")
 
 

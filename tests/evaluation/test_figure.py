@@ -59,7 +59,7 @@ def test_a_flat_grid_can_be_drawn(tmp_path):
 
 
 def test_another_format_is_refused(tmp_path):
-    with pytest.raises(SettingsError, match=r"a figure is a \.png"):
+    with pytest.raises(SettingsError, match=r"is not a \.png"):
         draw_grid(GRID, tmp_path / "f.jpg")
 
 

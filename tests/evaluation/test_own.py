@@ -31,7 +31,7 @@ def test_it_is_what_the_judgements_say(index):
 
 
 def test_documents_that_are_gone_are_left_out_and_counted(index):
-    with pytest.raises(CollectionError, match="has no judgements of its own: judge"):
+    with pytest.raises(CollectionError, match="has no judgements"):
         own_judgements(index)
     index.judge("leaks", "a", 1)
     index.judge("roads", "c", 1)

@@ -133,7 +133,7 @@ def test_an_empty_run(tmp_path):
         (b"1 Q0 b 2 nan t", "the score nan is not a number that 32 bits"),
         (b"1 Q0 b 2 -inf t", "the score -inf is not"),
         (b"1 Q0 b 2 1e39 t", "the score 1e39 is not"),
-        (b"1 Q0 a 2 0.5 t", "query 1 is given document a a second time"),
+        (b"1 Q0 a 2 0.5 t", "document a appears twice for query 1"),
         (b"1 Q0 b\0 2 0.5 t", "NUL"),
         (b"1 Q0 caf\xe9 2 0.5 t", "is not UTF-8: byte 0xe9"),
     ],

@@ -105,7 +105,7 @@ def test_a_small_gain_on_halves_is_not_enough(index_of):
 def test_short_documents_cannot_be_halved(index_of):
     short = [{"id": str(number), "text": "two words"} for number in range(300)]
     index = index_of([*short, *({"id": d.id, "text": d.text} for d in topical())])
-    with pytest.raises(CollectionError, match="60 of the 360 documents of index world"):
+    with pytest.raises(CollectionError, match="60 of the 360 documents of index `world`"):
         tune_by_halves(index)
 
 

@@ -20,11 +20,15 @@ class FakeIndex:
     def __len__(self):
         return self.size
 
+    @property
+    def max_doc(self):
+        return self.size
+
     def ids(self):
         return [f"d{number}" for number in range(self.size)]
 
     @property
-    def snapshot(self):
+    def arrays(self):
         return SimpleNamespace(counting=lambda: np.arange(self.size))
 
     def rank_many(self, queries, k, *, threads=1, dimensions=None, **parameters):

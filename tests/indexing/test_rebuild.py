@@ -29,5 +29,5 @@ def test_it_is_the_index_that_would_have_been_built_so(tmp_path, changes):
 def test_an_index_replaced_meanwhile_is_left_alone(tmp_path):
     index = build(DOCUMENTS, name="cars", home=tmp_path)
     build(DOCUMENTS[:2], name="cars", home=tmp_path)
-    with pytest.raises(StoreError, match="built again since generation 000001"):
+    with pytest.raises(StoreError, match="rebuilt after generation 000001"):
         rebuild(index, alpha=0.3)

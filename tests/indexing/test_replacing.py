@@ -18,7 +18,7 @@ CARS = [{"id": str(number), "text": "engines stall"} for number in range(4)]
 def test_nothing_does_not_replace_documents_behind_a_damaged_current(tmp_path, damage):
     build(CARS, name="cars", home=tmp_path)
     (tmp_path / "cars" / "CURRENT").write_text(damage)
-    with pytest.raises(CollectionError, match="holds no document, and index cars holds 4"):
+    with pytest.raises(CollectionError, match="has no documents, and index `cars` has 4"):
         build([], name="cars", home=tmp_path)
     build(CARS, name="cars", home=tmp_path)
     assert len(open_index(tmp_path / "cars")) == 4
@@ -28,7 +28,7 @@ def test_a_folder_of_the_user_survives_a_build_of_its_name(tmp_path):
     reports = tmp_path / "reports" / "2023"
     reports.mkdir(parents=True)
     (reports / "may.txt").write_text("Engines overheat.")
-    with pytest.raises(StoreError, match="reports is there and is not an index"):
+    with pytest.raises(StoreError, match="reports` is there and is not an index"):
         build(CARS, name="reports", home=tmp_path)
     assert (reports / "may.txt").read_text() == "Engines overheat."
 
@@ -37,7 +37,7 @@ def test_an_edited_manifest_is_not_opened(tmp_path):
     index = build(CARS, name="cars", home=tmp_path, alpha=0.3)
     manifest = index.path / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"alpha": 0.3', '"alpha": 0.4'))
-    with pytest.raises(IndexDamaged, match=r"manifest\.json has changed since it was built"):
+    with pytest.raises(IndexDamaged, match=r"manifest\.json` has changed since it was built"):
         open_index(tmp_path / "cars")
 
 
@@ -63,9 +63,9 @@ def test_another_source_needs_a_yes(tmp_path, tickets):
     ten = written(tmp_path / "ten.jsonl", 10)
     with pytest.raises(StoreError) as caught:
         build(ten, name="it", home=tmp_path / "index")
-    for part in ("it holds 40 documents of", str(tickets), str(ten), "replace=True", "--replace"):
+    for part in ("it` has 40 documents of", str(tickets), str(ten), "replace=True", "--replace"):
         assert part in caught.value.message
-    with pytest.raises(StoreError, match="those of documents would take their place"):
+    with pytest.raises(StoreError, match="`documents` would replace"):
         build(CARS, name="it", home=tmp_path / "index")
     assert served(tmp_path) == 40
     build(ten, name="it", home=tmp_path / "index", replace=True).close()
@@ -93,7 +93,7 @@ def test_the_same_source_again_needs_none(tmp_path, tickets, monkeypatch):
 
 def test_the_same_name_in_another_place_is_another_source(tmp_path, tickets):
     other = written(tmp_path / "elsewhere" / "tickets.jsonl", 10)
-    with pytest.raises(StoreError, match=r"elsewhere/tickets\.jsonl would take"):
+    with pytest.raises(StoreError, match=r"elsewhere/tickets\.jsonl` would replace"):
         build(other, name="it", home=tmp_path / "index")
 
 
@@ -111,7 +111,7 @@ def test_an_index_of_nothing_asks_nothing(tmp_path, tickets):
 
 def test_behind_a_damaged_current_there_are_documents_too(tmp_path, tickets):
     (tmp_path / "index" / "it" / "CURRENT").write_text("")
-    with pytest.raises(StoreError, match="it holds 40 documents"):
+    with pytest.raises(StoreError, match="it` has 40 documents"):
         build(CARS, name="it", home=tmp_path / "index")
 
 
@@ -170,7 +170,7 @@ def test_behind_a_damaged_current_any_generation_may_have_been_in_use(tmp_path, 
     build(CARS, name="it", home=home, replace=True).close()
     rollback(home / "it")
     (home / "it" / "CURRENT").write_text("")
-    with pytest.raises(StoreError, match="it holds 40 documents of another source"):
+    with pytest.raises(StoreError, match="it` has 40 documents of another source"):
         build(CARS, name="it", home=home)
     build(CARS, name="it", home=home, replace=True).close()
     assert len(rollback(home / "it", "000001").manifest.files) > 0
@@ -184,7 +184,7 @@ def records(number):
 def test_records_in_python_may_become_half_as_many_and_no_fewer(tmp_path):
     for number in (50, 50, 25, 60):
         build(iter(records(number)), name="it", home=tmp_path / "index").close()
-    with pytest.raises(StoreError, match=r"holds 60 documents, and only 29 .*replace=True"):
+    with pytest.raises(StoreError, match=r"has 60 documents, and only 29 .*replace=True"):
         build(records(29), name="it", home=tmp_path / "index")
     assert served(tmp_path) == 60
     build(records(3), name="it", home=tmp_path / "index", replace=True).close()

@@ -10,7 +10,7 @@ from klsa_search.errors import CollectionError, SettingsError
 
 @pytest.mark.parametrize("source", [None, 5])
 def test_what_is_no_source_leaves_no_trace(tmp_path, source):
-    with pytest.raises(CollectionError, match="the source is of type"):
+    with pytest.raises(CollectionError, match="is not a source"):
         build(source, name="it", home=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -49,7 +49,7 @@ def notes(tmp_path):
 )
 def test_a_home_within_the_source_or_around_it_is_refused(notes, home, fact):
     before = sorted(notes.parent.parent.rglob("*"))
-    with pytest.raises(SettingsError, match=f"{fact}.*choose a home apart") as caught:
+    with pytest.raises(SettingsError, match=f"{fact}") as caught:
         build(notes, name="it", home=notes.parent / home)
     assert caught.value.field == "home"
     assert str(notes) in caught.value.message

@@ -87,7 +87,7 @@ def test_an_index_of_the_present_format_is_opened_as_it_is(tmp_path):
 def test_documents_of_another_source_are_not_replaced_whatever_the_format(letters, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_text('{"id": "1", "text": "one"}\n')
-    with pytest.raises(StoreError, match="6 documents of another source, /srv/letters"):
+    with pytest.raises(StoreError, match="6 documents of another source, `/srv/letters"):
         build(other, name="letters", home=tmp_path)
 
 

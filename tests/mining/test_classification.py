@@ -64,7 +64,7 @@ def test_bad_input_is_named(index, without_latent):
     for labels, fact in (
         ({}, "there is none"),
         ({"d1": "a", "d2": "a"}, "there is only 'a'"),
-        ({"d1": "a", "d2": 2}, "a label is a text"),
+        ({"d1": "a", "d2": 2}, "not a text"),
     ):
         with pytest.raises(QueryError, match=fact) as refused:
             classify(index, labels)
@@ -73,7 +73,7 @@ def test_bad_input_is_named(index, without_latent):
         classify(index, {"d1": "a", "nope": "b"})
     with pytest.raises(DocumentNotFound):
         classify(index, LABELS, ["nope"])
-    with pytest.raises(QueryError, match="texts holds 7"):
+    with pytest.raises(QueryError, match="texts contains 7"):
         classify_texts(index, LABELS, [7])
     with pytest.raises(QueryError, match="k = 0"):
         classify(index, LABELS, k=0)

@@ -65,7 +65,7 @@ def test_similar_documents_are_those_there_are(living, kernel):
 def test_kernels_that_need_a_spectrum_are_refused(living):
     index, _ = living
     for kernel in set(KERNELS) - set(OF_CUT):
-        with pytest.raises(QueryError, match="keeps D cut"):
+        with pytest.raises(QueryError, match="sparse expansion"):
             similar(index, "d0", kernel=kernel)
 
 

@@ -37,7 +37,7 @@ def test_every_layout_can_be_drawn(index, tmp_path, what):
 
 
 def test_without_writes_there_is_no_drift_to_draw(index, tmp_path):
-    with pytest.raises(QueryError, match="nothing was written to index"):
+    with pytest.raises(QueryError, match="no writes after its build"):
         PICTURES["drift"](index, tmp_path / "picture.png")
     assert not list(tmp_path.iterdir())
 
@@ -45,7 +45,7 @@ def test_without_writes_there_is_no_drift_to_draw(index, tmp_path):
 @pytest.mark.parametrize("what", ["spectrum", "terms"])
 def test_of_nothing_there_is_nothing_to_draw(tmp_path, what):
     index = build([], name="none", home=tmp_path)
-    with pytest.raises(QueryError, match="index none has no"):
+    with pytest.raises(QueryError, match="index `none` has no"):
         PICTURES[what](index, tmp_path / "picture.png")
     PICTURES["map"](index, tmp_path / "map.png")
     index.close()
@@ -63,11 +63,11 @@ def test_what_no_font_has_is_told_once(tmp_path, recwarn):
     with drawn(tmp_path / "word.png", 1, 1, [f"b{unknown}"]) as figure:
         figure.text(0.5, 0.5, f"b{unknown}")
     (told,) = (str(one.message) for one in recwarn)
-    assert told.startswith(f"no font has {unknown!r}, drawn as boxes: install one")
+    assert told.startswith(f"{unknown!r}, drawn as boxes")
 
 
 def test_another_ending_is_refused(written, tmp_path):
-    with pytest.raises(SettingsError, match="a figure is"):
+    with pytest.raises(SettingsError, match="is not a"):
         PICTURES["spectrum"](written, tmp_path / "picture.gif")
 
 

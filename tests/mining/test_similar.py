@@ -66,7 +66,7 @@ def test_bad_input_is_named(index, layouts, without_latent):
         assert refused.value.field == field
     with pytest.raises(QueryError, match="gamma"):
         similar(layouts["dense"], "d1", kernel="von-neumann", gamma=1.0)
-    with pytest.raises(QueryError, match=r"latent part.*ask for document") as refused:
+    with pytest.raises(QueryError, match=r"latent part.*use document") as refused:
         similar(without_latent, "d1")
     assert refused.value.field == "kernel"
     assert similar(without_latent, "d5", 1, kernel="document")[0].id == "d48"

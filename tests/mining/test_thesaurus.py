@@ -48,13 +48,13 @@ def test_words_are_those_of_the_documents(tmp_path):
 
 
 def test_bad_input_is_named(index, without_latent):
-    with pytest.raises(TermNotFound, match="no document holds it") as refused:
+    with pytest.raises(TermNotFound, match="no document contains it") as refused:
         related(index, "zebra")
     assert refused.value.field == "term"
     for text in ("", "the of", "?!"):
         with pytest.raises(TermNotFound, match="nothing is left"):
             related(index, text)
-    with pytest.raises(QueryError, match="a text is needed"):
+    with pytest.raises(QueryError, match="is not a text"):
         related(index, 7)
     with pytest.raises(QueryError, match="k = 0"):
         related(index, "a1", 0)

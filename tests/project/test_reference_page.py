@@ -7,7 +7,7 @@ import pytest
 from klsa_search import errors
 from klsa_search.config import Settings
 from klsa_search.errors import KlsaError
-from klsa_search.service.messages import failures
+from klsa_search.service.messages.codes import ERROR_CODES
 from klsa_search.service.messages.searching import SearchRequest
 from tests.conftest import ROOT
 from tests.project.test_packaging import PROJECT
@@ -15,7 +15,6 @@ from tools.reference_page import COMMANDS, FOLDER, pages
 
 PAGES = pages()
 ROW = re.compile(r"^\| (?:(\d{3}) \| )?`(\w+)` \|", re.MULTILINE)
-BY_MIDDLEWARE = {(421, "unknown_host"), (403, "origin_refused"), (500, "internal")}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -47,13 +46,7 @@ def test_every_error_code_has_its_status_cause_and_fix():
     codes = {kind.code for kind in kinds if issubclass(kind, KlsaError)} - {KlsaError.code}
     page = (FOLDER / "error-codes.md").read_text(encoding="utf-8")
     documented = {(status and int(status), code) for status, code in ROW.findall(page)}
-    statuses = {
-        (next(status for one, status in failures._STATUSES if issubclass(kind, one)), kind.code)
-        for kind in kinds
-        if issubclass(kind, KlsaError)
-    }
-    refused = {(status, code) for status, (code, _) in failures._REFUSALS.items()}
-    over_http = {row for row in documented if row[0]}
-    assert over_http <= statuses | refused | BY_MIDDLEWARE
-    assert {code for _, code in documented} == codes | {code for _, code in refused | BY_MIDDLEWARE}
+    over_http = {(one.status, code) for code, one in ERROR_CODES.items()}
+    assert {row for row in documented if row[0]} == over_http
+    assert {code for _, code in documented} == codes | ERROR_CODES.keys()
     assert str(ROOT) not in page

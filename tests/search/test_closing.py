@@ -95,7 +95,7 @@ def test_a_closed_index_says_so(tmp_path, call):
     index = build(DOCUMENTS, name="t", home=tmp_path, dimensions=2)
     index.close()
     index.close()  # once more does no harm
-    with pytest.raises(StoreError, match="was closed: open it again with open_index"):
+    with pytest.raises(StoreError, match="is closed; open it again with open_index"):
         CALLS[call](index)
     assert len(index) == len(DOCUMENTS)
 

@@ -70,7 +70,7 @@ def test_damage_of_any_file_is_named_at_the_first_opening(generation, harm):
         assert len(harmed) == len(raw)
         path.write_bytes(harmed)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # as a failing disk would
-        with pytest.raises(IndexDamaged, match=f"{name} has changed since it was built: ") as told:
+        with pytest.raises(IndexDamaged, match=f"{name}` has changed since it was built") as told:
             open_index(generation.parent)
         assert "klsa-index repair " in told.value.message
         path.write_bytes(raw)
@@ -91,7 +91,7 @@ def test_a_vocabulary_with_other_words_is_named(generation, harm):
     raw = path.read_bytes()
     path.write_bytes(WORDS[harm](raw))
     assert path.stat().st_size == len(raw)
-    with pytest.raises(IndexDamaged, match=r"vocabulary\.txt has changed"):
+    with pytest.raises(IndexDamaged, match=r"vocabulary\.txt` has changed"):
         open_index(generation.parent)
 
 
@@ -108,7 +108,7 @@ def test_a_file_of_another_layout_is_not_taken_up(generation):
     cut = "cut_rows.npy" in names(generation)
     stranger = generation / ("expansion.npy" if cut else "cut_rows.npy")
     stranger.write_bytes((generation / "lengths.npy").read_bytes())
-    with pytest.raises(IndexDamaged, match=f"{stranger.name} is no file of this index: move it"):
+    with pytest.raises(IndexDamaged, match=f"{stranger.name}` does not belong to this index"):
         open_index(generation.parent)
 
 

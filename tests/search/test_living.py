@@ -199,7 +199,7 @@ def test_what_is_written_is_read_back_as_it_came(index):
 
 def test_one_id_that_is_no_list_deletes_no_letters(index):
     index.add([{"id": "x", "text": "kept"}, {"id": "xy", "text": "kept"}])
-    with pytest.raises(CollectionError, match="give a list of ids"):
+    with pytest.raises(CollectionError, match="give a list of IDs"):
         index.delete("xy")
     assert {"x", "xy"} <= set(index.ids())
 
@@ -214,7 +214,7 @@ def test_another_index_follows_when_asked(path, index):
     assert "70" in other.ids()
     assert not pinned.refresh()
     assert "70" not in pinned.ids()
-    with pytest.raises(StoreError, match="pinned"):
+    with pytest.raises(StoreError, match="snapshot"):
         pinned.add(records([71]))
     pinned.close()
     assert other.document("70").text == TEXTS[70]
@@ -233,7 +233,7 @@ def test_masks_are_of_positions_and_never_bring_back_what_is_gone(index):
     scores = dict(ranked(index, "t00 t01 t02"))
     assert found
     assert all(scores[id_] == score for id_, score in found)
-    with pytest.raises(QueryError, match="positions"):
+    with pytest.raises(QueryError, match="max_doc"):
         index.rank("t00", mask=np.ones(BUILT, np.bool_))
 
 
@@ -261,12 +261,12 @@ def test_an_index_whose_d_is_whole_takes_no_writes(tmp_path):
 
 def test_a_batch_beyond_the_last_document_number_is_not_logged(path, index, monkeypatch):
     monkeypatch.setattr(packing, "MAX_DOCUMENTS", 67)  # 64 is where later documents begin
-    with pytest.raises(WritingRefused, match="uses 64 of 67"):
+    with pytest.raises(WritingRefused, match="64 of 67"):
         index.add(records([0, 1, 2, 3]))
     index.add(records([0, 1]))  # which replace others: their numbers are not free until a refit
     before = index.last_write
     for puts in (records([50, 51]), records([2, 3, 4])):
-        with pytest.raises(WritingRefused, match=r"uses 66 of 67 .*klsa-index refit living"):
+        with pytest.raises(WritingRefused, match=r"66 of 67 .*klsa-index refit living"):
             index.add(puts)
     assert WriteLog(index.path).last() == before
     assert index.add(records([2])) == 1
@@ -322,7 +322,7 @@ def test_fields_go_on_with_what_is_written(tmp_path):
     assert {id_ for id_, _ in ranked(index, "t00 t01", mask=year.equal(1998))} >= {"new"}
     with pytest.raises(CollectionError, match="number field 'rank'"):
         index.add([{"id": "other", "text": "t00", "metadata": {"rank": "first"}}])
-    with pytest.raises(CollectionError, match="document 'other': the number field 'rank' holds"):
+    with pytest.raises(CollectionError, match="document 'other': the number field 'rank' contains"):
         index.write([Document(id="other", text="t00", metadata={"rank": "first"})])
     odd = [{"id": f"odd{n}", "text": "t00", "metadata": {"year": "N/A"}} for n in range(7)]
     added = index.add(odd)
@@ -388,7 +388,7 @@ def test_what_is_durable_and_cannot_be_read_again_is_told_as_kept(path, index, m
 
     append = LogWriter.append
     monkeypatch.setattr(LogWriter, "append", fail)
-    with pytest.raises(StoreError, match="living is kept, and not searched yet: WRITES cannot"):
+    with pytest.raises(StoreError, match="is not searchable yet: WRITES cannot"):
         index.add(records([50]))
     assert "50" not in index.ids()
     monkeypatch.undo()

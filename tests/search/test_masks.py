@@ -67,7 +67,5 @@ def test_a_mask_of_nothing_has_no_answer(index):
     "mask", [np.ones(3, np.bool_), np.ones(300), np.ones((300, 1), np.bool_), [True] * 300]
 )
 def test_what_is_no_mask_is_refused(index, mask):
-    with pytest.raises(
-        QueryError, match=r"mask is .*: give an array with a bool for each of the 300 positions"
-    ):
+    with pytest.raises(QueryError, match=r"mask is .*max_doc = 300"):
         index.rank("t03", mask=mask)

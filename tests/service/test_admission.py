@@ -141,7 +141,7 @@ def test_a_write_is_never_given_up(gate):
             in_time()
             done.append("whole")
 
-        with pytest.raises(RequestTimedOut, match="goes on"):
+        with pytest.raises(RequestTimedOut, match="continues"):
             await writes.run(write)
         gate.let.set()
         await until(lambda: not writes.at_work)
@@ -177,7 +177,7 @@ def test_stopping_tells_what_waits_and_lets_finish_what_runs(gate):
         await asyncio.sleep(0)
         admission.refuse()
         for each in [*waiting, admission.run(lambda: "never")]:
-            with pytest.raises(ServiceBusy, match="stopped") as refused:
+            with pytest.raises(ServiceBusy, match="stopping") as refused:
                 await each
             assert refused.value.leaving
         assert not running.done()
@@ -194,7 +194,7 @@ def test_what_does_not_end_is_abandoned(gate):
         await until(gate.begun.is_set)
         admission.refuse()
         admission.abandon()
-        with pytest.raises(ServiceBusy, match="stopped"):
+        with pytest.raises(ServiceBusy, match="stopping"):
             await running
         assert admission.at_work
 

@@ -35,7 +35,7 @@ def test_body_that_does_not_say_it_is_json(client):
 def test_body_that_comes_too_slowly(client, monkeypatch):
     async def slow(self, scope, receive, send):
         async def received():
-            raise BodyTooSlow("the body came too slowly")
+            raise BodyTooSlow("arrived too slowly")
 
         await self._app(scope, received, send)
 
@@ -51,5 +51,5 @@ def test_body_too_long(client, announced):
     content = body if announced else iter([body[:1000], body[1000:]])
     response = client.post("/search", content=content, headers={"Content-Type": "application/json"})
     assert failure_of(response, 413)["message"] == (
-        "the body is too long, 1,048,576 bytes are allowed: shorten the query"
+        "the body is larger than 1,048,576 bytes; shorten the query"
     )

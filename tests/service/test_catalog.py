@@ -186,7 +186,7 @@ def test_damage_that_comes_while_an_index_is_served_is_found_and_told(tmp_path):
         whole, damaged = catalog.statuses()
         assert (whole.sums, whole.failure) == ("whole", None)
         assert (damaged.sums, damaged.index) == ("damaged", None)
-        assert "lengths.npy has changed since it was built" in damaged.failure
+        assert "lengths.npy` has changed since it was built" in damaged.failure
         with catalog.use("other"):
             pass
         with pytest.raises(IndexDamaged, match=r"lengths\.npy"), catalog.use("tiny"):

@@ -171,7 +171,7 @@ def test_a_slip_does_not_end_the_watch(catalog_of, tiny_home, monkeypatch, caplo
     with serving(catalog_of(tiny_home)) as served, served.client() as client:
         too_late(served, client, "GET /health HT")
         refused(client, 408, "request_timeout")
-    assert "could not be looked after" in caplog.text
+    assert "could not be checked" in caplog.text
 
 
 def test_head_without_an_end_is_refused(served):

@@ -88,7 +88,7 @@ def test_a_document_is_replaced_and_deleted_by_its_id(writer):
     assert failure_of(writer.get("/documents/a%2Fb%20c%3F%25"), 404)
     error = failure_of(writer.put(path, json={"id": "b", "text": "x"}), 422)
     assert error["field"] == "id"
-    assert "path says id 'a/b c?%' and the body 'b'" in error["message"]
+    assert "id 'b' in the body differs from 'a/b c?%' in the path" in error["message"]
 
 
 def test_many_are_deleted_at_once(writer):
@@ -97,7 +97,7 @@ def test_many_are_deleted_at_once(writer):
     assert writer.get("/indexes").json()["indexes"][0]["documents"] == 3
     for body in ({"ids": ["1"]}, ["1", None], "1", [True]):
         wrong = writer.post("/indexes/tiny/documents/delete-batch", json=body)
-        assert "array of ids" in failure_of(wrong, 422)["message"]
+        assert "array of IDs" in failure_of(wrong, 422)["message"]
 
 
 def test_one_bad_document_of_an_array_keeps_all_out(writer, home):
@@ -113,12 +113,12 @@ def test_one_bad_document_of_an_array_keeps_all_out(writer, home):
     ("document", "says"),
     [
         ({"text": "no id"}, "neither '_id' nor 'id'"),
-        ({"documents": [{"id": "1"}]}, "neither '_id' nor 'id' is there, but 'documents'"),
+        ({"documents": [{"id": "1"}]}, "neither '_id' nor 'id' is given, but 'documents'"),
         ({"id": " "}, "id is blank"),
         ({"id": "x" * 513}, "has 513 bytes"),
         ({"id": "x", "text": "a\0b"}, "NUL byte"),
-        ({"id": "x", "text": "x" * (10 * 2**20)}, "10,485,760 are allowed"),
-        ("text", "is a str: send a JSON object"),
+        ({"id": "x", "text": "x" * (10 * 2**20)}, "limit of 10,485,760"),
+        ("text", "is a str; send a JSON object"),
     ],
 )
 def test_documents_that_cannot_be_kept(writer, document, says):
@@ -148,15 +148,15 @@ def test_numbers_that_json_lacks_are_refused_by_place_and_field(writer, number):
         answer = writer.post("/indexes/tiny/documents", content=content, headers=headers)
         error = failure_of(answer, 422)
         assert error["code"] == "bad_document"
-        assert error["message"].startswith(f"{place}: the field 'n' holds NaN or an infinite")
+        assert error["message"].startswith(f"{place}: the field 'n' contains NaN or an infinite")
     headers = {"Content-Type": "application/x-ndjson"}
     lines = f'{{"id": "0"}}\n{document}\n'
     answer = writer.post("/indexes/tiny/documents", content=lines, headers=headers)
-    assert "line 2: the field 'n' holds NaN or an infinite number" in answer.text
+    assert "line 2: the field 'n' contains NaN or an infinite number" in answer.text
     answer = writer.post(
         "/indexes/tiny/documents/delete-batch", content=f"[{number}]", headers=JSON
     )
-    assert "no array of ids" in failure_of(answer, 422)["message"]
+    assert "not an array of IDs" in failure_of(answer, 422)["message"]
 
 
 def test_lines_are_told_one_by_one(writer, home):
@@ -190,7 +190,7 @@ def test_values_that_do_not_fit_their_fields_are_told(writer_of, tmp_path):
     lines = '{"id": "f", "year": "x"}\n{"id": "g", "rank": "first"}\n{"id": "h", "year": 8}\n'
     first, second, third = statuses(client.post(URL, content=lines, headers=LINES))
     assert (first["ok"], first["warnings"][0]["field"]) == (True, "year")
-    assert "document 'g': the number field 'rank' holds \"first\"" in second["error"]["message"]
+    assert "document 'g': the number field 'rank' contains \"first\"" in second["error"]["message"]
     assert "warnings" not in third
     refused = client.put(f"{URL}/g", json={"rank": "first"})
     assert failure_of(refused, 422)["code"] == "bad_document"
@@ -278,7 +278,7 @@ def test_a_stream_that_becomes_too_slow_tells_what_was_written(writer, monkeypat
         async for _ in chunks:
             pass
         yield reading.Line(1, b'{"id": "one", "text": "lamp"}')
-        raise BodyTooSlow("the body came too slowly")
+        raise BodyTooSlow("the body arrived too slowly")
 
     monkeypatch.setattr(documents, "lines_of", slow)
     monkeypatch.setattr(documents, "DOCUMENTS", 1)
@@ -362,7 +362,7 @@ def test_documents_may_be_long_and_queries_may_not(writer):
 def test_a_body_that_is_too_long_says_what_may_be_sent(writer):
     body = iter([b"["] + 33 * [b" " * 2**20])
     answer = writer.post("/indexes/tiny/documents", content=body, headers=JSON)
-    assert "33,554,432 bytes are allowed: send fewer" in failure_of(answer, 413)["message"]
+    assert "33,554,432 bytes" in failure_of(answer, 413)["message"]
     some = [{"id": str(number)} for number in range(1_001)]
     error = failure_of(writer.post("/indexes/tiny/documents", json=some), 422)
     assert "more than 1,000 documents" in error["message"]
@@ -453,7 +453,7 @@ def test_a_document_is_told_of_what_is_no_json_without_a_place_that_is_not_known
 ):
     body = f'{{"id": "a", "n": {value}}}'
     response = writer.post("/indexes/tiny/documents", content=body, headers=JSON)
-    wanted = f"the body is not JSON ({reason}): correct it"
+    wanted = f"the body is not JSON ({reason}); correct it"
     assert failure_of(response, 400)["message"] == wanted
 
 

@@ -156,8 +156,8 @@ def test_home_that_cannot_be_read_for_a_while(client_of, home, monkeypatch, capl
     for _ in range(2):
         assert client.get("/search?q=wing&index=first").status_code == 200
         assert client.get("/health").status_code == 200
-    assert caplog.text.count("check its owner and its mode") == 1
-    with pytest.raises(StoreError, match="check its owner and its mode"):
+    assert caplog.text.count("check its owner and permissions") == 1
+    with pytest.raises(StoreError, match="check its owner and permissions"):
         Catalog(home)
     monkeypatch.undo()
     build_tiny(home, "first")

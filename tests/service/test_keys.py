@@ -197,7 +197,7 @@ def test_a_file_that_cannot_be_read_lets_nobody_in(client, file, caplog):
     assert str(file) in caplog.text
     file.write_text(kept)
     assert client.get(SEARCH, headers=bearing(token)).status_code == 200
-    with pytest.raises(SettingsError, match="mend it"):
+    with pytest.raises(SettingsError, match="correct the file"):
         file.write_text("{}}")
         Keys(file, ())
 

@@ -52,9 +52,13 @@ def test_a_batch_answers_each_search_as_it_is_alone(client):
     [
         ([], 422, "at least 1"),
         ([{"q": "x", "index": "one"}] * 101, 422, "at most 100"),
-        ([{"q": "x", "index": "one"}, {"q": "x", "index": "none"}], 404, "searches[1]: there is"),
-        ([{"q": "x", "index": "one", "filter": "no = 1"}], 422, "searches[0]: filter: there is no"),
-        ([{"q": "x", "qq": "y"}], 422, "there is no parameter 'qq'"),
+        ([{"q": "x", "index": "one"}, {"q": "x", "index": "none"}], 404, "searches[1]: no index"),
+        (
+            [{"q": "x", "index": "one", "filter": "no = 1"}],
+            422,
+            "searches[0]: filter: unknown field",
+        ),
+        ([{"q": "x", "qq": "y"}], 422, "unknown parameter 'qq'"),
     ],
 )
 def test_a_batch_that_cannot_be_answered_names_the_search(client, searches, status, reason):
@@ -85,8 +89,8 @@ def test_rankers_are_judged_by_the_callers_own_queries(client):
 @pytest.mark.parametrize(
     ("changes", "field", "reason"),
     [
-        ({"judgements": {"q9": {"a": 1}}}, "judgements", "there is no query 'q9'"),
-        ({"rankers": ["bm25", "bm25"]}, "rankers", "named twice"),
+        ({"judgements": {"q9": {"a": 1}}}, "judgements", "query 'q9'"),
+        ({"rankers": ["bm25", "bm25"]}, "rankers", "given twice"),
         ({"rankers": ["bm52"]}, "rankers", "bm52"),
         ({"queries": {}}, "queries", "at least 1"),
         (
@@ -143,7 +147,7 @@ def test_anserinis_document_is_answered_in_its_format(client):
         ("/v1/one/search?query=x&hits=0", 400, "hits"),
         ("/v1/none/search?query=x", 404, "no index 'none'"),
         ("/v1/one/doc/zz", 404, "zz"),
-        ("/v1/nothing", 404, "nothing at /v1/nothing"),
+        ("/v1/nothing", 404, "/v1/nothing"),
     ],
 )
 def test_anserinis_failures_have_its_shape(client, path, status, reason):
@@ -174,5 +178,5 @@ def test_an_answer_in_the_shape_of_anserini_ends_at_the_first_hit_too_many(clien
     monkeypatch.setattr(anserini, "MAX_ANSWER", 60)
     answer = client.get("/v1/one/search?query=leaks+coolant&hits=1000")
     assert answer.status_code == 400
-    assert "ask for less" in answer.json()["error"]
+    assert "request less" in answer.json()["error"]
     assert len(read) == 1

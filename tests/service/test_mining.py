@@ -78,7 +78,7 @@ def test_the_map(client, index):
     answer = client.get("/indexes/tiny/map").json()
     drawn = document_map(index)
     assert (answer["index"], answer["documents"]) == ("tiny", len(index))
-    assert answer["ids"] == index.ids(drawn.positions)
+    assert answer["ids"] == index.ids(drawn.doc_ids)
     assert list(zip(answer["x"], answer["y"], strict=True)) == [
         tuple(place) for place in drawn.whole(65_535).tolist()
     ]

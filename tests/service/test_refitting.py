@@ -112,7 +112,7 @@ def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, cap
     refits = refits_of(home, noting(home, says))
     assert refits.look()
     assert refits.last()["tiny"].error == "the disk is full"
-    assert "tiny could not be refitted: the disk is full" in caplog.text
+    assert "refit of tiny failed: the disk is full" in caplog.text
     assert not refits.look()
     assert noted(home) == ["tiny"]
     monkeypatch.setattr("klsa_search.service.refitting.monotonic", lambda: 1e12)
@@ -126,7 +126,7 @@ def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, cap
         ("sys.exit(3)", "the refit ended with status 3"),
         (
             "import os; os.kill(os.getpid(), 9)",
-            "ended by signal 9: see that the machine has memory",
+            "killed by signal 9; make sure that there is free memory",
         ),
     ],
 )
@@ -224,7 +224,7 @@ def test_what_a_dead_process_left_is_told_as_failed_and_begun_again(refits_of, h
         known.last["tiny"] = replace(begun, waits=False)
     assert not other.look()
     assert "ended" in one.last()["tiny"].error
-    assert "tiny could not be refitted" in caplog.text
+    assert "refit of tiny failed" in caplog.text
     assert one.ended() == {("tiny", "failed"): 1}
     one.begin("tiny", "000001", {})
     assert other.look()
@@ -234,7 +234,7 @@ def test_what_a_dead_process_left_is_told_as_failed_and_begun_again(refits_of, h
 def test_a_folder_that_cannot_be_written_is_named(refits_of, home):
     one, _ = both(refits_of, home, "")
     (home / ".shared" / "refits.new").mkdir()
-    with pytest.raises(StoreError, match=r"refits\.new.*see that there is room"):
+    with pytest.raises(StoreError, match=r"refits\.new.*free space"):
         one.begin("tiny", "000001", {})
     assert not one.look()
 

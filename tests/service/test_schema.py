@@ -109,7 +109,7 @@ def test_limits_are_in_the_schema(schema):
         asked = {each["name"]: each for each in operations(schema)[path, "get"]["parameters"]}
         assert (asked["k"]["schema"]["minimum"], asked["k"]["schema"]["maximum"]) == (1, most)
     labels = schema["components"]["schemas"]["ClassifyBody"]["properties"]["labels"]
-    assert "2 to 100 different" in labels["description"]
+    assert "2 to 100 distinct" in labels["description"]
     body = schema["components"]["schemas"]["SearchBody"]
     assert list(body["properties"]) == list(parameters)
     assert body["additionalProperties"] is False

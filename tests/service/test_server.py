@@ -103,7 +103,7 @@ def test_end_refuses_what_waits_and_finishes_what_runs(catalog_of, tiny_home, se
         for client in (*waiting, half):
             status, head, content = client.answer()
             assert (status, content["error"]["code"]) == (503, "busy")
-            assert "stopped" in content["error"]["message"]
+            assert "stopping" in content["error"]["message"]
             assert head["connection"] == "close"
             assert client.is_ended()
         assert idle.is_ended()

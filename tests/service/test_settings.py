@@ -47,8 +47,8 @@ def test_an_empty_variable_is_none(monkeypatch):
     ("text", "told"),
     [
         ("port = 70000", "{file}: port = 70000: Input should be less than or equal to 65535"),
-        ("ports = 1", "{file}: there is no setting 'ports'; there are: home, host, port, "),
-        ("port", "{file} is not TOML: "),
+        ("ports = 1", "{file}: unknown setting 'ports'; the settings are: home, host, port, "),
+        ("port", "{file} is not valid TOML: "),
         (
             'cors_origins = ["https://example.org/"]',
             "{file}: cors_origins = 'https://example.org/': ",

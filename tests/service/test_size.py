@@ -181,7 +181,7 @@ def test_what_is_too_large_is_refused_and_says_so(client_of, heavy_home):
     client = client_of(heavy_home)
     error = failure_of(client.get(f"/search?q=wing&k={MAX_HITS}&index=wide"), 422)
     assert (error["code"], error["field"]) == ("bad_query", None)
-    assert "more than 33,554,432 bytes: ask for less at a time" in error["message"]
+    assert "larger than 33,554,432 bytes; request less at a time" in error["message"]
     assert client.get("/search?q=wing&k=100&index=wide").status_code == 200
 
 
@@ -209,7 +209,7 @@ def test_the_bound_holds_for_every_kind_of_character(text):
     width = len(TypeAdapter(str).dump_json(text)) - 2
     most = (MAX_ANSWER - 100) // width
     refuse_too_large(Told(value=text * most))
-    with pytest.raises(QueryError, match="more than"):
+    with pytest.raises(QueryError, match="larger than"):
         refuse_too_large(Told(value=text * (most + 100)))
 
 

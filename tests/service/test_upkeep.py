@@ -124,10 +124,10 @@ def test_one_that_fails_can_be_asked_for_again(service):
     [
         ({"settings": {"alpha": 2}}, 422, "alpha"),
         ({"settings": {"alhpa": 0.5}}, 422, "alhpa"),
-        ({"settings": {"self": 1}}, 422, "no setting 'self'"),
+        ({"settings": {"self": 1}}, 422, "setting 'self'"),
         ({"settings": {"latent": 0.9, "coverage": 0.9}}, 422, "more than 1"),
         ({"settings": {"alpha": [1]}}, 422, "settings"),
-        ({"set": {}}, 422, "no parameter 'set'"),
+        ({"set": {}}, 422, "parameter 'set'"),
     ],
 )
 def test_settings_that_do_not_hold_begin_nothing(service, body, status, said):

@@ -88,7 +88,7 @@ def test_sums_are_compared_again_with_another_manifest(tmp_path):
     check_once(path, manifest)
     entry = manifest.files["a"].model_copy(update={"sha256": "0" * 64})
     other = Manifest.model_construct(files={**manifest.files, "a": entry})
-    with pytest.raises(IndexDamaged, match="a has changed"):
+    with pytest.raises(IndexDamaged, match="a` has changed"):
         check_once(path, other)
 
 
@@ -96,7 +96,7 @@ def test_damage_is_not_remembered_as_checked(tmp_path):
     path, manifest = generation(tmp_path / "000001", a="a", b="b")
     (path / "a").write_text("c")
     for _ in range(2):
-        with pytest.raises(IndexDamaged, match="a has changed"):
+        with pytest.raises(IndexDamaged, match="a` has changed"):
             check_once(path, manifest)
 
 
@@ -112,7 +112,7 @@ def test_damage_that_is_found_later_is_looked_for_at_the_next_opening(
     check_once(path, manifest)
     with suppress(IndexDamaged):
         finder(path, manifest)
-    with pytest.raises(IndexDamaged, match="a has changed"):
+    with pytest.raises(IndexDamaged, match="a` has changed"):
         check_once(path, manifest)
 
 

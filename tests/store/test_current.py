@@ -85,7 +85,7 @@ def test_damage_without_a_whole_generation_is_left_to_a_repair(path):
     (path / "CURRENT").write_text("")
     for manifest in path.glob("0*/manifest.json"):
         manifest.unlink()
-    with pytest.raises(IndexDamaged, match="it begins '': run `klsa-index repair"):
+    with pytest.raises(IndexDamaged, match="it begins with ''; run `klsa-index repair"):
         current_generation(path)
 
 
@@ -93,15 +93,15 @@ def test_a_folder_a_pipe_and_links_to_nowhere_are_damage(path):
     current = path / "CURRENT"
     current.unlink()
     current.mkdir()
-    with pytest.raises(IndexDamaged, match=r"CURRENT cannot be read \(Is a directory\)"):
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*CURRENT` \(Is a directory\)"):
         current_generation(path)
     current.rmdir()
     os.mkfifo(current)
-    with pytest.raises(IndexDamaged, match=r"CURRENT cannot be read \(Invalid argument\)"):
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*CURRENT` \(Invalid argument\)"):
         current_generation(path)
     current.unlink()
     current.symlink_to(current)
-    with pytest.raises(IndexDamaged, match=r"CURRENT cannot be read \(Too many levels"):
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*CURRENT` \(Too many levels"):
         current_generation(path)
 
 
@@ -114,7 +114,7 @@ def test_what_may_not_be_read_is_damage_and_too_many_open_files_are_not(path, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", failing(errno.EACCES))
-        with pytest.raises(IndexDamaged, match=r"CURRENT cannot be read \(Permission denied\)"):
+        with pytest.raises(IndexDamaged, match=r"cannot read `.*CURRENT` \(Permission denied\)"):
             current_generation(path)
         patch.setattr(os, "open", failing(errno.EMFILE))
         with pytest.raises(OSError, match="Too many open files"):
@@ -146,13 +146,15 @@ def changed(manifest):
 @pytest.mark.parametrize("name", ["000001", "000002"])
 def test_a_changed_manifest_is_damage_of_the_one_in_use_and_of_those_kept(path, name):
     changed(path / name / "manifest.json")
-    with pytest.raises(IndexDamaged, match=rf"{name}/manifest.json has changed since it was built"):
+    with pytest.raises(
+        IndexDamaged, match=rf"{name}/manifest.json` has changed since it was built"
+    ):
         read_manifest(path / name)
 
 
 def test_a_changed_manifest_does_not_verify(path):
     changed(path / "000002" / "manifest.json")
-    with pytest.raises(IndexDamaged, match=r"manifest.json has changed.*klsa-index repair a "):
+    with pytest.raises(IndexDamaged, match=r"manifest.json` has changed.*klsa-index repair a "):
         verify(path)
 
 
@@ -189,5 +191,5 @@ def test_another_format_is_told_as_such_if_its_sum_is_right(path):
     with pytest.raises(IndexDamaged, match="has changed"):
         read_manifest(path / "000002")
     (path / "CURRENT").write_text("000002\n")
-    with pytest.raises(FormatUnsupported, match="holds format 99"):
+    with pytest.raises(FormatUnsupported, match="has format 99"):
         read_manifest(path / "000002")

@@ -112,7 +112,7 @@ def test_a_place_outside_of_the_records_is_damage(tmp_path, begin):
     starts = reader.starts.copy()
     starts[1] = begin
     damaged = Records(reader.content, starts, tmp_path / "documents.npy")
-    with pytest.raises(IndexDamaged, match=r"documents\.npy cannot be read"):
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*documents\.npy`"):
         damaged.document(1)
     assert text_at(reader.content, starts, 1) == (0, 0)
 
@@ -141,31 +141,31 @@ def test_a_disk_that_is_full_is_named_wherever_it_fills_up(tmp_path, room):
     """Files that may grow no further fail as a full disk does: at the opening too."""
     command = [sys.executable, "-c", WRITING, str(tmp_path), str(room)]
     said = subprocess.check_output(command, text=True, timeout=PATIENCE)
-    of_ids = said.startswith(f"{tmp_path / IDS} cannot be written (") and "make room" in said
+    of_ids = str(tmp_path / IDS) in said and "free disk space" in said
     assert of_ids or said == f"[Errno 27] File too large: '{tmp_path / 'documents.npy'}'\n"
     assert said.count("\n") == 1
 
 
 def test_a_folder_that_lets_nothing_in_is_named(tmp_path):
     (tmp_path / IDS).mkdir()
-    with pytest.raises(StoreError, match=r"documents\.db cannot be written .*owns its folder"):
+    with pytest.raises(StoreError, match=r"cannot write .*documents\.db.*owner"):
         DocumentWriter(tmp_path)
 
 
 def test_a_store_that_cannot_be_opened_is_damage(tmp_path):
     stored(tmp_path, []).close()
     (tmp_path / IDS).unlink()
-    with pytest.raises(IndexDamaged, match=r"documents\.db cannot be read .*check its mode"):
+    with pytest.raises(IndexDamaged, match=r"cannot read .*documents\.db.*permissions"):
         DocumentReader(tmp_path)
     (tmp_path / "documents.npy").unlink()
-    with pytest.raises(IndexDamaged, match=r"documents\.npy cannot be read"):
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*documents\.npy`"):
         DocumentReader(tmp_path)
 
 
 def test_a_file_that_is_no_store_is_damage(tmp_path):
     stored(tmp_path, []).close()
     (tmp_path / IDS).write_bytes(b"\xff" * 8192)
-    with pytest.raises(IndexDamaged, match=r"documents\.db cannot be read .*klsa-index repair"):
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*documents\.db` .*klsa-index repair"):
         DocumentReader(tmp_path).get("a")
 
 
@@ -204,5 +204,5 @@ def test_a_closed_reader_says_so(tmp_path):
     reader = stored(tmp_path, [])
     reader.close()
     reader.close()
-    with pytest.raises(StoreError, match=r"documents\.db was closed"):
+    with pytest.raises(StoreError, match=r"documents\.db` was closed"):
         reader.get("a")

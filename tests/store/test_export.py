@@ -102,11 +102,11 @@ def test_a_backup_is_the_index_and_comes_back(index, tmp_path):
 def test_a_backup_takes_no_ones_place_and_no_damage(index, tmp_path):
     (tmp_path / "mine").mkdir()
     for target in (index, tmp_path / "mine"):
-        with pytest.raises(StoreError, match="is there already: choose another name"):
+        with pytest.raises(StoreError, match="already exists; choose another name"):
             copy_index(index, target)
     path = current_generation(index) / "documents.npy"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    with pytest.raises(IndexDamaged, match=r"tickets/000001/documents\.npy has changed"):
+    with pytest.raises(IndexDamaged, match=r"tickets/000001/documents\.npy` has changed"):
         copy_index(index, tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
 
@@ -126,7 +126,7 @@ def test_an_interrupted_copy_is_done_again_and_is_no_index_meanwhile(index, tmp_
     copy_index(index, killed)
     assert everything(killed) == WANTED
     verify(killed)
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="already exists"):
         copy_index(index, killed)
 
 
@@ -134,7 +134,7 @@ def test_verify_looks_at_the_log(index):
     generation = current_generation(index)
     verify(index)
     (generation / "WRITES-begun").write_text("7")
-    with pytest.raises(IndexDamaged, match="WRITES cannot be read"):
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*WRITES`"):
         verify(index)
 
 

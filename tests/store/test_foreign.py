@@ -36,9 +36,9 @@ def keep(folder, *names):
 )
 def test_a_folder_that_is_no_index_is_refused_and_left_alone(tmp_path, names):
     mine = keep(tmp_path / "reports", *names)
-    with pytest.raises(StoreError, match=r"reports is there and is not an index.*choose another"):
+    with pytest.raises(StoreError, match=r"reports` is there and is not an index.*choose another"):
         write(tmp_path / "reports", "one")
-    with pytest.raises(StoreError, match="reports is there and is not an index"):
+    with pytest.raises(StoreError, match="reports` is there and is not an index"):
         delete_index(tmp_path / "reports")
     assert files_below(tmp_path / "reports") == mine
 
@@ -47,9 +47,9 @@ def test_a_file_and_a_broken_link_are_no_index_either(tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("file", "link"):
-        with pytest.raises(StoreError, match="is there and is no folder"):
+        with pytest.raises(StoreError, match="exists and is not a folder"):
             write(tmp_path / name, "one")
-        with pytest.raises(StoreError, match="is there and is no folder"):
+        with pytest.raises(StoreError, match="exists and is not a folder"):
             delete_index(tmp_path / name)
     assert files_below(tmp_path) == {"file": "mine", "link": str(tmp_path / "nowhere")}
 
@@ -167,7 +167,7 @@ def test_a_lock_that_is_a_link_is_refused_and_what_it_names_stays(tmp_path):
     victim.write_text("mine")
     (path / "LOCK").unlink()
     (path / "LOCK").symlink_to(victim)
-    with pytest.raises(StoreError, match="LOCK is a link or a folder and not ours: move it away"):
+    with pytest.raises(StoreError, match="LOCK is a link or a does not belong: move it away"):
         write(path, "two")
     (path / "LOCK").unlink()
     os.link(victim, path / "LOCK")
@@ -185,7 +185,7 @@ def test_a_folder_under_a_name_of_ours_is_refused_before_anything_is_changed(tmp
     (path / name).mkdir()
     mine = keep(path, f"{name}/x")
     for change in (lambda: write(path, "two"), lambda: delete_index(path)):
-        with pytest.raises(StoreError, match=f"{name} is a folder and not ours: move it away"):
+        with pytest.raises(StoreError, match=f"{name}` is a folder that does not belong"):
             change()
         assert files_below(path) == mine
     if name != "CURRENT":

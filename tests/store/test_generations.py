@@ -156,7 +156,7 @@ def test_a_folder_that_is_removed_while_it_is_built_in_is_named(tmp_path, first,
     path = tmp_path / "a"
     if not first:
         write(path, "one")
-    removed = pytest.raises(StoreError, match=r"/a/00000\d was removed while it was being built")
+    removed = pytest.raises(StoreError, match=r"/a/00000\d` was removed during the build")
     with removed, new_generation(path) as generation:
         shutil.rmtree(path if deep else generation)
         (generation / "scratch").mkdir()
@@ -200,7 +200,9 @@ def test_an_old_generation_that_cannot_be_removed_is_told(tmp_path, monkeypatch)
         raise PermissionError(13, "Permission denied", str(folder))
 
     monkeypatch.setattr("shutil.rmtree", refused)
-    with pytest.raises(StoreError, match="new generation 000003, but an old one cannot be removed"):
+    with pytest.raises(
+        StoreError, match=r"built generation `000003` .*could not remove an old one"
+    ):
         write(path, "three")
     assert content(path) == "three"
 

@@ -57,9 +57,8 @@ def test_the_second_is_told_who_is_first(lock):
         told = refused(lock)
         child.stdin.close()
     wanted = (
-        rf"{re.escape(str(lock.parent))} is being changed by process {child.pid} on "
-        rf"{re.escape(socket.gethostname())} \(adding documents, since 20[-\dT:]+\+00:00\): "
-        "wait for it to end, then try again"
+        rf".*{re.escape(str(lock.parent))}.* process {child.pid} on "
+        rf"{re.escape(socket.gethostname())} \(adding documents, since 20[-\dT:]+\+00:00\); .*"
     )
     assert re.fullmatch(wanted, told)
     with held(lock, "building"):
@@ -82,7 +81,7 @@ def test_a_killed_holder_holds_nothing_and_is_not_told(lock):
     assert json.loads((lock.parent / "LOCK-holder").read_text())["pid"] == child.pid
     another = FileLock(lock, blocking=False)
     with another:  # who has not said yet who it is
-        assert "is being changed by another process: wait" in refused(lock)
+        assert "is being changed by another process" in refused(lock)
     with held(lock, "building"):
         assert f"process {os.getpid()} " in refused(lock)
 

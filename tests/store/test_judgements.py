@@ -61,7 +61,7 @@ def test_white_space_makes_no_other_query(tmp_path):
         ("x" * 10_001, "1", 1, QueryError, "10,001 characters"),
         ("\ud800", "1", 1, QueryError, "Unicode|UTF-8|surrogate|U\\+D800"),
         ("a\0", "1", 1, QueryError, "NUL"),
-        (None, "1", 1, QueryError, "a text is needed"),
+        (None, "1", 1, QueryError, "is not a text"),
         ("wing", "x" * 600, 1, BadDocument, "600 bytes"),
         ("wing", "1", 101, QueryError, "from -100 to 100"),
         ("wing", "1", 1.0, QueryError, "whole number"),
@@ -160,7 +160,7 @@ def test_who_writes_for_long_is_told_of(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_not_there_is_told_of(tmp_path):
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(StoreError, match="cannot write"):
         Judgements(tmp_path / "gone").put("wing", "1", 1)
     assert told(tmp_path / "gone") == []
 

@@ -112,10 +112,10 @@ def test_what_is_not_there_can_be_deleted_again_and_again(tmp_path):
         (doc(""), "the id is blank"),
         (doc("x" * 513), r"the id 'x+' has 513 bytes, 512 are allowed"),
         (doc("ü" * 257), "has 514 bytes"),
-        (doc("a", "b\0"), "the text holds a NUL byte"),
+        (doc("a", "b\0"), "the text contains a NUL byte"),
         (doc("a", "\ud800"), "half of a character"),
         (doc("a", 7), "the text is of type int, not str"),
-        (doc("big", "x" * MOST_DOCUMENT), r"'big' takes 10,485,7\d\d bytes .*cut it into several"),
+        (doc("big", "x" * MOST_DOCUMENT), r"'big' has 10,485,7\d\d bytes .*split it"),
         (Document(id="a", metadata={"at": object()}), "is not JSON"),
         (Document(id="a", metadata=[1]), "the metadata is of type list"),
     ],
@@ -145,7 +145,10 @@ def test_the_largest_documents_and_ids(tmp_path):
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_numbers_that_json_lacks_are_refused(tmp_path, number):
-    with LogWriter(tmp_path) as writer, pytest.raises(BadDocument, match="the field 'x' holds NaN"):
+    with (
+        LogWriter(tmp_path) as writer,
+        pytest.raises(BadDocument, match="the field 'x' contains NaN"),
+    ):
         writer.append([Document(id="a", metadata={"x": number})])
 
 
@@ -216,7 +219,7 @@ def test_a_forked_child_reads_and_does_not_write(tmp_path):
 
         def work():
             assert log.last() == Last(1, 0)
-            with pytest.raises(StoreError, match="the process that this was forked of"):
+            with pytest.raises(StoreError, match="forked from"):
                 writer.append([doc("b")])
 
         with another_thread(lambda: log.last()):
@@ -235,11 +238,11 @@ def test_a_generation_that_goes_is_noticed_by_reader_and_writer(tmp_path, remove
         writer.append([doc("a")])
         if removed == "folder":
             shutil.rmtree(folder)
-            with pytest.raises(StoreError, match=r"000001 was removed: open the index again"):
+            with pytest.raises(StoreError, match=r"000001` was removed; open the index again"):
                 log.last()
         else:
             (folder / "WRITES").unlink()
-        with pytest.raises(StoreError, match=r"removed or replaced|cannot be written"):
+        with pytest.raises(StoreError, match=r"removed or replaced|cannot write"):
             writer.append([doc("b")])
 
 
@@ -259,12 +262,12 @@ def test_what_is_no_log_is_refused_and_left_alone(tmp_path, what):
     before = path.read_bytes() if path.is_file() else None
     with (
         LogWriter(tmp_path) as writer,
-        pytest.raises(StoreError, match=r"WRITES (cannot be (read|written)|is no file)"),
+        pytest.raises(StoreError, match=r"(cannot (read|write) .*WRITES|does not belong)"),
     ):
         writer.append([doc("a")])
     if before is not None:
         assert path.read_bytes() == before
-        with pytest.raises(IndexDamaged, match=r"WRITES cannot be read .*restore a backup"):
+        with pytest.raises(IndexDamaged, match=r"cannot read `.*WRITES` .*restore a backup"):
             WriteLog(tmp_path).last()
     assert not (tmp_path / "elsewhere").exists()
 
@@ -300,7 +303,7 @@ def test_a_log_cut_short_is_named(tmp_path):
     whole = (tmp_path / "WRITES").read_bytes()
     for length in (0, 1, 99, 4096, 8192, len(whole) - 4096):
         (tmp_path / "WRITES").write_bytes(whole[:length])
-        with pytest.raises(StoreError, match="WRITES cannot be read"):
+        with pytest.raises(StoreError, match=r"cannot read `.*WRITES`"):
             WriteLog(tmp_path).check()
 
 
@@ -341,9 +344,9 @@ def test_a_log_that_is_missing_or_another_is_named(tmp_path):
         else:
             (tmp_path / "mine").rename(folders[0] / "WRITES")
             (folders[0] / "WRITES-begun").unlink()
-        with pytest.raises(IndexDamaged, match="a/WRITES cannot be read"):
+        with pytest.raises(IndexDamaged, match=r"cannot read `.*a/WRITES`"):
             log.last()
-        with LogWriter(folders[0]) as writer, pytest.raises(IndexDamaged, match="a/WRITES cannot"):
+        with LogWriter(folders[0]) as writer, pytest.raises(IndexDamaged, match="a/WRITES"):
             writer.append([doc("b")])
 
 
@@ -357,7 +360,9 @@ def test_what_is_beside_the_log_of_another_is_named(tmp_path):
             shutil.copy(folder / "WRITES", tmp_path / f"{folder.name}-writes")
     shutil.copy(tmp_path / "a-writes", folders[0] / "WRITES")
     shutil.copy(tmp_path / "b-wal", folders[0] / "WRITES-wal")
-    with pytest.raises(IndexDamaged, match=r"a/WRITES cannot be read .WRITES-begun beside it"):
+    with pytest.raises(
+        IndexDamaged, match=r"cannot read `.*a/WRITES` .WRITES-begun does not belong"
+    ):
         list(WriteLog(folders[0]).rows())
     for name in ("WRITES-wal", "WRITES-shm"):
         (folders[0] / name).unlink(missing_ok=True)
@@ -365,5 +370,5 @@ def test_what_is_beside_the_log_of_another_is_named(tmp_path):
     assert [row.id for row in WriteLog(folders[0]).rows()] == ["a"]
     (folders[0] / "WRITES-begun").unlink()
     (folders[0] / "WRITES-begun").mkdir()
-    with pytest.raises(IndexDamaged, match=r"WRITES-begun cannot be read .Is a directory"):
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*WRITES-begun` .Is a directory"):
         WriteLog(folders[0]).last()

@@ -104,7 +104,7 @@ def test_a_full_disk_stops_writing_and_not_reading(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (length, resource.RLIM_INFINITY))
         told = 0
         with LogWriter(tmp_path) as writer:
-            with pytest.raises(StoreError, match=r"make room on its disk"):
+            with pytest.raises(StoreError, match=r"free disk space"):
                 while True:
                     writer.append([Document(id=f"{told} 0", text=big)])
                     told += 1

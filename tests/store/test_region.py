@@ -168,7 +168,7 @@ def test_a_file_cut_short_is_named(length, tmp_path):
     write_arrays(tmp_path, {"kept": np.ones((3, 4), np.float32)})
     path = tmp_path / "kept.npy"
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(IndexDamaged, match=r"kept\.npy cannot be read"):
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*kept\.npy`"):
         Region.open(tmp_path, "kept")
 
 
@@ -179,7 +179,7 @@ def test_no_room_for_addresses_is_told_and_changes_nothing(tmp_path):
 
     def work():
         resource.setrlimit(resource.RLIMIT_AS, (2**20, resource.RLIM_INFINITY))
-        with pytest.raises(StoreError, match=r"no [\d,]+ bytes of addresses .*ulimit -v"):
+        with pytest.raises(StoreError, match=r"[\d,]+ bytes of address space .*ulimit -v"):
             region.append(np.broadcast_to(np.int32(1), (2**20 + 1, 16)))
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         assert len(region) == 2**20

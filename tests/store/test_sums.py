@@ -36,7 +36,7 @@ def test_whole_files_pass(sealed):
 def test_the_file_that_has_changed_is_named(sealed, name):
     (sealed[0] / name).write_text("x" * 1000)
     with pytest.raises(
-        IndexDamaged, match=f"/{name} has changed since it was built: run `klsa-index repair"
+        IndexDamaged, match=f"/{name}` has changed since it was built; run `klsa-index repair"
     ):
         compare_sums(*sealed)
 
@@ -44,7 +44,7 @@ def test_the_file_that_has_changed_is_named(sealed, name):
 def test_a_file_that_cannot_be_read_is_named(sealed):
     (sealed[0] / "b").unlink()
     (sealed[0] / "b").mkdir()
-    with pytest.raises(IndexDamaged, match=r"/b cannot be read \("):
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*b` \("):
         compare_sums(*sealed)
 
 
@@ -74,7 +74,7 @@ def test_damage_is_found_behind_other_work(sealed):
     check = SumCheck(*sealed)
     assert check.wait(BOUND)
     assert check.state == "damaged"
-    assert check.failure.startswith(f"{sealed[0] / 'b'} has changed since it was built")
+    assert check.failure.startswith(f"`{sealed[0] / 'b'}` has changed since it was built")
 
 
 def test_a_file_that_is_gone_is_damage_only_of_what_is_in_use(sealed):
@@ -82,7 +82,7 @@ def test_a_file_that_is_gone_is_damage_only_of_what_is_in_use(sealed):
     (path / "c").unlink()
     check = SumCheck(path, manifest)
     assert check.wait(BOUND)
-    assert (check.state, "c cannot be read" in check.failure) == ("damaged", True)
+    assert (check.state, "cannot read" in check.failure) == ("damaged", True)
     path.with_name("000002").mkdir()
     (path.parent / CURRENT).write_text("000002\n")
     check = SumCheck(path, manifest)

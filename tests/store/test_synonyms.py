@@ -55,10 +55,10 @@ def test_files_are_rules_or_json():
     ("wrong", "said"),
     [
         ("tv, television", "list of rules"),
-        ({"tv": "television"}, "no list"),
-        ({"tv": [1]}, "no word"),
-        ([("tv", "television")], "no rule"),
-        (["tv"], "one word alone"),
+        ({"tv": "television"}, "not a list"),
+        ({"tv": [1]}, "not a word"),
+        ([("tv", "television")], "not a rule"),
+        (["tv"], "only one word"),
         (["tv, "], "blank"),
         (["=> tv"], "blank"),
         ({"": ["tv"]}, "blank"),
@@ -150,7 +150,7 @@ def test_a_file_that_was_changed_is_named(path, content):
 def test_a_folder_in_its_place_and_no_index(path, tmp_path):
     (path / "SYNONYMS").mkdir()
     for synonyms in (TV, {}):
-        with pytest.raises(StoreError, match="folder and not ours"):
+        with pytest.raises(StoreError, match="does not belong"):
             write_synonyms(path, synonyms)
     with pytest.raises(IndexNotFound):
         write_synonyms(tmp_path / "none", TV)

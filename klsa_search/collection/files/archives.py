@@ -38,7 +38,7 @@ class Archive:
     def data(self, name: str) -> bytes:
         """Bytes of a part; Unreadable where it is missing."""
         if name not in self:
-            raise Unreadable("is damaged", f"there is no {name} in it")
+            raise Unreadable("is damaged", f"contains no {name}")
         self._left -= self._packed.getinfo(name).file_size
         if self._left < 0:
             raise Unreadable("is too large", f"more than {LARGEST >> 20} MiB unpacked")

@@ -115,5 +115,5 @@ def storable(content: Content) -> Content:
     for part in (content.title, *(text for section in content.sections for text in section)):
         fault = text_fault(part)
         if fault:
-            raise Unreadable("holds what is no text", f"a part of it {fault}")
+            raise Unreadable("contains data that is not text", f"a part of it {fault}")
     return content

@@ -42,7 +42,7 @@ def read(path: Path) -> Iterator[Content]:
                 )
                 sections += content_of(decoded(archive.data(name))).sections
     if not any(section.text for section in sections):
-        raise Unreadable("holds no text", "no chapter of it has any")
+        raise Unreadable("contains no text", "no chapter of it has any")
 
     def told(name: str) -> str | None:
         return next((node.text for node in package.iter(f"{_ABOUT}{name}") if node.text), None)

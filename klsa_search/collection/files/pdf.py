@@ -19,7 +19,7 @@ def read(path: Path) -> Iterator[Content]:
     data = whole(path)
     title, sections, metadata = _read(data)
     if not any(section.text for section in sections):
-        raise Unreadable("holds no text", f"pages, perhaps of pictures alone: {len(sections)}")
+        raise Unreadable("contains no text", f"pages, perhaps of pictures alone: {len(sections)}")
     yield Content(title=title, sections=sections, metadata=metadata, numbered=True)
 
 

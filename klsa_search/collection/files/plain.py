@@ -24,6 +24,6 @@ def text_of(path: Path) -> str:
             raise Unreadable("is too large", f"more than {LARGEST:,} characters", line=number)
         fault = text_fault(line)
         if fault:
-            raise Unreadable("holds what is no text", f"the line {fault}", line=number)
+            raise Unreadable("contains data that is not text", f"the line {fault}", line=number)
         parts.append(line)
     return "".join(parts).strip()

@@ -97,15 +97,17 @@ class Sandbox:
         if self._process is None:
             if not has_interpreter():
                 raise CollectionError(
-                    "files of this format cannot be read: they are parsed in a child process, and "
-                    "this Python has no executable (`sys.executable`); run klsa-search by python"
+                    "files of this format cannot be read: they are parsed in a "
+                    "child process, and this Python has no executable "
+                    "(`sys.executable`); run klsa-search with a python command"
                 )
             try:
                 self._process = start_worker(__name__)
             except OSError as error:
                 raise CollectionError(
-                    "files of this format cannot be read: the process that parses them does not "
-                    f"start ({error}); see that the machine has memory to spare"
+                    "files of this format cannot be read: the process that parses "
+                    f"them does not start ({error}); make sure that there is free "
+                    "memory"
                 ) from error
             send(self._process, self._limits)
         return self._process

@@ -94,8 +94,9 @@ def tune(
     useful = [judgement for judgement in judgements if judgement.query_id in asked]
     if not any(judgement.grade > 0 and judgement.document_id in held for judgement in useful):
         raise CollectionError(
-            f"no judgement names a relevant document of index {index.name} for a query that is "
-            "asked: compare the ids of the judgements with those of queries and documents"
+            f"no judgement names a relevant document of index `{index.name}` for "
+            "any of the queries; compare the IDs of judgements, queries and "
+            "documents"
         )
     return _tuned(
         index,
@@ -124,9 +125,9 @@ def tune_by_halves(
     needed = max(FEWEST_HALVED, SHARE_HALVED * len(index))
     if len(halves.first) < needed:
         raise CollectionError(
-            f"{len(halves.first)} of the {len(index)} documents of index {index.name} are long "
-            f"enough to be halved, {needed:.0f} are needed to tune without judgements: "
-            "give queries and judgements"
+            f"only {len(halves.first)} of the {len(index)} documents of index "
+            f"`{index.name}` are long enough to be halved, and tuning without "
+            f"judgements needs {needed:.0f}; give queries and judgements"
         )
     settings = index.settings.model_dump()
     # The first halves are searched by BM25 alone.
@@ -169,15 +170,15 @@ def _tuned(
     progress: Progress | None,
 ) -> Tuning:
     if folds < 2:
-        raise SettingsError(f"folds = {folds}: at least 2 are needed", field="folds")
+        raise SettingsError(f"folds = {folds} is less than 2", field="folds")
     if len(judge.query_ids) < FEWEST_QUERIES:
         raise CollectionError(
-            f"{len(judge.query_ids)} judged queries: at least {FEWEST_QUERIES} are needed to "
-            "choose on some and judge on others; judge more"
+            f"{len(judge.query_ids)} judged queries are too few: at least "
+            f"{FEWEST_QUERIES} are needed for cross-validation; judge more"
         )
     if not {query.id for query in queries} & set(judge.query_ids):
         raise CollectionError(
-            "no judgement is about any of the queries: check that both name queries alike"
+            "no judgement belongs to any of the queries; check that both use the same query IDs"
         )
     table = measure_candidates(index, candidates, queries, judge, progress=progress)
     held_out = cross_validate(table, folds, seed)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class TermShare:
-    """What one term of the query adds by standing in the document.
+    """Contribution of a query term that the document contains.
 
-    term    as it is indexed
-    value   of the score
-    weight  what the query makes of it: its idf, times how often it was asked for
-    bm25    its addend in BM25
-    added   whether feedback put it into the query
+    term    term as it is indexed
+    value   its contribution to the score
+    weight  its weight in the query: idf times its count
+    bm25    its contribution to BM25
+    added   whether feedback added it to the query
     """
 
     term: str
@@ -30,7 +30,7 @@ class TermShare:
 
 @dataclass(frozen=True, kw_only=True)
 class Lexical:
-    """What the document gets for holding the words of the query: BM25, or what is made of it."""
+    """Lexical part of a score: BM25 of the words of the query, or a function of it."""
 
     value: float
     terms: tuple[TermShare, ...]
@@ -38,7 +38,7 @@ class Lexical:
 
 @dataclass(frozen=True, kw_only=True)
 class Lender:
-    """A near document that holds a term; `share` is its share of all that near ones lend of it."""
+    """A neighbour that contains a term; `share` is its share of what all neighbours contribute."""
 
     id: str
     share: float
@@ -46,12 +46,12 @@ class Lender:
 
 @dataclass(frozen=True, kw_only=True)
 class CoveredTerm:
-    """How far one term of the query is covered.
+    """Coverage of one query term.
 
-    value    of the score
-    own      what the document itself holds of it, in BM25
-    near     what the documents near it lend, likewise
-    lenders  those that lend most of it
+    value    its contribution to the score
+    own      BM25 of the term in the document itself
+    near     BM25 of the term contributed by neighbours
+    lenders  neighbours that contribute most
     """
 
     term: str
@@ -63,7 +63,7 @@ class CoveredTerm:
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """What the document gets for what it and those near it hold of the query together."""
+    """Coverage part of a score: query words of the document and its neighbours together."""
 
     value: float
     terms: tuple[CoveredTerm, ...]
@@ -71,7 +71,7 @@ class Coverage:
 
 @dataclass(frozen=True, kw_only=True)
 class LatentTerm:
-    """What one term of the query adds in the latent space."""
+    """Contribution of a query term in the latent space."""
 
     term: str
     value: float
@@ -79,9 +79,9 @@ class LatentTerm:
 
 @dataclass(frozen=True, kw_only=True)
 class Latent:
-    """What the document gets for lying near the query in the latent space.
+    """Latent part of a score: similarity to the query in the latent space.
 
-    `terms` are told by the rankers lsi and lsi-cosine, whose score it is.
+    `terms` are only set by the rankers lsi and lsi-cosine.
     """
 
     value: float
@@ -90,9 +90,9 @@ class Latent:
 
 @dataclass(frozen=True, kw_only=True)
 class SharedTerm:
-    """A term, or a pair of terms side by side in any order, that two documents share.
+    """A term, or an unordered pair of adjacent terms, that two documents share.
 
-    share  of what they have in common by all they share
+    share  its share of their similarity
     """
 
     term: str
@@ -101,11 +101,11 @@ class SharedTerm:
 
 @dataclass(frozen=True, kw_only=True)
 class Seed:
-    """A document that BM25 found, and that brought this one.
+    """A seed document, found by BM25, that contributes to the score of this one.
 
-    weight  how much it counts as a seed; 1 for the strongest
-    value   of the score; below 0 where it is less like this document than documents are on average
-    shared  what relates the two most
+    weight  weight of the seed; 1 for the strongest
+    value   its contribution to the score; negative if less similar than documents are on average
+    shared  terms that contribute most to the similarity
     """
 
     id: str
@@ -117,10 +117,10 @@ class Seed:
 
 @dataclass(frozen=True, kw_only=True)
 class Expanded:
-    """What the document gets for being like those that BM25 found: its seeds.
+    """Expansion part of a score: similarity to the seed documents, found by BM25.
 
-    seeds   those that matter most
-    others  what all others add, and rounding
+    seeds   seeds that contribute most
+    others  contribution of all other seeds, and rounding
     """
 
     value: float
@@ -130,13 +130,13 @@ class Expanded:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """How the score of a document came about.
+    """Explanation of the score of a document.
 
-    bm25       what BM25 gives it, of which `lexical` is made
-    alpha      share of coverage, latent and expansion in the scores of this query; None for a
-               ranker that has none
-    estimated  parts that were estimated from what is at hand, as the document is far from the first
-    feedback   ids of the documents that the added terms are from
+    bm25       its BM25 score, from which `lexical` is computed
+    alpha      share of coverage, latent and expansion in the scores of this query; None if the
+               ranker has none
+    estimated  parts that are estimates, because the document is far from the first
+    feedback   IDs of the documents that the added terms are from
 
     >>> found: klsa.Explanation = index.explain("leaking coolant", "heat")
     >>> [part for part in ("lexical", "coverage", "latent", "expansion") if getattr(found, part)]

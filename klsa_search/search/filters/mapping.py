@@ -39,13 +39,13 @@ def filter_of_mapping(given: object) -> Filter:
 
 def _read(given: object, depth: int) -> Filter:
     if depth > MOST_NESTED:
-        raise _refused(f"it is nested more than {MOST_NESTED} deep; write it flatter")
+        raise _refused(f"nested more than {MOST_NESTED} levels deep; flatten it")
     if not isinstance(given, Mapping):
-        raise _refused(f"{_shown(given)} is no filter; give {_KINDS}")
+        raise _refused(f"{_shown(given)} is not a filter; give {_KINDS}")
     if "field" in given:
         return _condition(given)
     if len(given) != 1 or (joined := next(iter(given))) not in ("and", "or", "not"):
-        raise _refused(f"{_shown(dict(given))} is no filter; give {_KINDS}")
+        raise _refused(f"{_shown(dict(given))} is not a filter; give {_KINDS}")
     inside = given[joined]
     if joined == "not":
         part = _read(inside, depth + 1)
@@ -65,31 +65,31 @@ def _condition(given: Mapping[Any, Any]) -> Filter:
         if comparison == "field":
             continue
         if comparison not in _COMPARISONS:
-            raise _refused(f"there is no comparison {_shown(comparison)}; give {_KINDS}")
+            raise _refused(f"unknown comparison {_shown(comparison)}; give {_KINDS}")
         parts.append(_COMPARISONS[comparison](name, value))
     if not parts:
-        raise _refused(f"field {_shown(name)} is compared with nothing; give {_KINDS}")
+        raise _refused(f"field {_shown(name)} has no comparison; give {_KINDS}")
     return parts[0] if len(parts) == 1 else Every(tuple(parts))
 
 
 def _one(name: str, value: object) -> Value:
     if not isinstance(value, str | int | float):
-        raise _refused(f"field {_shown(name)}: {_shown(value)} is no text, number, true or false")
+        raise _refused(
+            f"field {_shown(name)}: {_shown(value)} is not a text, number, true or false"
+        )
     return value
 
 
 def _some(name: str, values: object) -> tuple[Value, ...]:
     if not isinstance(values, list | tuple):
-        raise _refused(f"field {_shown(name)}: {_shown(values)} is no list of values")
+        raise _refused(f"field {_shown(name)}: {_shown(values)} is not a list of values")
     return tuple(_one(name, value) for value in values)
 
 
 def _between(name: str, values: object) -> Filter:
     bounds = _some(name, values)
     if len(bounds) != 2:
-        raise _refused(
-            f"field {_shown(name)}: 'to' takes a list of two values, {len(bounds)} are given"
-        )
+        raise _refused(f"field {_shown(name)}: 'to' takes a list of two values, not {len(bounds)}")
     return Condition(name, "TO", bounds)
 
 

@@ -113,10 +113,10 @@ def _key(given: Given) -> tuple[str, str]:
         try:
             return "json", json.dumps(given)
         except (TypeError, ValueError, RecursionError) as error:
-            raise QueryError(f"filter: it is no JSON ({error})", field="filter") from None
+            raise QueryError(f"filter: not valid JSON ({error})", field="filter") from None
     if not isinstance(given, Condition | Every | Some | Not):
         raise QueryError(
-            f"filter = {given!r} is no filter; give a text or a mapping", field="filter"
+            f"filter = {given!r} is not a filter; give a text or a mapping", field="filter"
         )
     in_postorder(given)  # within its limits it can be written
     return "tree", repr(given)

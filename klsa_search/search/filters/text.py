@@ -40,7 +40,7 @@ _GRAMMAR: Final = r"""
 _NAMES: Final = {
     "AND": "AND", "OR": "OR", "NOT": "NOT", "IN": "IN", "TO": "TO", "IS": "IS", "NULL": "NULL",
     "CONTAINS": "CONTAINS", "EXISTS": "EXISTS", "LPAR": "(", "RPAR": ")", "LSQB": "[",
-    "RSQB": "]", "COMMA": ",", "WORD": "a name or value", "QUOTED": "a quoted one",
+    "RSQB": "]", "COMMA": ",", "WORD": "a name or value", "QUOTED": "a quoted name or value",
     "COMPARISON": "one of = != < <= > >=", "$END": "the end",
 }  # fmt: skip
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -62,7 +62,8 @@ def filter_of_text(text: str) -> Filter:
 
     if len(text) > MOST_CHARACTERS:
         raise QueryError(
-            f"filter: it has {len(text):,} characters; the limit is {MOST_CHARACTERS:,}",
+            f"filter: {len(text):,} characters, more than the limit of "
+            f"{MOST_CHARACTERS:,}; shorten it",
             field="filter",
         )
     try:
@@ -70,14 +71,16 @@ def filter_of_text(text: str) -> Filter:
     except UnexpectedToken as error:
         wanted = [name for key, name in _NAMES.items() if key in error.accepts]
         if error.token.type == "$END":
-            fact = "it ends too early"
+            fact = "it is incomplete"
         else:
-            fact = f"{_shown(str(error.token))} cannot stand at character {error.column}"
-        raise _unreadable(f"{fact}; there may stand {', '.join(wanted)}") from None
+            fact = f"{_shown(str(error.token))} is not allowed at character {error.column}"
+        raise _unreadable(f"{fact}; expected one of {', '.join(wanted)}") from None
     except UnexpectedInput as error:
         rest = text[error.pos_in_stream :] if error.pos_in_stream is not None else text
-        fact = f"{_shown(rest)} at character {error.column} begins no name, value or sign"
-        raise _unreadable(f"{fact}; put what holds blanks or signs into quotes") from None
+        fact = f"{_shown(rest)} at character {error.column} is not a name, value or operator"
+        raise _unreadable(
+            f"{fact}; quote names and values with spaces or special characters"
+        ) from None
     tree: Filter = found
     return tree
 

@@ -74,13 +74,12 @@ def in_postorder(filter_: Filter) -> list[Filter]:
         size += max(len(one.values), 1) if isinstance(one, Condition) else 1
         if size > MOST_CONDITIONS:
             raise QueryError(
-                f"filter: it has more than {MOST_CONDITIONS:,} conditions and values; ask for less "
-                "at a time",
+                f"filter: more than {MOST_CONDITIONS:,} conditions and values; simplify it",
                 field="filter",
             )
         if depth > MOST_NESTED:
             raise QueryError(
-                f"filter: it is nested more than {MOST_NESTED} deep; write it flatter",
+                f"filter: nested more than {MOST_NESTED} levels deep; flatten it",
                 field="filter",
             )
         ahead.append((one, depth, True))

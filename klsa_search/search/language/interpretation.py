@@ -1,4 +1,4 @@
-"""What was understood of a query."""
+"""How a query was interpreted."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Relaxed = Literal["plain_text", "nothing_to_exclude_from", "no_match"]
-"""Why an operator was read as plain words: the query is text, it has nothing but exclusions, or no
-document matches the phrase.
+"""Why an operator was read as plain words: the query is mostly text, it only excludes, or no
+document contains the phrase.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryInterpretation:
-    """What was understood of the text of a query, each part as it stands there.
+    """How the text of a query was interpreted; each part as it is written in the query.
 
-    words     that documents are ranked by, those of phrases and of what is required among them
-    unknown   words that no document holds
-    phrases   whose words must stand together
-    required  what follows a +
-    excluded  what follows a -
-    fields    words and phrases asked for in one field
+    words     words that documents are ranked by, including those of phrases and required ones
+    unknown   words that no document contains
+    phrases   phrases, whose words must be adjacent
+    required  words and phrases after +
+    excluded  words and phrases after -
+    fields    words and phrases restricted to one field
     relaxed   operators that were read as plain words, and why; empty with `operators=True`
-    prefixes  beginnings of words, and the terms they stand for, the most frequent first
-    joined    words with hyphens, and how documents write them without
-    synonyms  words, alone or in a row, and what was asked for besides as it stands for them
-    corrections  words that no document holds, and what was asked for in their place or, where they
-              are `unknown` still, is only told
-    did_you_mean  the query with these in their places, None where there are none
+    prefixes  prefixes, and the terms that match them, most frequent first
+    joined    hyphenated words, and how documents write them without hyphen
+    synonyms  words or sequences of words, and the synonyms that were searched as well
+    corrections  words that no document contains, and the corrections that were searched instead
+              or, for words still in `unknown`, only suggested
+    did_you_mean  the query with the corrections applied, None if there are none
 
     >>> results = index.search('"bald tyres" coolants pum* -red')
     >>> said: klsa.QueryInterpretation = results.interpretation

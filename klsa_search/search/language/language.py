@@ -106,7 +106,7 @@ class Language:
         Cost: 3 µs where all of it is plain words, else what `matching` and `spelling` take.
         """
         if not isinstance(query, str):
-            raise QueryError(f"query = {query!r}: a text is needed", field="query")
+            raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
         numbers = self._numbers.of_bare(query)
         if numbers is None and (settings.operators is False or is_plain(query)):

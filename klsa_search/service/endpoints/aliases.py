@@ -22,18 +22,18 @@ class AliasBody(Asked):
 
     model_config = ConfigDict(strict=True)
 
-    index: Name = Field(description="the index it stands for from now on")
+    index: Name = Field(description="index to point at")
 
 
 class AliasAnswer(Answer):
-    """Another name of an index."""
+    """One alias."""
 
     name: str
-    index: str = Field(description="the index it stands for")
+    index: str = Field(description="index that it points at")
 
 
 class AliasList(Answer):
-    """Other names of indexes."""
+    """All aliases."""
 
     aliases: list[AliasAnswer]
 
@@ -41,11 +41,11 @@ class AliasList(Answer):
 @router.get(
     "/aliases",
     dependencies=requires("search", "write"),
-    summary="All aliases",
+    summary="List aliases",
     responses=documented(500, 503),
 )
 async def aliases(desk: Served) -> AliasList:
-    """Other names of indexes, and the indexes they stand for."""
+    """List aliases and their indexes."""
     found = desk.aliases().items()
     return AliasList(aliases=[AliasAnswer(name=name, index=index) for name, index in found])
 
@@ -53,11 +53,11 @@ async def aliases(desk: Served) -> AliasList:
 @router.put(
     "/aliases/{name}",
     dependencies=requires("write"),
-    summary="Point an alias at an index",
+    summary="Set an alias",
     responses=documented(*_FAILURES),
 )
 async def put_alias(name: str, asked: Annotated[AliasBody, Body()], desk: Served) -> AliasAnswer:
-    """Have a name stand for an index from now on. Who asks by it meets the former one or this."""
+    """Point an alias at an index. The change is atomic: requests use the old index or the new."""
     with desk.writes.place():
         await desk.change_aliases(lambda catalog: catalog.set_alias(name, asked.index))
     return AliasAnswer(name=name, index=asked.index)
@@ -70,7 +70,7 @@ async def put_alias(name: str, asked: Annotated[AliasBody, Body()], desk: Served
     responses=documented(*_FAILURES),
 )
 async def delete_alias(name: str, desk: Served) -> AliasList:
-    """Remove an alias, and tell those that are left; the index it stands for stays."""
+    """Remove an alias and list those left; its index is kept."""
     with desk.writes.place():
         await desk.change_aliases(lambda catalog: catalog.remove_alias(name))
     return await aliases(desk)

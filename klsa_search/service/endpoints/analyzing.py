@@ -21,20 +21,20 @@ class AnalyzeBody(Asked):
 
     model_config = ConfigDict(strict=True)
 
-    text: QueryText = Field(description="a document's text, or a query's")
+    text: QueryText = Field(description="text to analyse")
 
 
 class TokenAnswer(Answer):
-    """One term, and where it stands."""
+    """One term and its place."""
 
     term: str
-    position: int = Field(description="from 0; words that are left out take one too")
-    start: int = Field(description="its first character in the text")
-    end: int = Field(description="the one after its last")
+    position: int = Field(description="position from 0; removed words are counted")
+    start: int = Field(description="offset of its first character in the text")
+    end: int = Field(description="offset after its last character")
 
 
 class AnalyzeAnswer(Answer):
-    """The terms of a text, in their order."""
+    """The terms of a text, in order."""
 
     index: str
     generation: str
@@ -43,12 +43,12 @@ class AnalyzeAnswer(Answer):
 
 @router.post(
     "/indexes/{name}/analyze",
-    summary="Terms of a text",
+    summary="Analyse a text",
     response_model=AnalyzeAnswer,
     responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def analyze(name: str, asked: Annotated[AnalyzeBody, Body()], desk: Served) -> Response:
-    """The terms that a text is indexed under, with their positions."""
+    """Return the terms that a text is indexed under, with their positions."""
 
     def question(index: Index) -> AnalyzeAnswer:
         return AnalyzeAnswer(

@@ -38,10 +38,10 @@ class V1Failure(Answer):
 _FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": V1Failure, "description": description}
     for status, description in {
-        400: "a parameter is missing, unknown or outside its limits, or the answer too large",
-        404: "there is no such index or document",
-        500: "a slip of the service itself",
-        503: "the index is there and cannot be used, or the service is too busy",
+        400: "a parameter is missing, unknown or invalid, or the answer is too large",
+        404: "unknown index or document",
+        500: "internal error",
+        503: "the index cannot be used, or the service is busy",
     }.items()
 }
 
@@ -49,19 +49,19 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
 class V1Search(Asked):
     """The parameters of GET /v1/{index}/search."""
 
-    query: QueryText = Field(description="the query")
-    hits: int = Field(10, ge=1, le=MAX_HITS, description="hits wanted")
-    parse: bool = Field(True, description="documents as JSON; false tells them as one text")
+    query: QueryText = Field(description="query text")
+    hits: int = Field(10, ge=1, le=MAX_HITS, description="maximum number of hits")
+    parse: bool = Field(True, description="documents as JSON; as one text if false")
 
 
 class V1Document(Asked):
     """The parameters of GET /v1/{index}/doc/{docid}."""
 
-    parse: bool = Field(True, description="the document as JSON; false tells it as one text")
+    parse: bool = Field(True, description="document as JSON; as one text if false")
 
 
 class V1Query(Answer):
-    """The query as it was asked."""
+    """The query."""
 
     text: str
 
@@ -71,7 +71,7 @@ class V1Candidate(Answer):
 
     docid: str
     score: float
-    rank: int = Field(description="from 1")
+    rank: int = Field(description="rank from 1")
     doc: dict[str, Any] | str
 
 
@@ -95,13 +95,13 @@ class V1DocumentAnswer(Answer):
 
 @router.get(
     "/v1/{name}/search",
-    summary="Search, as Anserini",
+    summary="Search (Anserini API)",
     response_model=V1SearchAnswer,
     responses=_FAILURES,
     openapi_extra=described(V1Search),
 )
 async def v1_search(name: str, request: Request) -> Response:
-    """Rank the documents of an index for a query, all of whose text is words."""
+    """Rank the documents of an index by relevance to a query without operators."""
     asked = asked_of(request, V1Search)
 
     def question(index: Index) -> bytes:
@@ -134,7 +134,7 @@ async def v1_search(name: str, request: Request) -> Response:
 
 @router.get(
     "/v1/{name}/doc/{docid:whole}",
-    summary="One document, as Anserini",
+    summary="Get a document (Anserini API)",
     response_model=V1DocumentAnswer,
     responses=_FAILURES,
     openapi_extra=described(V1Document),

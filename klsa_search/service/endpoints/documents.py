@@ -52,7 +52,7 @@ _DOCUMENT = {
         "text": {"type": "string"},
         "metadata": {"type": "object"},
     },
-    "description": "any other name is metadata too; at most 10 MiB as JSON, 512 bytes of id",
+    "description": "all other names are metadata; at most 10 MiB as JSON, 512 bytes of id",
 }
 
 
@@ -74,7 +74,7 @@ def _body(*schemas: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     ),
 )
 async def add_documents(name: str, request: Request, desk: Served) -> Response:
-    """Add documents; one whose id is there replaces that. They are kept, and found, when answered.
+    """Add documents; each replaces the document with the same ID. Durable and searchable on return.
 
     A JSON array (or one object) is written whole or not at all. A stream of lines is written by
     the thousand, and answered with a status a line: a bad one keeps no other from being written.
@@ -96,7 +96,7 @@ async def add_documents(name: str, request: Request, desk: Served) -> Response:
     openapi_extra=_body((_JSON, {"type": "array", "items": {"type": "string"}})),
 )
 async def delete_documents(name: str, request: Request, desk: Served) -> Response:
-    """Delete the documents of an array of ids at once; one that is not there is passed over."""
+    """Delete documents by ID in one step; unknown IDs are ignored."""
     with desk.writes.place(size_of(request)):
         refuse_other_types(request, _JSON)
         body = await request.body()
@@ -116,7 +116,7 @@ async def put_document(
     request: Request,
     desk: Served,
 ) -> Response:
-    """Put one document in; one that has the id is replaced. The body need not name the id."""
+    """Add or replace one document. The body may leave the ID out."""
     with desk.writes.place(size_of(request)):
         refuse_other_types(request, _JSON)
         body = await request.body()
@@ -134,7 +134,7 @@ async def delete_document(
     id: str,  # noqa: A002 - the name callers see
     desk: Served,
 ) -> Response:
-    """Delete one document; where it is not there, nothing is deleted, which is no failure."""
+    """Delete one document; an unknown ID is not an error."""
     with desk.writes.place():
         return await _change(desk, name, lambda index: index.write((), [id]))
 
@@ -154,7 +154,9 @@ def refuse_other_types(request: Request, *kinds: str) -> None:
     if content_type(request.headers) not in kinds:
         given = request.headers.get("content-type", "none")[:60]
         wanted = " or ".join(kinds)
-        raise HTTPException(415, f"the content type is {given}: send Content-Type: {wanted}")
+        raise HTTPException(
+            415, f"content type {given} is not supported; send Content-Type: {wanted}"
+        )
 
 
 async def _change(desk: Desk, name: str, change: Callable[[Index], WriteResult]) -> Response:
@@ -194,7 +196,7 @@ async def _add_lines(name: str, request: Request, desk: Desk) -> Response:
                 if held:
                     await write()
                 held.append(line)
-                raise QueryError(f"there are more than {MAX_LINES:,} lines: send the rest apart")
+                raise QueryError(f"more than {MAX_LINES:,} lines; send the rest in another request")
             held.append(line)
             size += len(line.content or b"")
             if len(held) == DOCUMENTS or size > _BYTES:

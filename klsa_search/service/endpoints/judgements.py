@@ -1,4 +1,4 @@
-"""The routes of an index's own judgements: what people said of its hits, and files of it."""
+"""Endpoints of the relevance judgements of an index."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _plain(q: str) -> str:
 
 _QUERY = Annotated[
     QueryText,
-    Field(description="a query, as it was asked"),
+    Field(description="query text"),
     AfterValidator(_plain),
 ]
 
@@ -45,41 +45,45 @@ class JudgementBody(Asked):
     model_config = ConfigDict(strict=True)
 
     q: _QUERY
-    id: Text = Field(description="of a document of the index")
-    grade: int = Field(ge=-MOST_GRADE, le=MOST_GRADE, description="above 0 is relevant, 0 is not")
+    id: Text = Field(description="ID of a document of the index")
+    grade: int = Field(
+        ge=-MOST_GRADE, le=MOST_GRADE, description="grade: above 0 is relevant, 0 or below is not"
+    )
 
 
 class JudgementsRequest(Asked):
     """The parameters of GET /indexes/{name}/judgements."""
 
-    q: _QUERY | None = Field(None, description="this query alone")
+    q: _QUERY | None = Field(None, description="return only this query")
 
 
 class WithdrawalRequest(Asked):
     """The parameters of DELETE /indexes/{name}/judgements."""
 
     q: _QUERY
-    id: Text | None = Field(None, description="of a document; without it, all of the query")
+    id: Text | None = Field(
+        None, description="ID of a document; by default all documents of the query"
+    )
 
 
 class JudgedQueryAnswer(Answer):
-    """A query, and what was said of documents."""
+    """One judged query."""
 
-    number: int = Field(description="what files of judgements call it; it keeps it")
+    number: int = Field(description="permanent number of the query, used in exported files")
     q: str
-    grades: dict[str, int] = Field(description="by id of the document; above 0 is relevant")
-    gone: list[str] = Field(description="of these, documents that are there no more")
+    grades: dict[str, int] = Field(description="grades by document ID; above 0 is relevant")
+    gone: list[str] = Field(description="IDs among these of deleted documents")
 
 
 class JudgementsAnswer(Answer):
-    """Judgements of an index, as they are now."""
+    """The judgements of an index."""
 
     index: str
     queries: list[JudgedQueryAnswer]
 
     @classmethod
     def of(cls, index: Index, q: str | None = None) -> JudgementsAnswer:
-        """Tell those of an index, or of one query."""
+        """Return the judgements of an index, or of one query."""
         index = index.snapshot()
         return cls(
             index=index.name,
@@ -106,13 +110,13 @@ def _holds(index: Index, id_: str) -> bool:
 @router.get(
     "/indexes/{name}/judgements",
     dependencies=requires("search"),
-    summary="What was judged",
+    summary="List judgements",
     response_model=JudgementsAnswer,
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(JudgementsRequest),
 )
 async def judgements(name: str, request: Request, desk: Served) -> Response:
-    """The judgements of an index by query, in the order queries were first judged."""
+    """List the judgements of an index by query, in the order queries were first judged."""
     asked = asked_of(request, JudgementsRequest)
     return await desk.ask(name, lambda index: JudgementsAnswer.of(index, asked.q))
 
@@ -120,12 +124,12 @@ async def judgements(name: str, request: Request, desk: Served) -> Response:
 @router.get(
     "/indexes/{name}/judgements.qrels",
     dependencies=requires("search"),
-    summary="Judgements as TREC qrels",
+    summary="Export judgements as TREC qrels",
     response_class=Response,
     responses={**documented(404, 422, 500, 503), 200: {"content": {"text/plain": {}}}},
 )
 async def qrels(name: str, desk: Served) -> Response:
-    """Lines of query, 0, document, grade: the queries are numbers, which judgements.tsv tells.
+    """Return lines of query, 0, document, grade; judgements.tsv has the texts of the query numbers.
 
     An id with white space has no place in such a line: the header X-Left-Out tells of how many.
     """
@@ -147,12 +151,12 @@ async def qrels(name: str, desk: Served) -> Response:
 @router.get(
     "/indexes/{name}/judgements.tsv",
     dependencies=requires("search"),
-    summary="Judged queries as lines of number and text",
+    summary="Export judged queries",
     response_class=Response,
     responses={**documented(404, 422, 500, 503), 200: {"content": {"text/plain": {}}}},
 )
 async def judged_queries(name: str, desk: Served) -> Response:
-    """Lines of number, tab, query: what judgements.qrels is about."""
+    """Return lines of number, tab, query: the queries of judgements.qrels."""
     return await _as_text(
         desk,
         name,
@@ -170,7 +174,7 @@ async def judged_queries(name: str, desk: Served) -> Response:
 async def judge(
     name: str, asked: Annotated[JudgementBody, Body()], desk: Served
 ) -> JudgementsAnswer:
-    """Say how relevant a document is to a query, in the place of what was said before.
+    """Judge how relevant a document is to a query; replaces an earlier judgement.
 
     It changes no ranking. White space of a query counts for nothing. What there is of the query is
     answered.
@@ -187,13 +191,13 @@ async def judge(
 @router.delete(
     "/indexes/{name}/judgements",
     dependencies=requires("write"),
-    summary="Take a judgement back",
+    summary="Delete judgements",
     response_model=JudgementsAnswer,
     responses=documented(*_FAILURES),
     openapi_extra=described(WithdrawalRequest),
 )
 async def withdraw(name: str, request: Request, desk: Served) -> JudgementsAnswer:
-    """Take back what was said of a document, or of all, for a query; where nothing was, nothing."""
+    """Delete the judgement of a document, or all of a query; missing ones are ignored."""
     asked = asked_of(request, WithdrawalRequest)
 
     def change(index: Index) -> JudgementsAnswer:

@@ -1,4 +1,4 @@
-"""The route that judges rankers by the caller's own queries and judgements."""
+"""The endpoint that evaluates rankers by given queries and judgements."""
 
 from __future__ import annotations
 
@@ -36,74 +36,83 @@ class EvaluateBody(Asked):
     model_config = ConfigDict(strict=True)
 
     queries: Annotated[_Queries, Field(min_length=1, max_length=MAX_JUDGED)] | None = Field(
-        None, description="text of each query, by an id of its own; left out with `own` judgements"
+        None, description="query texts by query ID; left out with `own` judgements"
     )
     judgements: Annotated[_Grades, Field(min_length=1, max_length=MAX_JUDGED)] | Literal["own"] = (
         Field(
-            description="by id of the query, grades of documents: above 0 is relevant; at most "
-            "20,000. Or own: those that the index has, with its queries"
+            description="grades of documents by query ID: above 0 is relevant; at most "
+            "20,000. Or `own`: the queries and judgements of the index"
         )
     )
     rankers: list[RankerName] = Field(
         ["bm25", "klsa"],
         min_length=1,
         max_length=6,
-        description="what is compared, with the first",
+        description="rankers to compare with the first",
     )
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
         if (self.judgements == "own") != (self.queries is None):
-            raise misfit("queries", "queries: give them with judgements of them, and only then")
+            raise misfit(
+                "queries",
+                "queries: required with judgements of their own, and not allowed with `own`",
+            )
         if isinstance(self.judgements, dict):
             if sum(map(len, self.judgements.values())) > MAX_JUDGEMENTS:
-                raise misfit("judgements", f"judgements: there are more than {MAX_JUDGEMENTS:,}")
+                raise misfit("judgements", f"judgements: more than {MAX_JUDGEMENTS:,}; give fewer")
             for id_ in self.judgements:
                 if id_ not in (self.queries or ()):
                     raise misfit(
                         "judgements",
-                        f"judgements: there is no query {id_!r}: add it, or leave it out",
+                        f"judgements: unknown query {id_!r}; add it to queries, or leave it out",
                     )
         if len(set(self.rankers)) < len(self.rankers):
-            raise misfit("rankers", "rankers: one is named twice; name each once")
+            raise misfit("rankers", "rankers: a ranker is given twice; give each once")
         return self
 
 
 class AgainstFirst(Answer):
-    """A ranker against the first, query by query."""
+    """Comparison of a ranker with the first, query by query."""
 
-    gain: float | None = Field(description="of the mean; null where the first has 0")
-    interval: Interval | None = Field(description="of the mean difference, as that of MAP")
-    p: float = Field(description="of the paired randomisation test, corrected for several rankers")
+    gain: float | None = Field(description="relative gain of the mean; null if the first has 0")
+    interval: Interval | None = Field(description="95% confidence interval of the mean difference")
+    p: float = Field(
+        description="p of the paired randomisation test, corrected for several rankers"
+    )
     wins: int
     losses: int
     ties: int
-    worst: list[dict[str, Any]] = Field(description="up to five queries that lose most")
-    best: list[dict[str, Any]] = Field(description="up to five queries that gain most")
+    worst: list[dict[str, Any]] = Field(
+        description="the up to five queries with the largest losses"
+    )
+    best: list[dict[str, Any]] = Field(description="the up to five queries with the largest gains")
 
 
 class EvaluatedRanker(Answer):
-    """What one ranker reached."""
+    """Measures of one ranker."""
 
     ranker: str
     measures: dict[str, float] = Field(description="means over the judged queries")
     interval: Interval | None = Field(
-        description="where MAP of all such queries lies with 95 % confidence; null for one query"
+        description="95% confidence interval of MAP; null for one query"
     )
-    answered: int = Field(description="judged queries for which it found anything")
-    against_first: AgainstFirst | None = Field(description="null for the first; of MAP")
+    answered: int = Field(description="number of judged queries with results")
+    against_first: AgainstFirst | None = Field(
+        description="comparison with the first by MAP; null for the first"
+    )
     queries: dict[str, dict[str, float]] = Field(description="measures of each query")
 
 
 class EvaluateAnswer(Answer):
-    """Rankers compared on the caller's own judgements."""
+    """Comparison of rankers."""
 
     index: str
     generation: str
-    judged: int = Field(description="queries that have judgements")
+    judged: int = Field(description="number of judged queries")
     unknown: int = Field(
-        description="judged documents that the index does not hold: they count as missed, but for "
-        "the index's own judgements, of which they are left out"
+        description="number of judged documents that are not in the index; they count as "
+        "missed, except for `own` judgements, where they are ignored"
     )
     rankers: list[EvaluatedRanker]
     time_ms: float
@@ -111,12 +120,12 @@ class EvaluateAnswer(Answer):
 
 @router.post(
     "/indexes/{name}/evaluate",
-    summary="Judge rankers",
+    summary="Evaluate rankers",
     response_model=EvaluateAnswer,
     responses=documented(400, 404, 413, 422, 500, 501, 503),
 )
 async def evaluate(name: str, asked: Annotated[EvaluateBody, Body()], desk: Served) -> Response:
-    """Compare rankers by queries and judgements of one's own: MAP, nDCG@10, P@10, recall@1000."""
+    """Compare rankers by given queries and judgements: MAP, nDCG@10, P@10 and recall@1000."""
 
     def question(index: Index) -> EvaluateAnswer:
         begin = time.perf_counter()
@@ -151,8 +160,9 @@ def _judged(index: Index, asked: EvaluateBody) -> tuple[list[Query], list[Judgem
         queries, judgements, gone = own_judgements(index)
         if len(queries) > MAX_JUDGED:
             raise QueryError(
-                f"{index.name} has {len(queries):,} judged queries, more than {MAX_JUDGED} at a "
-                f"time: measure them on its machine (klsa-eval judgements {index.name})",
+                f"index `{index.name}` has {len(queries):,} judged queries, more "
+                f"than {MAX_JUDGED} at a time; evaluate on its machine with "
+                f"`klsa-eval judgements {index.name}`",
                 field="judgements",
             )
         return queries, judgements, gone

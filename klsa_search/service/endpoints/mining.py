@@ -1,4 +1,4 @@
-"""The routes of what an index knows beside answers to queries. No arithmetic."""
+"""Endpoints of similar documents, related terms, maps and classification. No arithmetic."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SPAN = 65_535
 
 @router.get(
     "/indexes/{name}/documents/{id:whole}/similar",
-    summary="More like this",
+    summary="Find similar documents",
     response_model=SimilarAnswer,
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(SimilarRequest),
@@ -58,7 +58,7 @@ async def similar_documents(
     request: Request,
     desk: Served,
 ) -> Response:
-    """The documents most like one, best first; scores are relative to the document's own."""
+    """Return the documents most similar to one; scores are relative to its own."""
     asked = asked_of(request, SimilarRequest)
 
     def question(index: Index) -> SimilarAnswer:
@@ -78,7 +78,7 @@ async def similar_documents(
 
 @router.get(
     "/indexes/{name}/documents/{id:whole}/terms",
-    summary="Strongest terms",
+    summary="Get the strongest terms of a document",
     response_model=StrongTermsAnswer,
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(StrongTermsRequest),
@@ -89,7 +89,7 @@ async def terms_of_document(
     request: Request,
     desk: Served,
 ) -> Response:
-    """The terms of a document that weigh most in BM25, best first: what it is about."""
+    """Return the terms of a document that weigh most in BM25, strongest first."""
     asked = asked_of(request, StrongTermsRequest)
 
     def question(index: Index) -> StrongTermsAnswer:
@@ -108,7 +108,7 @@ async def terms_of_document(
 
 @router.get(
     "/indexes/{name}/terms/{term:whole}/related",
-    summary="Related terms",
+    summary="Find related terms",
     response_model=RelatedAnswer,
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(RelatedRequest),
@@ -119,7 +119,7 @@ async def related_terms(
     request: Request,
     desk: Served,
 ) -> Response:
-    """The collection's own thesaurus: the terms nearest to a word, or to several together."""
+    """Return the terms most related to one or several words, as learned from the documents."""
     asked = asked_of(request, RelatedRequest)
 
     def question(index: Index) -> RelatedAnswer:
@@ -138,26 +138,26 @@ async def related_terms(
 
 @router.get(
     "/indexes/{name}/map",
-    summary="The map",
+    summary="Get the map of documents",
     response_model=MapAnswer,
     responses=documented(404, 422, 500, 503),
 )
 async def map_of_documents(name: str, desk: Served) -> Response:
-    """The documents in two dimensions, near to what they are about the same as, with the clusters
-    they fall into. Drawn when it is first asked for: seconds, where there are 20,000.
+    """Return a map of the documents in two dimensions, similar ones near each other, and their
+    clusters. The first request computes it, which takes seconds for 20,000 documents.
     """
     return await desk.ask(name, _mapped, heavy=True)
 
 
 @router.post(
     "/indexes/{name}/map",
-    summary="Places on the map",
+    summary="Get positions on the map",
     response_model=MapAnswer,
     responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def map_of_some(name: str, asked: Annotated[MapBody, Body()], desk: Served) -> Response:
-    """Where some documents lie on the map, though it draws only part of a large index. `clusters`
-    is empty; `cluster` numbers those of the whole map.
+    """Return the positions of given documents, also of those that the map of a large index leaves
+    out. `clusters` is empty; `cluster` refers to the clusters of the map.
     """
     return await desk.ask(name, partial(_mapped, ids=asked.ids), heavy=True)
 
@@ -199,7 +199,7 @@ def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
 async def classify_documents(
     name: str, asked: Annotated[ClassifyBody, Body()], desk: Served
 ) -> Response:
-    """Label given documents, given texts or all the rest by a few documents that are labelled."""
+    """Label documents, texts or all other documents, given a few labelled documents."""
 
     def question(index: Index) -> ClassifyAnswer:
         begin = time.perf_counter()

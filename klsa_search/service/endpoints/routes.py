@@ -53,9 +53,9 @@ from klsa_search.service.serving import Desk, Served, desk_of, requires
 router = APIRouter()
 
 
-@router.get("/", dependencies=requires(), summary="What this is")
+@router.get("/", dependencies=requires(), summary="Get name, version and links")
 async def welcome(request: Request) -> Welcome:
-    """Name, version, and where to go."""
+    """Return name and version of the service, and links to the main endpoints."""
     links = Links(search="/search?q=", indexes="/indexes", health="/health", docs="/docs")
     return Welcome(name=request.app.title, version=request.app.version, links=links)
 
@@ -69,7 +69,10 @@ async def welcome(request: Request) -> Welcome:
     openapi_extra=described(SearchRequest),
 )
 async def search(request: Request) -> Response:
-    """Rank the documents of an index for a query. An empty one, or unknown words, find nothing."""
+    """Rank the documents of an index by relevance to a query.
+
+    An empty query and unknown words find nothing.
+    """
     asked = asked_of(request, SearchRequest)
     return await _search(asked, asked.index, desk_of(request))
 
@@ -82,7 +85,7 @@ async def search(request: Request) -> Response:
     responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def search_body(asked: Annotated[SearchBody, Body()], desk: Served) -> Response:
-    """The same as GET /search, with the parameters as one JSON object."""
+    """Search as with GET /search, with the parameters as a JSON object."""
     return await _search(asked, asked.index, desk)
 
 
@@ -94,10 +97,10 @@ async def search_body(asked: Annotated[SearchBody, Body()], desk: Served) -> Res
     responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def search_index(name: str, asked: Annotated[SearchBody, Body()], desk: Served) -> Response:
-    """The same as POST /search, the index being named by the path."""
+    """Search as with POST /search, with the index in the path."""
     if asked.index is not None and asked.index != name:
         raise QueryError(
-            f"index = {asked.index!r}: the path names {name!r}; leave it out of the body",
+            f"index = {asked.index!r} differs from {name!r} in the path; leave it out of the body",
             field="index",
         )
     return await _search(asked, name, desk)
@@ -129,14 +132,14 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
 @router.post(
     "/search/batch",
     dependencies=requires("search"),
-    summary="Several searches",
+    summary="Search in batch",
     response_model=BatchAnswer,
     responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def search_batch(asked: Annotated[BatchBody, Body()], desk: Served) -> Response:
-    """Answer several searches, in their order: each as POST /search, all of them or none.
+    """Run several searches, each as with POST /search, and answer all in order or none.
 
-    All together may wait and run as long as one.
+    The timeouts of a single search apply to all together.
     """
     return await desk.all_of(_answers(asked, desk))
 
@@ -159,7 +162,7 @@ async def _answers(asked: BatchBody, desk: Desk) -> Response:
 @router.get(
     "/indexes/{name}/explain/{id:whole}",
     dependencies=requires("search"),
-    summary="Explain one document",
+    summary="Explain the score of a document",
     response_model=ExplainAnswer,
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(ExplainRequest),
@@ -170,7 +173,7 @@ async def explain(
     request: Request,
     desk: Served,
 ) -> Response:
-    """How the score of a document came about, found by a search or not. Its parts add up to it."""
+    """Explain the score of a document, found by a search or not. Its parts sum to the score."""
     asked = asked_of(request, ExplainRequest)
 
     def question(index: Index) -> ExplainAnswer:
@@ -195,7 +198,7 @@ async def explain(
 @router.get(
     "/documents/{id:whole}",
     dependencies=requires("search"),
-    summary="One document",
+    summary="Get a document",
     response_model=DocumentAnswer,
     responses=documented(404, 422, 500, 503),
     openapi_extra=described(DocumentRequest),
@@ -205,7 +208,7 @@ async def document(
     request: Request,
     desk: Served,
 ) -> Response:
-    """One document, whole. In the path, percent-encode what the id has of ? # % and the like."""
+    """Return a document. Percent-encode reserved characters of its ID (? # %) in the path."""
     asked = asked_of(request, DocumentRequest)
 
     def question(index: Index) -> DocumentAnswer:
@@ -225,39 +228,38 @@ async def document(
 @router.get(
     "/indexes",
     dependencies=requires("search", "write"),
-    summary="All indexes",
+    summary="List indexes",
     responses=documented(500, 503),
 )
 async def indexes(desk: Served) -> IndexList:
-    """All indexes of the home by name, those that cannot be opened included."""
-    return IndexList(indexes=[IndexSummary.of(status) for status in desk.statuses()])
+    """List all indexes by name, including those that cannot be opened."""
+    summaries = [IndexSummary.of(status) for status in desk.statuses()]
+    return IndexList(indexes=summaries, writable=desk.may_write)
 
 
 @router.get(
     "/indexes/{name}",
     dependencies=requires("search", "write"),
-    summary="One index",
+    summary="Get an index",
     responses=documented(404, 422, 500, 503),
 )
 async def index_details(name: str, desk: Served) -> IndexDetails:
-    """One index: its sizes, its settings, and how well its spectrum came out."""
+    """Return the sizes, settings and spectrum of an index."""
     target = desk.aliases().get(name, name)
     for status in desk.statuses(besides=target if target != name else None):
         if status.name == target:
             return IndexDetails.of(status)
-    raise IndexNotFound(
-        f"there is no index {name!r}: see /indexes for those there are", field="name"
-    )
+    raise IndexNotFound(f"no index {name!r}; list indexes with GET /indexes", field="name")
 
 
 @router.get(
     "/health",
     dependencies=requires(),
-    summary="Whether it can be searched",
-    responses={503: {"model": Health, "description": "no index can be served"}},
+    summary="Get the health of the service",
+    responses={503: {"model": Health, "description": "no index can be searched"}},
 )
 async def health(request: Request, response: Response, desk: Served) -> Health:
-    """200 if at least one index can be served, else 503 with the same body."""
+    """Answer 200 if at least one index can be searched, else 503 with the same body."""
     ok = any(status.index is not None for status in desk.catalog.statuses())
     statuses = desk.statuses()
     summaries = [IndexSummary.of(status) for status in statuses]
@@ -283,37 +285,37 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
 @router.get(
     "/metrics",
     dependencies=requires("metrics"),
-    summary="Metrics for Prometheus",
+    summary="Get metrics for Prometheus",
     response_class=PlainTextResponse,
 )
 async def metrics(request: Request, desk: Served) -> Response:
-    """What was counted since the start, in the text format of Prometheus or in OpenMetrics."""
+    """Return metrics since the start, in the text format of Prometheus or in OpenMetrics."""
     return await desk.measured(request.headers.get("accept", ""))
 
 
-@router.get("/health/live", dependencies=requires(), summary="Whether it runs")
+@router.get("/health/live", dependencies=requires(), summary="Check liveness")
 async def live() -> Alive:
-    """200 as long as the service runs, whatever there is to serve."""
+    """Answer 200 while the service runs, whether or not it has indexes."""
     return Alive(ok=True)
 
 
 @router.get(
     "/health/ready",
     dependencies=requires(),
-    summary="Whether it should be asked",
+    summary="Check readiness",
     responses={
         503: {
             "model": Readiness,
-            "description": "an index is damaged or missing, or it compiles",
+            "description": "an index is damaged or missing, or the query engine is being compiled",
         }
     },
 )
 async def ready(response: Response, desk: Served) -> Readiness:
-    """200 if every index of the home can be served, none proved damaged and all is compiled, else
+    """Answer 200 if all indexes can be searched, none is damaged and the engine is compiled, else
     503.
 
-    An index whose newest generation cannot be opened goes on with the one before, and is ready;
-    /health tells of it. While it compiles it answers, and takes longer.
+    If the newest generation of an index cannot be opened, the previous one is served, and the index
+    counts as ready; /health reports it. During compilation searches work, more slowly.
     """
     statuses = desk.catalog.statuses()
     failing = sum(each.index is None or each.damaged for each in statuses)

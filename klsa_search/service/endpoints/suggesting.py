@@ -22,8 +22,8 @@ MAX_SUGGESTIONS = 20  # to show how a term is written, five documents are read
 class SuggestRequest(Asked):
     """The parameters of GET /indexes/{name}/suggest."""
 
-    q: QueryText = Field(description="what was typed so far, whatever it is")
-    k: int = Field(10, ge=1, le=MAX_SUGGESTIONS, description="suggestions wanted, at most")
+    q: QueryText = Field(description="text typed so far")
+    k: int = Field(10, ge=1, le=MAX_SUGGESTIONS, description="maximum number of suggestions")
 
 
 class SuggestAnyRequest(SuggestRequest):
@@ -33,19 +33,19 @@ class SuggestAnyRequest(SuggestRequest):
 
 
 class SuggestionAnswer(Answer):
-    """One way to go on."""
+    """One suggestion."""
 
     kind: str = Field(description="word, phrase, title or correction")
-    text: str = Field(description="the word, phrase or title, as documents write it")
-    query: str = Field(description="what was typed, completed by it: what to search for")
+    text: str = Field(description="word, phrase or title, as documents write it")
+    query: str = Field(description="completed query to search for")
     documents: int | None = Field(
-        description="that hold it; null for a phrase whose first words so many hold that only "
-        "some of them were read"
+        description="number of documents that contain it; null for a phrase whose first words "
+        "are too frequent to count it"
     )
 
 
 class SuggestAnswer(Answer):
-    """Ways to go on with what was typed."""
+    """Suggestions."""
 
     q: str
     index: str
@@ -62,7 +62,7 @@ class SuggestAnswer(Answer):
     openapi_extra=described(SuggestAnyRequest),
 )
 async def suggest(request: Request) -> Response:
-    """Words, phrases and titles that what was typed so far may become."""
+    """Suggest words, phrases and titles that complete the typed text."""
     asked = asked_of(request, SuggestAnyRequest)
     return await _suggest(asked, asked.index, desk_of(request))
 
@@ -75,7 +75,7 @@ async def suggest(request: Request) -> Response:
     openapi_extra=described(SuggestRequest),
 )
 async def suggest_of_index(name: str, request: Request, desk: Served) -> Response:
-    """The same as GET /suggest, the index being named by the path."""
+    """Suggest as with GET /suggest, with the index in the path."""
     return await _suggest(asked_of(request, SuggestRequest), name, desk)
 
 

@@ -1,4 +1,4 @@
-"""The routes of synonyms: what stands for words in the queries of an index. No arithmetic."""
+"""Endpoints of the synonyms of an index. No arithmetic."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class SynonymsBody(Asked):
     model_config = ConfigDict(strict=True)
 
     synonyms: dict[Text, list[Text]] | list[Text] = Field(
-        description="what stands for words, by word, or rules: words that stand for each other, "
-        "or one way; at most 10,000 words with 100 each, of 100 characters",
+        description="synonyms by word, or rules: words that stand for each other, or one way; "
+        "at most 10,000 words with 100 synonyms each, of 100 characters",
         examples=[["tv, television", "phone => iphone, galaxy"]],
     )
 
@@ -35,27 +35,25 @@ class SynonymsAnswer(Answer):
     """The synonyms of an index."""
 
     index: str
-    synonyms: dict[str, list[str]] = Field(
-        description="by word, alone or several in a row, what stands for it in queries"
-    )
+    synonyms: dict[str, list[str]] = Field(description="synonyms by word or sequence of words")
 
 
 class SynonymsSet(Answer):
-    """Synonyms that were set."""
+    """Result of setting synonyms."""
 
     index: str
-    words: int = Field(description="that have synonyms now")
+    words: int = Field(description="number of words with synonyms")
 
 
 @router.get(
     "/indexes/{name}/synonyms",
     dependencies=requires("search"),
-    summary="What stands for words in queries",
+    summary="List synonyms",
     response_model=SynonymsAnswer,
     responses=documented(404, 422, 500, 503),
 )
 async def synonyms(name: str, desk: Served) -> Response:
-    """The synonyms of an index, by word."""
+    """List the synonyms of an index by word."""
 
     def told(index: Index) -> SynonymsAnswer:
         given = {word: list(others) for word, others in index.synonyms.items()}
@@ -67,12 +65,12 @@ async def synonyms(name: str, desk: Served) -> Response:
 @router.put(
     "/indexes/{name}/synonyms",
     dependencies=requires("write"),
-    summary="Have words stand for others in queries",
+    summary="Set synonyms",
     response_model=SynonymsSet,
     responses=documented(*_FAILURES),
 )
 async def put_synonyms(name: str, asked: Annotated[SynonymsBody, Body()], desk: Served) -> Response:
-    """Replace the synonyms of an index; they count when this is answered, whatever is built later.
+    """Replace the synonyms of an index. They take effect on return and survive rebuilds.
 
     They are given by word, or as rules, as Solr and Elasticsearch have them.
     """
@@ -87,7 +85,7 @@ async def put_synonyms(name: str, asked: Annotated[SynonymsBody, Body()], desk: 
     responses=documented(*_FAILURES),
 )
 async def delete_synonyms(name: str, desk: Served) -> Response:
-    """Remove all synonyms of an index; where there are none, that is no failure."""
+    """Remove all synonyms of an index, if there are any."""
     return await _set(name, {}, desk)
 
 

@@ -1,4 +1,4 @@
-"""The routes of looking after an index: what its spectrum is, and building it anew."""
+"""Endpoints of the spectrum and of refits of an index."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class SpectrumAnswer(Answer):
 
     index: str
     generation: str
-    eigenvalues: list[float] = Field(description="largest first")
+    eigenvalues: list[float] = Field(description="eigenvalues, largest first")
     explained: list[float] = Field(
-        description="share of the trace, the sum of all eigenvalues, up to each of them"
+        description="cumulative share of the trace, the sum of all eigenvalues"
     )
 
     @classmethod
     def of(cls, index: Index) -> SpectrumAnswer:
-        """Tell that of an index."""
+        """Return the spectrum of an index."""
         values = index.arrays.eigenvalues
         captured = index.manifest.spectra["bm25"].captured
         sums = np.cumsum(values)
@@ -53,37 +53,37 @@ class RefitBody(Asked):
     settings: dict[Text, bool | int | float | Text] = Field(
         {},
         max_length=20,
-        description="settings of searching that are the index's own from then on: alpha, z, ...",
+        description="search settings to store in the index: alpha, z, ...",
     )
 
 
 class RefitStatus(Answer):
-    """How far an index has come that is built anew."""
+    """State of a refit."""
 
     index: str
-    refit: RefitAnswer | None = Field(description="the last since the service began, if any")
+    refit: RefitAnswer | None = Field(description="last refit since the service started, if any")
 
 
 @router.get(
     "/indexes/{name}/spectrum",
     dependencies=requires("search"),
-    summary="Eigenvalues",
+    summary="Get the spectrum",
     response_model=SpectrumAnswer,
     responses=documented(404, 422, 500, 503),
 )
 async def spectrum(name: str, desk: Served) -> Response:
-    """The eigenvalues of an index and the share of the collection they explain."""
+    """Return the eigenvalues of an index and the share of the trace they explain."""
     return await desk.ask(name, SpectrumAnswer.of)
 
 
 @router.get(
     "/indexes/{name}/refit",
     dependencies=requires("write"),
-    summary="How far building anew has come",
+    summary="Get the state of the last refit",
     responses=documented(*_FAILURES),
 )
 async def refit(name: str, desk: Served) -> RefitStatus:
-    """The last refit of an index, begun by itself or asked for; for keys that may write."""
+    """Return the last refit of an index, automatic or requested. Needs scope write."""
     last = await desk.refit(name)
     return RefitStatus(index=name, refit=RefitAnswer.model_validate(last) if last else None)
 
@@ -91,14 +91,14 @@ async def refit(name: str, desk: Served) -> RefitStatus:
 @router.post(
     "/indexes/{name}/refit",
     dependencies=requires("write"),
-    summary="Build an index anew",
+    summary="Refit an index",
     status_code=202,
     responses=documented(400, 413, 415, *_FAILURES),
 )
 async def begin_refit(
     name: str, request: Request, asked: Annotated[RefitBody, Body()], desk: Served
 ) -> RefitStatus:
-    """Build an index anew from its documents, beside, as soon as no other is; it goes on answering.
+    """Rebuild an index from its documents in the background, after other refits. Searches continue.
 
     GET tells how far it has come. Where it runs or waits already, it is not begun again.
     """

@@ -1,4 +1,4 @@
-"""What is answered. Every answer is finite JSON: a NaN in a document's metadata becomes null.
+"""Response bodies. Every answer is finite JSON: a NaN in a document's metadata becomes null.
 
 Documents, writes and the state of indexes; what is found is in `found`, what is mined in `mining`.
 """
@@ -16,7 +16,7 @@ from klsa_search.store.manifest import ColumnEntry, Counts, SpectrumEntry
 
 
 class Answer(BaseModel):
-    """Base of what is answered."""
+    """Base of all response bodies."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, ser_json_inf_nan="null")
 
@@ -27,7 +27,7 @@ def elapsed(begin: float) -> float:
 
 
 class DocumentAnswer(Answer):
-    """One document, whole."""
+    """One document."""
 
     id: str
     index: str
@@ -38,57 +38,68 @@ class DocumentAnswer(Answer):
 
 
 class WarningAnswer(Answer):
-    """A value that does not fit its field. The document is kept; the value counts as missing."""
+    """A value of the wrong type for its field: the document is kept, the value is missing."""
 
-    id: str = Field(description="of the document")
+    id: str = Field(description="ID of the document")
     field: str
     message: str
 
 
 class WriteAnswer(Answer):
-    """What became of a write. It is on the disk, and the next request finds it so."""
+    """Result of a write, which is durable and searchable when it is answered."""
 
     index: str
-    generation: str = Field(description="whose log of writes has it")
-    added: int = Field(description="documents, in the place of others or not")
-    deleted: int = Field(description="documents that were there and are no more")
-    log_position: int = Field(description="of its last row in that log")
+    generation: str = Field(description="generation that was written to")
+    added: int = Field(description="documents added or replaced")
+    deleted: int = Field(description="documents deleted")
+    log_position: int = Field(description="position of the last row in the log of writes")
     warnings: list[WarningAnswer] = Field(
-        [], description="values that do not fit their fields: filters, sort and facets miss them"
+        [],
+        description="values of the wrong type for their fields; filters, sorting and facets "
+        "ignore them",
     )
     time_ms: float
 
 
 class LineAnswer(Answer):
-    """What became of one line of a stream. Names without a value are left out."""
+    """Result of one line of a stream; names without a value are left out."""
 
-    line: int = Field(description="from 1, blank ones counted")
+    line: int = Field(description="line number from 1, counting blank lines")
     ok: bool
     id: str | None = None
-    generation: str | None = Field(None, description="whose log of writes has the document")
-    log_position: int | None = Field(None, description="of its row in that log")
+    generation: str | None = Field(None, description="generation that the document was written to")
+    log_position: int | None = Field(None, description="position of its row in the log of writes")
     warnings: list[dict[str, str]] | None = Field(
-        None, description="values of the document that do not fit their fields"
+        None, description="values of the document of the wrong type for their fields"
     )
-    error: dict[str, str | None] | None = Field(None, description="as of any failure")
+    error: dict[str, str | None] | None = Field(None, description="error, as in an error response")
 
 
 class DriftAnswer(Answer):
-    """How far an index has come from what was built."""
+    """Drift of an index: how far it is from its build."""
 
-    added: int = Field(description="documents there are that came later")
+    added: int = Field(description="live documents added after the build")
     deleted: int = Field(description="documents of the build that were deleted or replaced")
-    added_share: float = Field(description="of the documents there are")
-    changed_share: float = Field(description="of all there are and were: came later, or gone")
-    unseen_share: float = Field(description="of the words of later documents: the build has none")
-    max_doc: int = Field(description="of documents, those that are gone among them")
-    bytes: int = Field(description="in memory, of what came later")
-    segments: int = Field(description="the postings are in, that of the build among them")
-    log_position: int = Field(description="how far the log of writes was taken up")
+    added_share: float = Field(
+        description="share of the live documents that were added after the build"
+    )
+    changed_share: float = Field(
+        description="share of all documents, past and present, that were added, replaced or "
+        "deleted after the build"
+    )
+    unseen_share: float = Field(
+        description="share of the words of added documents that the build does not know"
+    )
+    max_doc: int = Field(description="number of doc ids, including deleted documents")
+    bytes: int = Field(description="bytes of memory of the delta index")
+    segments: int = Field(description="segments of the postings, including that of the build")
+    log_position: int = Field(
+        description="position in the log of writes up to which it is searchable"
+    )
 
     @classmethod
     def of(cls, index: Index) -> DriftAnswer:
-        """Tell it of one state of an index, which is pinned."""
+        """Return the drift of a snapshot of an index."""
         drift = index.drift
         return DriftAnswer(
             added=drift.added,
@@ -113,11 +124,11 @@ class IndexSummary(Answer):
     error: str | None
     generation: str | None
     documents: int | None
-    drift: DriftAnswer | None = Field(description="what was written since the generation was built")
+    drift: DriftAnswer | None = Field(description="what was written after the generation was built")
 
     @classmethod
     def of(cls, status: Status) -> IndexSummary:
-        """Tell an index of the catalog."""
+        """Summarise an index of the catalog."""
         index = status.index
         return IndexSummary(
             name=status.name,
@@ -130,22 +141,22 @@ class IndexSummary(Answer):
 
 
 class IndexDetails(IndexSummary):
-    """One index with what its manifest tells; null where no generation is served."""
+    """One index with the facts of its manifest; null if no generation is served."""
 
     source: str | None
-    created: str | None = Field(description="UTC, ISO 8601")
-    fingerprint: str | None = Field(description="the same for the same documents and settings")
+    created: str | None = Field(description="time of the build: UTC, ISO 8601")
+    fingerprint: str | None = Field(description="fingerprint of documents and settings")
     settings: dict[str, Any] | None
     counts: Counts | None
     fields: dict[str, ColumnEntry] | None = Field(
-        description="metadata fields that can be filtered, sorted and counted by, as built"
+        description="filterable metadata fields, for filters, sorting and facets, as built"
     )
-    bytes: int | None = Field(description="on disk, of what was built")
+    bytes: int | None = Field(description="bytes on disk of the build")
     spectra: dict[str, SpectrumEntry] | None
 
     @classmethod
     def of(cls, status: Status) -> IndexDetails:
-        """Tell an index of the catalog and its manifest."""
+        """Describe an index of the catalog and its manifest."""
         manifest = status.index.manifest if status.index else None
         return IndexDetails(
             **IndexSummary.of(status).model_dump(),
@@ -170,66 +181,67 @@ def _columns(index: Index) -> dict[str, ColumnEntry]:
 
 
 class RefitAnswer(Answer):
-    """The last refit of an index that the service began by itself, or was asked for."""
+    """The last refit of an index, automatic or requested."""
 
-    generation: str = Field(description="that was, or is being, built anew")
-    begun: str = Field(description="or asked for; UTC, ISO 8601")
-    phase: str | None = Field(description="of the build; null before the first")
-    done: int = Field(description="amount of that phase")
-    total: int | None = Field(description="amount of that phase in all, where it is known")
-    seconds: float | None = Field(description="it took; null while it waits or runs")
-    error: str | None = Field(
-        description="why it failed; where it was begun by itself it is begun again after a while"
-    )
+    generation: str = Field(description="generation that was or is being rebuilt")
+    begun: str = Field(description="time at which it started or was requested: UTC, ISO 8601")
+    phase: str | None = Field(description="phase of the build; null before the first")
+    done: int = Field(description="amount of that phase that is done")
+    total: int | None = Field(description="total amount of that phase, if known")
+    seconds: float | None = Field(description="duration; null while it waits or runs")
+    error: str | None = Field(description="why it failed; an automatic refit will be retried")
 
 
 class IndexList(Answer):
-    """All indexes of the home."""
+    """All indexes of the index directory."""
 
+    writable: bool = Field(description="whether this request could write")
     indexes: list[IndexSummary]
 
 
 class Health(Answer):
-    """Whether anything can be searched."""
+    """State of the service and of its indexes."""
 
-    ok: bool = Field(description="at least one index can be served")
+    ok: bool = Field(description="whether at least one index can be searched")
     version: str
     indexes: list[IndexSummary]
     sums: dict[str, str] = Field(
-        description="of the files of each open index, compared once more since it was opened: "
-        "checking, whole, damaged (then it is not served) or stopped"
+        description="state of the checksum comparison of the files of each open index: "
+        "checking, whole, damaged or stopped"
     )
     refits: dict[str, RefitAnswer] = Field(
-        description="of indexes that had come too far from their build, or were asked to be, by "
-        "name: `klsa-serve --refit-threshold`, POST /indexes/{name}/refit"
+        description="last refit of each index, automatic (`klsa-serve --refit-threshold`) or "
+        "requested (POST /indexes/{{name}}/refit)"
     )
     compiling: list[str] = Field(
-        description="parts of the query engine that are being compiled; until then the same "
-        "answers take longer"
+        description="parts of the query engine that are being compiled in the background; "
+        "until then the same answers take longer"
     )
-    not_compiling: str | None = Field(description="why they will not be compiled, if so")
+    not_compiling: str | None = Field(description="why they cannot be compiled, if so")
 
 
 class Alive(Answer):
-    """That the service runs."""
+    """Liveness."""
 
     ok: bool
 
 
 class Readiness(Answer):
-    """Whether the service can answer for all that it should."""
+    """Readiness."""
 
     ok: bool
-    served: int = Field(description="indexes that can be searched")
-    failing: int = Field(description="indexes that cannot, or that proved damaged: see /health")
+    served: int = Field(description="number of indexes that can be searched")
+    failing: int = Field(
+        description="number of indexes that cannot be searched or are damaged: see /health"
+    )
     compiling: list[str] = Field(
-        description="parts of the query engine that are being compiled; until then the same "
-        "answers take longer"
+        description="parts of the query engine that are being compiled in the background; "
+        "until then the same answers take longer"
     )
 
 
 class Links(Answer):
-    """Where to go from the front door."""
+    """Links to the main endpoints."""
 
     search: str
     indexes: str
@@ -238,7 +250,7 @@ class Links(Answer):
 
 
 class Welcome(Answer):
-    """What this service is."""
+    """Name, version and links of the service."""
 
     name: str
     version: str

@@ -16,25 +16,14 @@ from starlette.routing import BaseRoute, Match
 
 from klsa_search.errors import (
     BodyTooSlow,
-    ClusterFailed,
-    CollectionError,
-    DocumentNotFound,
     IndexBusy,
-    IndexNotFound,
     InsufficientScope,
     InvalidApiKey,
     KlsaError,
-    MissingExtra,
     QueryError,
-    RateExceeded,
-    RequestTimedOut,
     ServiceBusy,
-    StoreError,
-    TermNotFound,
-    TooManyWrites,
-    WritingRefused,
 )
-from klsa_search.service.messages.reading import BadJson
+from klsa_search.service.messages.codes import ERROR_CODES
 from klsa_search.service.middleware.request_id import HEADER, request_id
 
 Shape = Callable[[JSONResponse], JSONResponse]
@@ -42,50 +31,29 @@ _Handler = Callable[[Request, Exception], Awaitable[JSONResponse]]
 
 _log = logging.getLogger(__name__)
 
-_STATUSES: tuple[tuple[type[KlsaError], int], ...] = (
-    # The first that fits decides, so that the finer kinds come first.
-    (IndexNotFound, 404),
-    (DocumentNotFound, 404),
-    (TermNotFound, 404),
-    (BadJson, 400),
-    (QueryError, 422),
-    (CollectionError, 422),
-    (InvalidApiKey, 401),
-    (InsufficientScope, 403),
-    (WritingRefused, 403),
-    (StoreError, 503),
-    (TooManyWrites, 429),
-    (RateExceeded, 429),
-    (ServiceBusy, 503),
-    (BodyTooSlow, 408),
-    (RequestTimedOut, 503),
-    (ClusterFailed, 503),
-    (MissingExtra, 501),
-    (KlsaError, 500),
-)
-
 _MEANINGS = {
     400: "the body is not JSON",
-    401: "there is no key that counts, and one is needed",
-    403: "the key is not for this, or the service or the index takes no writes",
-    404: "there is no such index, document or term",
-    413: "the body is too long",
-    415: "the body is of another content type",
-    429: "more is asked than the key may, or written than can be kept: try again later",
-    422: "a parameter is missing, unknown or outside its limits, or the answer too large",
-    500: "a slip of the service itself",
-    501: "the service lacks an optional package that this needs",
-    503: "the index is there and cannot be used, there is none, or the service is too busy",
+    401: "no valid API key, and one is needed",
+    403: "the API key lacks the scope or the index, or the service or index is read-only",
+    404: "unknown index, document or term",
+    413: "the body is too large",
+    415: "the content type is not supported",
+    429: "the rate limit is exceeded, or too many writes are waiting",
+    422: "a parameter or document is missing, unknown or invalid, or the answer is too large",
+    500: "internal error (a bug)",
+    501: "an optional package that this needs is not installed",
+    503: "the index cannot be used, or the service is busy or has no indexes",
 }
 
 _REFUSALS = {
-    400: ("bad_json", "the body is not JSON that can be read: correct it"),
-    404: ("not_found", "there is nothing at {path}: see /docs for what there is"),
-    405: ("method_not_allowed", "{method} is not for {path}: use {allowed}"),
+    400: ("bad_json", "the body is not valid JSON; correct it"),
+    404: ("not_found", "no endpoint at {path}; see /docs for all endpoints"),
+    405: ("method_not_allowed", "{method} is not allowed for {path}; use {allowed}"),
     413: ("body_too_long", "{detail}"),
     415: ("unsupported_media_type", "{detail}"),
 }
 
+_INTERNAL = "internal"
 _CHALLENGE = 'Bearer realm="klsa-search"'
 
 _BRIEF = Repr()
@@ -152,19 +120,18 @@ def _shaped(handler: _Handler, shapes: Mapping[str, Shape]) -> _Handler:
 
 
 def _answer(
-    status: int,
     code: str,
     message: str,
     field: str | None = None,
     headers: dict[str, str] | None = None,
 ) -> JSONResponse:
     answer = FailureAnswer(error=Failure(code=code, message=message, field=field))
-    return JSONResponse(answer.model_dump(), status, headers)
+    return JSONResponse(answer.model_dump(), ERROR_CODES[code].status, headers)
 
 
 def explained(error: KlsaError) -> JSONResponse:
     """Answer one of our own errors, which explain themselves."""
-    status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+    code = error.code if error.code in ERROR_CODES else _INTERNAL
     headers = {}
     if isinstance(error, ServiceBusy | IndexBusy):
         headers["Retry-After"] = str(error.after if isinstance(error, ServiceBusy) else 1)
@@ -175,7 +142,7 @@ def explained(error: KlsaError) -> JSONResponse:
         headers["WWW-Authenticate"] = _CHALLENGE + wanted
     if isinstance(error, BodyTooSlow) or (isinstance(error, ServiceBusy) and error.leaving):
         headers["Connection"] = "close"
-    return _answer(status, error.code, error.message, error.field, headers)
+    return _answer(code, error.message, error.field, headers)
 
 
 async def _explained(_: Request, error: Exception) -> JSONResponse:
@@ -189,18 +156,18 @@ def invalid(error: RequestValidationError) -> JSONResponse:
     kind, place, context = first["type"], first["loc"], first.get("ctx", {})
     if kind == "json_invalid":
         reason = f"{context['error']} at character {place[-1]}"
-        return _answer(400, "bad_json", f"the body is not JSON ({reason}): correct it there")
+        return _answer("bad_json", f"the body is not JSON ({reason}); correct it")
     if "field" in context:
-        return _answer(422, QueryError.code, first["msg"], str(context["field"]))
+        return _answer(QueryError.code, first["msg"], str(context["field"]))
     if len(place) < 2:
         message = "the body must be a JSON object, sent with Content-Type: application/json"
-        return _answer(422, QueryError.code, message)
+        return _answer(QueryError.code, message)
     field = str(place[1])
     if kind == "missing":
-        message = f"{field} is missing: add it"
+        message = f"{field} is missing; add it"
     else:
         message = f"{field} = {_BRIEF.repr(first['input'])}: {first['msg']}"
-    return _answer(422, QueryError.code, message, field)
+    return _answer(QueryError.code, message, field)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
@@ -216,14 +183,14 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods(request))
-    code, message = _REFUSALS.get(error.status_code, ("refused", "{detail}"))
+    code, message = _REFUSALS.get(error.status_code, ("bad_request", "{detail}"))
     message = message.format(
         method=request.method,
         path=request.url.path,
         allowed=headers.get("Allow", "another method"),
         detail=error.detail,
     )
-    return _answer(error.status_code, code, message, headers=headers)
+    return _answer(code, message, headers=headers)
 
 
 def _methods(request: Request) -> list[str]:
@@ -241,6 +208,6 @@ async def _slipped(request: Request, error: Exception) -> JSONResponse:
     """Answer a slip of our own; the server logs its traceback, the user gets the request's name."""
     name = request_id(request.scope)
     _log.error("request %s failed: %s: %s", name, type(error).__name__, error)
-    message = f"the service failed to answer: its log tells why, under request {name}"
+    message = f"internal error (a bug); see the log of the service for request {name}"
     # This answer is made outside of all middleware, which cannot add the header any more.
-    return _answer(500, "internal", message, headers={HEADER: name})
+    return _answer(_INTERNAL, message, headers={HEADER: name})

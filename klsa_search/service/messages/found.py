@@ -1,4 +1,4 @@
-"""What a search is answered with, and how it is written."""
+"""Response bodies of searches, and how they are serialised."""
 
 from __future__ import annotations
 
@@ -21,103 +21,113 @@ _AT_ONCE: Final = 10
 
 
 class FoundAnswer(Answer):
-    """One document found by a search. `fields` of the request says what of it is told."""
+    """One hit of a search; `fields` of the request selects its fields."""
 
-    rank: int = Field(description="from 1, those of the pages before counted")
+    rank: int = Field(description="rank from 1, continued over pages")
     id: str
     score: float
     title: str | None = None
     snippet: str | None = None
     text: str | None = None
     metadata: dict[str, Any] | None = None
-    explanation: Explanation | None = Field(None, description="where it was asked for")
+    explanation: Explanation | None = Field(
+        None, description="explanation of the score, if requested"
+    )
     quality: float | None = Field(
-        None, description="how good a match it is, from 0 to 1, where it was asked for"
+        None, description="how good a match it is, from 0 to 1, if requested"
     )
     highlight: dict[str, Highlight] | None = Field(
-        None, description="of title and snippet, where it was asked for"
+        None, description="highlights of title and snippet, if requested"
     )
 
 
 class FacetValueAnswer(Answer):
-    """How often a value occurs."""
+    """Count of one value."""
 
     value: str | float
-    count: int = Field(description="documents found that have it")
+    count: int = Field(description="number of matching documents with this value")
 
 
 class FacetAnswer(Answer):
-    """The values of one metadata field in all documents found."""
+    """Value counts of one metadata field over all matching documents."""
 
-    type: str = Field(description="keyword, number or date")
-    values: list[FacetValueAnswer] = Field(description="the most frequent first")
-    others: int = Field(description="different values that are not told")
-    missing: int = Field(description="documents found without a value")
-    low: float | str | None = Field(description="least value of a number or date field")
-    high: float | str | None = Field(description="its largest value")
+    type: str = Field(description="type of the field: keyword, number or date")
+    values: list[FacetValueAnswer] = Field(description="values, most frequent first")
+    others: int = Field(description="number of further distinct values")
+    missing: int = Field(description="number of matching documents without a value")
+    low: float | str | None = Field(description="smallest value of a number or date field")
+    high: float | str | None = Field(description="largest value of a number or date field")
 
 
 class InterpretationAnswer(Answer):
-    """What the text of a query was read as."""
+    """How the text of a query was interpreted."""
 
-    words: list[str] = Field(description="that documents are ranked by")
-    unknown: list[str] = Field(description="words that no document holds")
-    phrases: list[str] = Field(description="whose words must stand together")
-    required: list[str] = Field(description="what follows a +")
-    excluded: list[str] = Field(description="what follows a -")
-    fields: list[str] = Field(description="words and phrases asked for in one field")
+    words: list[str] = Field(description="words that documents are ranked by")
+    unknown: list[str] = Field(description="words that no document contains")
+    phrases: list[str] = Field(description="phrases, whose words must be adjacent")
+    required: list[str] = Field(description="words and phrases after +")
+    excluded: list[str] = Field(description="words and phrases after -")
+    fields: list[str] = Field(description="words and phrases restricted to one field")
     relaxed: dict[str, Relaxed] = Field(
-        description="operators that were read as plain words, and why: plain_text, the query has "
-        "more plain words than operators or several lines; nothing_to_exclude_from; no_match, no "
-        "document matches the phrase"
+        description="operators that were read as plain words, and why: plain_text, the query "
+        "has more plain words than operators, or several lines; "
+        "nothing_to_exclude_from; no_match, no document contains the phrase"
     )
-    prefixes: dict[str, list[str]] = Field(
-        description="beginnings of words, and the terms they stand for"
-    )
+    prefixes: dict[str, list[str]] = Field(description="prefixes, and the terms that match them")
     joined: dict[str, str] = Field(
-        description="words with hyphens, and how documents write them without"
+        description="hyphenated words, and how documents write them without hyphen"
     )
     synonyms: dict[str, list[str]] = Field(
-        description="words, and what is asked for besides as it stands for them"
+        description="words, and the synonyms that were searched as well"
     )
     corrections: dict[str, str] = Field(
-        description="words that no document holds, and what is asked for in their place or, where "
-        "they are unknown still, only told"
+        description="words that no document contains, and the corrections that were searched "
+        "instead or, for words still in `unknown`, only suggested"
     )
-    did_you_mean: str | None = Field(description="the query with these in their places")
+    did_you_mean: str | None = Field(description="the query with the corrections applied")
 
 
 class ShardsAnswer(Answer):
-    """Which shards an answer is of."""
+    """Shards that answered."""
 
     total: int
-    ok: int = Field(description="that answered")
-    failed: int = Field(description="that did not: what they hold is not among the hits")
+    ok: int = Field(description="number of shards that answered")
+    failed: int = Field(
+        description="number of shards that did not; their documents are missing from the hits"
+    )
 
 
 class SearchAnswer(Answer):
-    """The ranked hits and how they came about."""
+    """The ranked hits, with how they were found."""
 
     query: str
     interpretation: InterpretationAnswer
     index: str
     generation: str
     ranker: str
-    parameters: dict[str, bool | int | float | str] = Field(description="those the ranker used")
-    total: int = Field(description="documents found, on all pages; of distinct, its values")
-    offset: int = Field(description="hits passed over")
-    page: int | None = Field(None, description="where a page was asked for")
-    hits_per_page: int | None = Field(None, description="where a page was asked for")
-    total_pages: int | None = Field(None, description="where a page was asked for")
-    time_ms: float = Field(description="of the search alone")
-    facets: dict[str, FacetAnswer] = Field({}, description="of the fields asked for, by name")
+    parameters: dict[str, bool | int | float | str] = Field(
+        description="parameters that the ranker used"
+    )
+    total: int = Field(
+        description="number of matching documents on all pages; with `distinct`, of its values"
+    )
+    offset: int = Field(description="number of skipped hits")
+    page: int | None = Field(None, description="only if a page was requested")
+    hits_per_page: int | None = Field(None, description="only if a page was requested")
+    total_pages: int | None = Field(None, description="only if a page was requested")
+    time_ms: float = Field(description="duration of the search in milliseconds")
+    facets: dict[str, FacetAnswer] = Field(
+        {}, description="facets of the requested fields, by name"
+    )
     quality: float | None = Field(
-        None, description="that of the best match among the hits, where it was asked for"
+        None, description="quality of the best match among the hits, if requested"
     )
     good_match: bool | None = Field(
-        None, description="whether any hit fits the query, where quality was asked for"
+        None, description="whether any hit is a good match, if quality was requested"
     )
-    shards: ShardsAnswer | None = Field(None, description="where a cluster searched")
+    shards: ShardsAnswer | None = Field(
+        None, description="shards that answered, if a cluster searched"
+    )
     hits: list[FoundAnswer]
 
 
@@ -230,7 +240,7 @@ def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, A
 
 
 class ExplainAnswer(Answer):
-    """How the score of one document came about."""
+    """Explanation of the score of one document."""
 
     query: str
     index: str

@@ -1,4 +1,4 @@
-"""What mining an index may ask for, and what it is answered with."""
+"""Request and response bodies of mining an index."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(encodable)]
 class SimilarRequest(Asked):
     """The parameters of GET /indexes/{name}/documents/{id}/similar."""
 
-    k: int = Field(10, ge=1, le=MAX_HITS, description="documents wanted")
+    k: int = Field(10, ge=1, le=MAX_HITS, description="maximum number of documents")
     kernel: KernelName = Field(
         "latent",
-        description="latent for the same subject, document for shared words, or a function of the "
-        "eigenvalues",
+        description="latent for the same subject, document for shared words, or a function of "
+        "the spectrum of the document kernel",
     )
-    gamma: float | None = Field(None, gt=0, le=100, description="parameter of that function")
+    gamma: float | None = Field(None, gt=0, le=100, description="gamma of that function")
 
 
 class HitAnswer(Answer):
-    """One document found."""
+    """One similar document."""
 
-    rank: int = Field(description="from 1")
+    rank: int = Field(description="rank from 1")
     id: str
     score: float
     title: str
@@ -48,7 +48,7 @@ class HitAnswer(Answer):
 
 
 class SimilarAnswer(Answer):
-    """The documents most like one."""
+    """The documents most similar to one."""
 
     id: str
     index: str
@@ -61,20 +61,20 @@ class SimilarAnswer(Answer):
 class RelatedRequest(Asked):
     """The parameters of GET /indexes/{name}/terms/{term}/related."""
 
-    k: int = Field(10, ge=1, le=MAX_RELATED, description="terms wanted")
+    k: int = Field(10, ge=1, le=MAX_RELATED, description="maximum number of terms")
 
 
 class RelatedTermAnswer(Answer):
-    """One term near to that asked for."""
+    """One related term."""
 
-    word: str = Field(description="as the documents write it")
-    term: str = Field(description="as it is indexed")
-    similarity: float = Field(description="cosine in the latent space, less for rare terms")
-    documents: int = Field(description="that hold it")
+    word: str = Field(description="word as documents write it")
+    term: str = Field(description="term as it is indexed")
+    similarity: float = Field(description="cosine in the latent space, reduced for rare terms")
+    documents: int = Field(description="number of documents that contain it")
 
 
 class RelatedAnswer(Answer):
-    """The terms nearest to one."""
+    """The terms most closely related to one."""
 
     term: str
     index: str
@@ -86,21 +86,21 @@ class RelatedAnswer(Answer):
 class StrongTermsRequest(Asked):
     """The parameters of GET /indexes/{name}/documents/{id}/terms."""
 
-    k: int = Field(10, ge=1, le=MAX_STRONG, description="terms wanted")
+    k: int = Field(10, ge=1, le=MAX_STRONG, description="maximum number of terms")
 
 
 class StrongTermAnswer(Answer):
     """One term of a document."""
 
-    word: str = Field(description="as the document writes it")
-    term: str = Field(description="as it is indexed")
-    weight: float = Field(description="what it adds to the BM25 score where it is asked for")
-    count: int = Field(description="how often the document holds it")
-    documents: int = Field(description="that hold it")
+    word: str = Field(description="word as the document writes it")
+    term: str = Field(description="term as it is indexed")
+    weight: float = Field(description="its contribution to the BM25 score of a query with it")
+    count: int = Field(description="number of occurrences in the document")
+    documents: int = Field(description="number of documents that contain it")
 
 
 class StrongTermsAnswer(Answer):
-    """The terms of a document that weigh most."""
+    """The strongest terms of a document."""
 
     id: str
     index: str
@@ -114,21 +114,23 @@ class MapBody(Asked):
 
     model_config = ConfigDict(strict=True)
 
-    ids: list[Text] = Field(max_length=MAX_HITS, description="documents whose places are wanted")
+    ids: list[Text] = Field(max_length=MAX_HITS, description="IDs of the documents to place")
 
 
 class MapClusterAnswer(Answer):
     """One cluster on the map."""
 
-    words: list[str] = Field(description="that weigh more in it than elsewhere, strongest first")
-    size: int = Field(description="documents in it, on the map or not")
-    x: int = Field(description="where it lies densest")
+    words: list[str] = Field(
+        description="words that weigh more in it than elsewhere, strongest first"
+    )
+    size: int = Field(description="number of documents in it, on the map or not")
+    x: int = Field(description="x of its densest point")
     y: int
-    tone: int = Field(description="from 0 to 7: the colour to draw it in")
+    tone: int = Field(description="colour number, from 0 to 7")
 
 
 class MapAnswer(Answer):
-    """An index drawn in two dimensions: one list a property, one entry a document in each."""
+    """A map of an index in two dimensions, as parallel lists with one entry a document."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -155,14 +157,14 @@ class MapAnswer(Answer):
     generation: str
     time_ms: float
     documents: int = Field(
-        description="there are; of more than 25,000 so many are drawn, evenly chosen"
+        description="number of documents; at most 25,000 of them, evenly chosen, are drawn"
     )
-    unplaced: int = Field(description="of them that lie nowhere, and are not drawn")
-    clusters: list[MapClusterAnswer] = Field(description="the largest first")
-    ids: list[str] = Field(description="of the documents that are drawn, in their order")
-    x: list[int] = Field(description="of each, from 0 to 65,535")
-    y: list[int] = Field(description="the same, upwards")
-    cluster: list[int] = Field(description="of each, its place among the clusters, from 0")
+    unplaced: int = Field(description="number of documents without a position, which are not drawn")
+    clusters: list[MapClusterAnswer] = Field(description="clusters, largest first")
+    ids: list[str] = Field(description="IDs of the drawn documents")
+    x: list[int] = Field(description="x of each, from 0 to 65,535")
+    y: list[int] = Field(description="y of each, from 0 to 65,535, upwards")
+    cluster: list[int] = Field(description="index into `clusters` of each, from 0")
 
 
 class ClassifyBody(Asked):
@@ -172,11 +174,13 @@ class ClassifyBody(Asked):
 
     labels: dict[Text, Label] = Field(
         max_length=MAX_LABELLED,
-        description="labels of some documents by id; 2 to 100 different ones, of at most 100 "
-        "characters; times what is to be labelled at most 100,000",
+        description="labels of some documents by ID; 2 to 100 distinct labels, each of at "
+        "most 100 characters",
     )
     ids: list[Text] | None = Field(
-        None, max_length=MAX_CLASSIFIED, description="documents to label, answered in this order"
+        None,
+        max_length=MAX_CLASSIFIED,
+        description="IDs of documents to label; answered in this order",
     )
     texts: list[QueryText] | None = Field(
         None, max_length=MAX_TEXTS, description="texts to label, answered in this order"
@@ -185,7 +189,7 @@ class ClassifyBody(Asked):
         100,
         ge=1,
         le=MAX_CLASSIFIED,
-        description="without ids and texts, the surest of all the rest",
+        description="number of most certain results, if neither ids nor texts are given",
     )
 
     @field_validator("labels")
@@ -195,7 +199,7 @@ class ClassifyBody(Asked):
         if kinds > MAX_LABELS:
             raise PydanticCustomError(
                 "too_many_labels",
-                "labels: there are {kinds} different ones; give at most {most}",
+                "labels: {kinds} different labels; give at most {most}",
                 {"kinds": kinds, "most": MAX_LABELS, "field": "labels"},
             )
         return labels
@@ -205,7 +209,7 @@ class ClassifyBody(Asked):
         if self.ids is not None and self.texts is not None:
             raise PydanticCustomError(
                 "two_questions",
-                "texts: ids are given as well; ask for one of them at a time",
+                "texts: `ids` are given too; give one of them",
                 {"field": "texts"},
             )
         field, asked = "k", self.k
@@ -217,8 +221,8 @@ class ClassifyBody(Asked):
         if asked * kinds > MAX_SCORES:
             raise PydanticCustomError(
                 "too_many_scores",
-                "{field}: {asked} times {kinds} different labels is more than {most} scores; "
-                "ask for at most {fewer}",
+                "{field}: {asked} times {kinds} different labels is more than "
+                "{most} scores; give at most {fewer}",
                 {
                     "asked": asked,
                     "kinds": kinds,
@@ -233,10 +237,10 @@ class ClassifyBody(Asked):
 class ClassifiedAnswer(Answer):
     """The label of one document or text."""
 
-    id: str | None = Field(description="null for a text")
+    id: str | None = Field(description="ID of the document; null for a text")
     label: str
-    margin: float = Field(description="how far the label's score is above the second best")
-    scores: dict[str, float] = Field(description="of every label")
+    margin: float = Field(description="difference between the best and the second best score")
+    scores: dict[str, float] = Field(description="score of every label")
 
 
 class ClassifyAnswer(Answer):

@@ -48,7 +48,7 @@ def _join_repeated(
         if count == 1 or name not in model.model_fields:  # which the model refuses by itself
             continue
         if name not in lists:
-            message = f"{name} is given {count} times: give it once"
+            message = f"{name} is given {count} times; give it once"
             error = {"type": "repeated_parameter", "loc": ("query", name), "msg": message}
             raise RequestValidationError([error | {"input": given[name], "ctx": {"field": name}}])
         given[name] = ",".join(value for other, value in pairs if other == name)

@@ -68,7 +68,7 @@ def document_of_line(line: Line) -> Document | None:
     """Make a document of a line, None of one that is blank; BadDocument where it cannot be kept."""
     origin = f"line {line.number}"
     if line.content is None:
-        raise BadDocument(f"{origin}: it has more than {MAX_BODY:,} bytes; cut it into several")
+        raise BadDocument(f"{origin}: more than {MAX_BODY:,} bytes; split it")
     content = line.content.removeprefix(_BOM) if line.number == 1 else line.content
     if content.isspace() or not content:
         return None
@@ -77,7 +77,7 @@ def document_of_line(line: Line) -> Document | None:
     except BadDocument:
         raise
     except CollectionError as error:
-        raise BadDocument(f"{error.message}; mend it, then send it again") from None
+        raise BadDocument(f"{error.message}; correct it and send it again") from None
 
 
 def documents_of_array(body: bytes) -> list[Document]:
@@ -90,8 +90,9 @@ def documents_of_array(body: bytes) -> list[Document]:
     for number, record in enumerate(_elements(_text_of(body))):
         if number == DOCUMENTS:
             raise QueryError(
-                f"the body has more than {DOCUMENTS:,} documents: send so many at a time, or any "
-                "number as lines (Content-Type: application/x-ndjson)"
+                f"the body has more than {DOCUMENTS:,} documents; send fewer at a "
+                "time, or any number as lines (Content-Type: "
+                "application/x-ndjson)"
             )
         documents.append(_document(record, f"documents[{number}]"))
     return documents
@@ -104,8 +105,8 @@ def document_of_object(body: bytes, id_: str) -> Document:
         given = [str(record.pop(name)) for name in ID_NAMES if name in record]
         if given and given[0] != id_:
             raise QueryError(
-                f"the path says id {id_[:60]!r} and the body {given[0][:60]!r}: leave it out of "
-                "the body, or make both the same",
+                f"id {given[0][:60]!r} in the body differs from {id_[:60]!r} in "
+                "the path; leave it out of the body",
                 field="id",
             )
         record = {"id": id_, **record}
@@ -118,9 +119,9 @@ def ids_of_array(body: bytes) -> list[str]:
     if not isinstance(ids, list) or not all(
         isinstance(id_, str) or (_is_number(id_) and isfinite(id_)) for id_ in ids
     ):
-        raise QueryError('the body is no array of ids: send one, as ["a", "b"]')
+        raise QueryError('the body is not an array of IDs; send one, as in ["a", "b"]')
     if len(ids) > MAX_IDS:
-        raise QueryError(f"the body has {len(ids):,} ids: send at most {MAX_IDS:,} at a time")
+        raise QueryError(f"the body has {len(ids):,} IDs; send at most {MAX_IDS:,} at a time")
     return [str(id_) for id_ in ids]
 
 
@@ -130,13 +131,13 @@ def _is_number(value: object) -> bool:
 
 def _document(record: Any, origin: str) -> Document:
     if not isinstance(record, dict):
-        raise BadDocument(f"{origin} is a {type(record).__name__}: send a JSON object")
+        raise BadDocument(f"{origin} is a {type(record).__name__}; send a JSON object")
     try:
         return _kept(as_document(record, origin))
     except BadDocument:
         raise
     except CollectionError as error:
-        raise BadDocument(f"{error.message}; mend it, then send it again") from None
+        raise BadDocument(f"{error.message}; correct it and send it again") from None
 
 
 def _kept(document: Document) -> Document:
@@ -149,7 +150,7 @@ def _text_of(body: bytes) -> str:
     text = body.removeprefix(_BOM).decode("utf-8", "surrogateescape")
     fault = text_fault(text)
     if fault:
-        raise BadJson(f"the body {fault}: correct it there")
+        raise BadJson(f"the body {fault}; correct it")
     return text
 
 
@@ -207,5 +208,5 @@ def _end_at(text: str, at: int) -> None:
 
 def _bad(reason: str, at: int | None = None) -> BadJson:
     if at is None:
-        return BadJson(f"the body is not JSON ({reason}): correct it")
-    return BadJson(f"the body is not JSON ({reason} at character {at}): correct it there")
+        return BadJson(f"the body is not JSON ({reason}); correct it")
+    return BadJson(f"the body is not JSON ({reason} at character {at}); correct it")

@@ -26,7 +26,7 @@ def encodable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError("it holds half of a surrogate pair") from error
+        raise ValueError("it contains half of a surrogate pair") from error
     return text
 
 
@@ -61,7 +61,7 @@ class Asked(BaseModel):
             if name not in cls.model_fields:
                 raise PydanticCustomError(
                     "unknown_parameter",
-                    "there is no parameter {name}; the parameters are: {known}",
+                    "unknown parameter {name}; the parameters are: {known}",
                     {
                         "name": repr(name),
                         "known": ", ".join(cls.model_fields),

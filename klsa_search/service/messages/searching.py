@@ -1,4 +1,4 @@
-"""What a search may ask for: one, several at a time, or how a document was found by one."""
+"""Parameters of searches, batches and explanations."""
 
 from __future__ import annotations
 
@@ -39,68 +39,75 @@ MAX_DIMENSIONS = 100_000
 FilterText = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(encodable)]
 
 _ALONE: Final = frozenset(("filter", "sort", "positive"))
-"""What can be asked for without a query."""
+"""Parameters that need no query."""
 _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 
 
 class Wished(Asked):
-    """What a search may ask for, but how to rank."""
+    """Parameters of a search, except those of the ranking."""
 
     q: QueryText | None = Field(
         None,
-        description='words, "phrases", +must, -not, field:word, prefix*; a blank one finds '
-        "nothing, but with a filter or sort, where it may be left out, every document",
+        description='words, "phrases", +required, -excluded, field:word, prefix*; a blank '
+        "query finds nothing, or every document with a filter or sort, and may "
+        "then be left out",
     )
     index: IndexName | None = None
-    k: int | None = Field(None, ge=1, le=MAX_HITS, description="hits wanted, 10 by default")
-    limit: int | None = Field(None, ge=1, le=MAX_HITS, description="another name of k")
-    offset: int | None = Field(None, ge=0, le=MAX_WINDOW, description="hits to pass over")
+    k: int | None = Field(None, ge=1, le=MAX_HITS, description="number of hits, 10 by default")
+    limit: int | None = Field(None, ge=1, le=MAX_HITS, description="alias of k")
+    offset: int | None = Field(None, ge=0, le=MAX_WINDOW, description="number of hits to skip")
     page: int | None = Field(
-        None, ge=1, le=MAX_WINDOW, description="which page is wanted, from 1, instead of offset"
+        None, ge=1, le=MAX_WINDOW, description="page number from 1, instead of offset"
     )
     hits_per_page: int | None = Field(
-        None, ge=1, le=MAX_HITS, description="hits on a page, 10 by default, instead of k"
+        None, ge=1, le=MAX_HITS, description="hits a page, 10 by default, instead of k"
     )
     filter: FilterText | dict[str, Any] | None = Field(
         None,
-        description="what the metadata must be, as text: year >= 2020 AND kind IN [a, b]; in a "
-        'body also as JSON: {"field": "year", ">=": 2020}',
+        description="filter on metadata, as text: year >= 2020 AND kind IN [a, b]; in a body "
+        'also as JSON: {"field": "year", ">=": 2020}',
     )
     sort: Names = Field((), description="metadata fields to sort by, as field:asc or field:desc")
-    facets: Names = Field((), description="metadata fields whose values are counted")
+    facets: Names = Field((), description="metadata fields whose values to count")
     max_facet_values: int = Field(
-        100, ge=1, le=MAX_VALUES, description="values of a facet that are told"
+        100, ge=1, le=MAX_VALUES, description="maximum number of values of each facet"
     )
     distinct: Text | None = Field(
-        None, description="metadata field of which each value is answered once"
+        None,
+        description="metadata field of each of whose values only the best document is returned",
     )
-    min_score: float | None = Field(None, description="least score of what is found")
-    positive: Names = Field((), description="ids of documents to move the ranking towards")
-    negative: Names = Field((), description="ids of documents to move the ranking away from")
+    min_score: float | None = Field(None, description="minimum score")
+    positive: Names = Field((), description="IDs of relevant documents (relevance feedback)")
+    negative: Names = Field((), description="IDs of irrelevant documents (relevance feedback)")
     fields: Names | None = Field(
         None,
-        description="what is told of a hit beside rank, id and score: title, snippet, text, "
-        "metadata, or names of metadata fields; by default title, snippet and metadata",
+        description="fields of a hit besides rank, id and score: title, snippet, text, "
+        "metadata, or names of metadata fields; by default title, snippet and "
+        "metadata",
     )
     highlight: bool = Field(
         False,
-        description="mark the words of the query in title and snippet, which then is the passage "
-        "whose words weigh most",
+        description="highlight the words of the query in title and snippet; the snippet is "
+        "then the passage whose words contribute most to the score",
     )
-    snippet_length: int = Field(LENGTH, ge=1, le=MAX_SNIPPET, description="characters of a snippet")
+    snippet_length: int = Field(
+        LENGTH, ge=1, le=MAX_SNIPPET, description="maximum length of a snippet, in characters"
+    )
     quality: bool = Field(
-        False, description="tell how good a match each hit is, and whether any fits"
+        False,
+        description="return how good a match each hit is, from 0 to 1, and whether any is good",
     )
-    explain: bool = Field(
-        False, description="tell of each hit how its score came about; of at most 100 hits"
-    )
+    explain: bool = Field(False, description="explain the score of each hit; at most 100 hits")
     partial: bool = Field(
         False,
-        description="where a cluster searches, answer with what the other shards have when some "
-        "give no answer; `shards` tells how many those were",
+        description="with a cluster, answer even if some shards fail, from the others; "
+        "`shards` counts the failed ones",
     )
     dimensions: int | None = Field(
-        None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
+        None,
+        ge=1,
+        le=MAX_DIMENSIONS,
+        description="number of eigenvectors to use, at most those built",
     )
 
     @model_validator(mode="after")
@@ -111,7 +118,8 @@ class Wished(Asked):
         if self.explain and self.count > MAX_EXPLAINED:
             raise misfit(
                 "explain",
-                f"explain: {self.count} hits are asked for; at most {MAX_EXPLAINED} are explained",
+                f"explain: {self.count} hits are requested, and at most "
+                f"{MAX_EXPLAINED} can be explained; request fewer",
             )
         if given.isdisjoint(_PAGING):
             return self
@@ -123,28 +131,31 @@ class Wished(Asked):
         if self.first + self.count > MAX_WINDOW:
             field = "page" if by_page else "offset"
             last = self.first + self.count
-            raise misfit(field, f"{field}: hit {last:,} is asked for; the last is {MAX_WINDOW:,}")
+            raise misfit(
+                field,
+                f"{field}: hit {last:,} is beyond the last, {MAX_WINDOW:,}; request an earlier one",
+            )
         return self
 
     @property
     def count(self) -> int:
-        """Hits wanted."""
+        """Return the number of hits to return."""
         return self.k or self.limit or self.hits_per_page or 10
 
     @property
     def first(self) -> int:
-        """Hits to pass over."""
+        """Return the number of hits to skip."""
         return (self.page - 1) * self.count if self.page is not None else self.offset or 0
 
     def parameters(self) -> dict[str, Any]:
-        """Tell how to rank, apart from what is asked and how much of it."""
+        """Return the ranking parameters."""
         given = {name: getattr(self, name) for name in self.model_fields_set - _NOT_PARAMETERS}
         parameters = {name: value for name, value in given.items() if value is not None}
         return {**parameters, "offset": self.first} if self.first else parameters
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is asked for but the first hits of a query."""
+        """Return whether only the first hits of a query are requested."""
         return self.model_fields_set <= _PLAIN
 
     def cost(self, index: Index) -> float:
@@ -169,10 +180,10 @@ _PLAIN: Final = frozenset(("q", "index", "k", "limit", "hits_per_page"))
 _EVERYTHING: Final = frozenset(
     ("min_score", "spectral", "title_boost", "text_boost", "positive", "negative")
 )
-"""Parameters by which every document is scored, whatever their values."""
+"""Parameters that make a search score every document."""
 
 _DENSE: Final = frozenset(("lsi", "lsi-cosine"))
-"""Rankers that give each document of the collection a score."""
+"""Rankers that score every document."""
 
 _NOT_PARAMETERS: Final = frozenset(
     ("q", "index", "k", "limit", "offset", "page", "hits_per_page", "fields", "partial")
@@ -182,7 +193,7 @@ _NOT_PARAMETERS: Final = frozenset(
 if TYPE_CHECKING:
 
     class Ranked(Wished):
-        """How to rank besides: the settings of a search."""
+        """Parameters of a search, with those of the ranking."""
 else:
     # Each is declared once, with its limits and what it means, in `config`.
     _GROUPS = left_open(LanguageSettings) | left_open(SearchSettings)
@@ -204,7 +215,9 @@ class BatchBody(Asked):
     model_config = ConfigDict(strict=True)
 
     searches: list[SearchBody] = Field(
-        min_length=1, max_length=MAX_SEARCHES, description="each as POST /search takes it"
+        min_length=1,
+        max_length=MAX_SEARCHES,
+        description="searches, each with the parameters of POST /search",
     )
 
 
@@ -221,15 +234,18 @@ class SearchRequest(Ranked):
 
 
 class Explained(Asked):
-    """What a document is to be explained by, but how to rank."""
+    """Parameters of an explanation, except those of the ranking."""
 
-    q: QueryText = Field(description="the query")
+    q: QueryText = Field(description="query text")
     dimensions: int | None = Field(
-        None, ge=1, le=MAX_DIMENSIONS, description="eigenvectors to use, up to those built"
+        None,
+        ge=1,
+        le=MAX_DIMENSIONS,
+        description="number of eigenvectors to use, at most those built",
     )
 
     def parameters(self) -> dict[str, Any]:
-        """Tell how to rank."""
+        """Return the ranking parameters."""
         given = {name: getattr(self, name) for name in self.model_fields_set - {"q"}}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -237,6 +253,6 @@ class Explained(Asked):
 if TYPE_CHECKING:
 
     class ExplainRequest(Explained):
-        """The parameters of GET /indexes/{name}/explain/{id}: how to rank besides."""
+        """The parameters of GET /indexes/{name}/explain/{id}, with those of the ranking."""
 else:
     ExplainRequest = create_model("ExplainRequest", __base__=Explained, **left_open(SearchSettings))

@@ -43,8 +43,8 @@ def refuse_too_large(answer: BaseModel) -> None:
 def too_large() -> QueryError:
     """Say that an answer would be."""
     return QueryError(
-        f"the answer would have more than {MAX_ANSWER:,} bytes: ask for less at a time, or read "
-        "the index in Python (klsa_search.open_index)"
+        f"the answer is larger than {MAX_ANSWER:,} bytes; request less at a time, "
+        "or read the index in Python (klsa_search.open_index)"
     )
 
 

@@ -56,16 +56,19 @@ class Access:
         if scope not in self.scopes:
             if self.key is None:
                 raise WritingRefused(
-                    "this service takes no writes without a key: make one on its machine "
-                    "(klsa-keys add NAME --scope write), or start klsa-serve with --writable where "
-                    "only those can ask it who may write"
+                    "writes need an API key; create one on the machine of the "
+                    "service (klsa-keys add NAME --scope write), or start "
+                    "klsa-serve with --writable if everyone who can reach it may "
+                    "write"
                 )
             raise InsufficientScope(
-                f"the key {self.key!r} is not for this: it needs the scope {scope}", scope=scope
+                f"API key {self.key!r} lacks the scope `{scope}`; use a key with "
+                f"it (klsa-keys add NAME --scope {scope})",
+                scope=scope,
             )
         if index is not None and not self.sees(index):
             raise InsufficientScope(
-                f"the key {self.key!r} is not for index {index!r}: use one that is",
+                f"API key {self.key!r} is not valid for index {index!r}; use another key",
                 scope=scope,
                 field="index",
             )
@@ -75,7 +78,7 @@ class Access:
         self.require(scope)
         if self.indexes is not None:
             raise InsufficientScope(
-                f"the key {self.key!r} is for some indexes alone: use one that is for all",
+                f"API key {self.key!r} is restricted to some indexes; use a key for all",
                 scope=scope,
             )
 
@@ -119,19 +122,19 @@ class Keys:
             if str(failure) != self._told:
                 self._told = str(failure)
                 _log.error("%s", failure)
-            raise SettingsError(
-                "the keys of this service cannot be read: its log tells why"
-            ) from None
+            raise SettingsError("the key file of the service cannot be read; see its log") from None
         if self._keys is None:
             return self._anybody
         if authorization is None:
-            raise InvalidApiKey("a key is needed: send Authorization: Bearer KEY", sent=False)
+            raise InvalidApiKey("API key required; send `Authorization: Bearer KEY`", sent=False)
         scheme, _, token = authorization.strip().partition(" ")
         key = found(self._keys, token.strip()) if scheme.lower() == "bearer" else None
         if key is None:
-            raise InvalidApiKey("the key is none of this service, or no more: ask for another")
+            raise InvalidApiKey("invalid or revoked API key; create one with `klsa-keys add NAME`")
         if key.is_over():
-            raise InvalidApiKey(f"the key {key.name!r} has expired: ask for another")
+            raise InvalidApiKey(
+                f"API key {key.name!r} has expired; create one with `klsa-keys add NAME`"
+            )
         return Access.by(key)
 
     def _look(self) -> None:

@@ -54,9 +54,7 @@ class BodyLimit:
             left -= len(message.get("body", b""))
             if left < 0:
                 # Raised where the route reads, so that it is answered like any other failure.
-                raise HTTPException(
-                    413, f"the body is too long, {limit:,} bytes are allowed: {advice}"
-                )
+                raise HTTPException(413, f"the body is larger than {limit:,} bytes; {advice}")
             return message
 
         await self._app(scope, counted, send)

@@ -74,7 +74,8 @@ class BodyRate:
         if came < self._least:
             # Raised where the route reads, so that it is answered like any other failure.
             raise BodyTooSlow(
-                f"the body came too slowly: fewer than {self._rate:g} bytes a second over "
-                f"{self._window:g} s; send it faster, or in smaller requests"
+                f"the body arrived too slowly: less than {self._rate:g} bytes a "
+                f"second over {self._window:g} s; send it faster, or in smaller "
+                "requests"
             )
         return 0

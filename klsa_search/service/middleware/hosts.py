@@ -14,7 +14,10 @@ from collections.abc import Collection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from klsa_search.service.messages.codes import ERROR_CODES
 from klsa_search.service.messages.failures import failure_answer
+
+_CODE = "unknown_host"
 
 ANY = "*"
 """Stands for all names."""
@@ -45,10 +48,10 @@ class AllowedHosts:
             await self._app(scope, receive, send)
             return
         message = (
-            f"this service is not known as {host[:200]!r}: ask for it by a name of its machine, or "
-            "start it with --allowed-host NAME"
+            f"unknown host {host[:200]!r}; use a name of the machine of the service, or "
+            "start klsa-serve with --allowed-host NAME"
         )
-        answer = Response(failure_answer("unknown_host", message), 421)
+        answer = Response(failure_answer(_CODE, message), ERROR_CODES[_CODE].status)
         answer.headers["Content-Type"] = "application/json"
         await answer(scope, receive, send)
 

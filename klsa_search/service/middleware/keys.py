@@ -70,8 +70,9 @@ def read_keys(path: Path) -> list[Key]:
         fault = wrong.errors()[0]
         place = ".".join(map(str, fault["loc"])) or "it"
         raise SettingsError(
-            f"{path} cannot be read as keys ({place}: {fault['msg']}): mend it, or move it away "
-            "and make new ones with klsa-keys add",
+            f"cannot read API keys from `{path}` ({place}: {fault['msg']}); "
+            "correct the file, or move it away and create new keys with "
+            "`klsa-keys add`",
             field="keys",
         ) from None
 
@@ -90,8 +91,8 @@ def add_key(
     """
     if not re.fullmatch(NAME, name):
         raise SettingsError(
-            f"name = {name!r}: a key is called by 1 to 64 letters, digits, '.', '_' or '-', and "
-            "begins with a letter or a digit",
+            f"name = {name!r} is not a key name: use 1 to 64 letters, digits, '.', "
+            "'_' or '-', beginning with a letter or digit",
             field="name",
         )
     identity = secrets.token_hex(4)
@@ -110,8 +111,8 @@ def add_key(
     def added(keys: list[Key]) -> list[Key]:
         if any(each.name == name for each in keys):
             raise SettingsError(
-                f"{path} has a key {name!r} already: choose another name, or revoke that first "
-                "(klsa-keys revoke)",
+                f"`{path}` already has a key {name!r}; choose another name, or "
+                "revoke that key first (klsa-keys revoke)",
                 field="name",
             )
         return [*keys, key]
@@ -127,7 +128,9 @@ def revoke_key(path: Path, name: str) -> None:
         kept = [each for each in keys if each.name != name]
         if len(kept) == len(keys):
             known = ", ".join(each.name for each in keys) or "none"
-            raise SettingsError(f"{path} has no key {name!r}; it has: {known}", field="name")
+            raise SettingsError(
+                f"`{path}` has no key {name!r}; its keys are: {known}", field="name"
+            )
         return kept
 
     _change(path, left)

@@ -10,6 +10,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from klsa_search.service.messages.codes import ERROR_CODES
 from klsa_search.service.messages.failures import failure_answer
 from klsa_search.service.middleware.request_id import HEADER
 
@@ -17,6 +18,7 @@ LEFT_OUT: Final = "X-Left-Out"
 """How many judgements a file has no place for."""
 
 _DAY = 86_400
+_CODE: Final = "origin_refused"
 
 
 class Origins(CORSMiddleware):
@@ -45,7 +47,7 @@ class Origins(CORSMiddleware):
             "cross-origin request refused: allow the origin with `klsa-serve --cors-origin`, and "
             "send no headers but Authorization, Content-Type and X-Request-ID"
         )
-        refused = Response(failure_answer("origin_refused", message), 403)
+        refused = Response(failure_answer(_CODE, message), ERROR_CODES[_CODE].status)
         refused.headers["Content-Type"] = "application/json"
         refused.headers["Vary"] = "Origin"
         return refused

@@ -58,23 +58,21 @@ def _of_process(sources: Sources) -> Iterator[Metric]:
     """What only this process knows."""
     yield from _of_pools(sources)
     if sources.connections is not None:
-        connections = GaugeMetricFamily("klsa_connections", "Connections that are open")
+        connections = GaugeMetricFamily("klsa_connections", "Open connections")
         connections.add_metric((), len(sources.connections))
         yield connections
     if sources.rates is not None:
-        limited = CounterMetricFamily(
-            "klsa_rate_refusals", "Requests refused because their client asked too often"
-        )
+        limited = CounterMetricFamily("klsa_rate_refusals", "Requests refused by the rate limit")
         limited.add_metric((), sources.rates.refused)
         yield limited
     compiling = GaugeMetricFamily(
-        "klsa_compiling_parts", "Parts of the query engine that are still being compiled"
+        "klsa_compiling_parts", "Parts of the query engine that are being compiled"
     )
     compiling.add_metric((), len(missing()[0]))
     yield compiling
     failed = CounterMetricFamily(
         "klsa_background_failures",
-        "Failures of work in the background, which was tried again",
+        "Failures of background work that were retried",
         labels=("work",),
     )
     for watch in sources.watches:
@@ -86,11 +84,14 @@ def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
     up, documents, built, position, changed = (
         GaugeMetricFamily(f"klsa_index_{name}", told, labels=("index",))
         for name, told in (
-            ("up", "1 where the newest generation is served and not damaged, else 0"),
-            ("documents", "Documents there are"),
-            ("built_timestamp_seconds", "When the generation that is served was built"),
-            ("log_position", "How far the log of writes was taken up"),
-            ("changed_share", "Share of the documents that came or went since the build: drift"),
+            ("up", "1 if the newest generation is served and not damaged, else 0"),
+            ("documents", "Live documents"),
+            ("built_timestamp_seconds", "Time at which the served generation was built"),
+            ("log_position", "Position in the log of writes up to which it is searchable"),
+            (
+                "changed_share",
+                "Drift: share of the documents added, replaced or deleted after the build",
+            ),
         )
     )
     for status in statuses:
@@ -108,7 +109,7 @@ def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
 
 def _of_refits(refits: Refits, seen: set[str]) -> Metric:
     ended = CounterMetricFamily(
-        "klsa_refits", "Refits that ended, as they ended", labels=("index", "outcome")
+        "klsa_refits", "Finished refits by outcome", labels=("index", "outcome")
     )
     for (name, outcome), count in refits.ended().items():
         if name in seen:
@@ -117,10 +118,10 @@ def _of_refits(refits: Refits, seen: set[str]) -> Metric:
 
 
 def _of_pools(sources: Sources) -> Iterator[Metric]:
-    running = GaugeMetricFamily("klsa_running", "Requests at work", labels=("pool",))
-    waiting = GaugeMetricFamily("klsa_waiting", "Requests that wait", labels=("pool",))
+    running = GaugeMetricFamily("klsa_running", "Running requests", labels=("pool",))
+    waiting = GaugeMetricFamily("klsa_waiting", "Waiting requests", labels=("pool",))
     refused = CounterMetricFamily(
-        "klsa_refusals", "Requests that were refused or given up", labels=("pool", "reason")
+        "klsa_refusals", "Requests refused or cancelled", labels=("pool", "reason")
     )
     for name, pool in sources.pools.items():
         at_work, in_line = pool.load()

@@ -58,20 +58,21 @@ class Metrics:
         ProcessCollector(registry=self._registry)
         requests = Counter(
             "klsa_requests",
-            "Requests that were answered",
+            "Answered requests",
             ("route", "method", "status"),
             registry=self._registry,
         )
         seconds = Histogram(
             "klsa_request_seconds",
-            "From a request's head to the last byte of its answer",
+            "Time from the head of a request to the last byte of its response",
             ("route",),
             registry=self._registry,
             buckets=_BOUNDS,
         )
         phases = Histogram(
             "klsa_search_seconds",
-            "Of searches that were answered: waiting for a thread, searching, telling it as JSON",
+            "Time of the phases of answered searches: waiting for a thread, "
+            "searching, writing JSON",
             ("ranker", "phase"),
             registry=self._registry,
             buckets=_BOUNDS,

@@ -66,7 +66,7 @@ async function sent(address, options) {
     if (failure.name === "AbortError") throw failure;
     throw new ServiceError(0, {
       code: "unreachable",
-      message: "The service does not answer: see whether it runs, then try again.",
+      message: "The service does not respond. Check that it is running, then try again.",
       field: null,
     });
   }
@@ -81,7 +81,7 @@ async function told(answer, as) {
     answer.status,
     content?.error ?? {
       code: "unreadable",
-      message: `What answers here is no klsa-search (status ${answer.status}).`,
+      message: `This is not a klsa-search service (status ${answer.status}).`,
       field: null,
     },
   );

@@ -3,6 +3,7 @@
 import { el, fill, svg } from "./dom.js";
 
 const SHOWN = 10; // of each list
+const [BEFORE, AFTER] = ["BM25 #", "LSA #"]; // before a rank in the other list
 export const LOOKED_AT = 100; // hits of each list that are known, to say where from and where to
 
 /** Draw two rankings of one query: lists of {id, title, snippet, rank}, `link` leads to a document. */
@@ -10,8 +11,8 @@ export function drawComparison(root, before, after, link) {
   const placesBefore = new Map(before.map((hit) => [hit.id, hit.rank]));
   const placesAfter = new Map(after.map((hit) => [hit.id, hit.rank]));
   const lines = svg("svg.lines", { "aria-hidden": "true" });
-  const left = column("BM25", "by words alone", before, placesAfter, fate, link);
-  const right = column("Kernel LSA", "by words and meaning", after, placesBefore, origin, link);
+  const left = column("BM25", "words only", before, placesAfter, fate, link);
+  const right = column("Kernel LSA", "words and meaning", after, placesBefore, origin, link);
   const moved = summary(after, placesBefore);
   const pair = el("div.pair", left, el("div.between", lines), right);
   fill(root, el("p.quiet", moved), pair);
@@ -28,31 +29,35 @@ export function drawComparison(root, before, after, link) {
 
 /** What became of a hit of BM25: kind, sign, words. */
 function fate(rank, there) {
-  if (there === undefined) return ["lost", "lost", `not among the first ${LOOKED_AT} of Kernel LSA`];
-  if (there > SHOWN) return ["lost", `to ${there}`, `lost from the first ${SHOWN}: now at ${there}`];
-  return step(rank - there, `by Kernel LSA to ${there}`);
+  if (there === undefined) {
+    return ["lost", `not in LSA`, `not among the first ${LOOKED_AT} of Kernel LSA`];
+  }
+  if (there > SHOWN) return ["lost", `${AFTER}${there}`, `rank ${there} in Kernel LSA`];
+  return step(rank - there, `${AFTER}${there}`, `rank ${there} in Kernel LSA`);
 }
 
 /** Where a hit of Kernel LSA was before. */
 function origin(rank, there) {
-  if (there === undefined) return ["new", "new", `new: not among the first ${LOOKED_AT} of BM25`];
-  if (there > SHOWN) return ["new", `from ${there}`, `new among the first ${SHOWN}: BM25 has it at ${there}`];
-  return step(there - rank, `from ${there} of BM25`);
+  if (there === undefined) {
+    return ["new", `not in BM25`, `not among the first ${LOOKED_AT} of BM25`];
+  }
+  if (there > SHOWN) return ["new", `${BEFORE}${there}`, `rank ${there} in BM25`];
+  return step(there - rank, `${BEFORE}${there}`, `rank ${there} in BM25`);
 }
 
-function step(up, where) {
-  if (up === 0) return ["same", "=", "at the same place in both"];
-  return up > 0 ? ["up", `↑ ${up}`, `up ${up} ${where}`] : ["down", `↓ ${-up}`, `down ${-up} ${where}`];
+function step(up, there, words) {
+  if (up === 0) return ["same", `= ${there}`, `the same rank in both`];
+  return up > 0 ? ["up", `↑ ${there}`, `${words}, up ${up}`] : ["down", `↓ ${there}`, `${words}, down ${-up}`];
 }
 
 function column(name, hint, hits, there, told, link) {
   return el("section.column", { "aria-label": name },
     el("h2", name, el("small.quiet", hint)),
-    hits.length ? null : el("p.hint", "Finds nothing."),
+    hits.length ? null : el("p.hint", "No results."),
     el("ol", hits.slice(0, SHOWN).map((hit) => {
       const [kind, sign, words] = told(hit.rank, there.get(hit.id));
       return el("li", { data: { id: hit.id, kind } },
-        el("span.rank", { "aria-hidden": "true" }, String(hit.rank)),
+        el("span.rank", { "aria-hidden": "true" }, `#${hit.rank}`),
         el("div.named", link(hit.id, hit.title || hit.snippet || hit.id)),
         el("span.sign", { title: words }, el("span", { "aria-hidden": "true" }, sign),
           el("span.unseen", words)));
@@ -74,8 +79,8 @@ function summary(after, placesBefore) {
   const shown = after.slice(0, SHOWN);
   const known = shown.filter((hit) => (placesBefore.get(hit.id) ?? SHOWN + 1) <= SHOWN);
   const moved = known.filter((hit) => placesBefore.get(hit.id) !== hit.rank);
-  return `Of the first ${shown.length} of Kernel LSA, ${shown.length - known.length} are new, `
-    + `${moved.length} moved and ${known.length - moved.length} stayed.`;
+  return `First ${shown.length} results of Kernel LSA: ${shown.length - known.length} not in the first `
+    + `${SHOWN} of BM25, ${moved.length} at another rank, ${known.length - moved.length} at the same rank.`;
 }
 
 function drawLines(lines, left, right) {

@@ -81,6 +81,12 @@ export function written(value) {
   return day === undefined ? String(value) : time === "00:00" ? day : `${day} ${time} UTC`;
 }
 
+/** The name of a metadata field as a label: "release_year" is "Release year". */
+export function pretty(name) {
+  const words = name.replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2").replace(/[_.-]+/g, " ").trim();
+  return words ? words[0].toUpperCase() + words.slice(1) : name;
+}
+
 /** "1 document", "2 documents". */
 export function many(number, one, more = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : more}`;

@@ -20,7 +20,7 @@ export function evaluation(index) {
   const form = el("form.rankers", { on: { submit: measure } },
     el("fieldset", el("legend.unseen", "Rankers to compare"), boxes), button);
   const node = el("section.evaluation", { "aria-labelledby": "evaluation-title", hidden: true },
-    el("h2", { id: "evaluation-title" }, "How good are the rankers?"), form, result);
+    el("h2", { id: "evaluation-title" }, "Compare rankers"), form, result);
 
   async function measure(event) {
     event.preventDefault();
@@ -58,17 +58,17 @@ function drawn({ judged, unknown, rankers }, texts) {
   const first = rankers[0];
   return [
     el("p.quiet", `MAP over ${many(judged, "query", "queries")}`,
-      unknown ? `; ${many(unknown, "judgement")} of documents that are gone left out` : ""),
+      unknown ? `; ${many(unknown, "judgement")} of deleted documents left out` : ""),
     el("div.scroller", { tabindex: "0", role: "region", "aria-label": "Rankers" }, el("table.rankers",
       el("thead", el("tr", ["Ranker", "MAP", "95 % interval", "Won", "Lost", "Tied", "p"].map(
         (each) => el("th", { scope: "col" }, each)))),
       el("tbody", rankers.map((each) => ranked(each, most))))),
     rankers.length > 1
-      ? el("p.quiet.small", `Won and lost against ${RANKERS[first.ranker]}: where average `
-        + "precision differs by more than 0.01.")
+      ? el("p.quiet.small", `Won and lost against ${RANKERS[first.ranker]}: average precision `
+        + "differs by more than 0.01.")
       : null,
     judged < 10
-      ? el("p.quiet.small", "So few queries say little: judge ten or more before you trust this.")
+      ? el("p.quiet.small", "Too few queries to be reliable: judge ten or more.")
       : null,
     rankers.slice(1).map((each) => contrast(first, each, texts)),
   ];

@@ -1,6 +1,6 @@
-// Facets: what the metadata of all that was found says, and filters made of it.
+// Facets: the values of metadata fields over all matches, as filters.
 
-import { count, el, fill, written } from "./dom.js";
+import { count, el, fill, pretty, written } from "./dom.js";
 import { CHOSEN, filterOf, filtering, FROM, searchOf, TO } from "./query.js";
 
 const SHOWN = 6; // values of a field before they are asked for
@@ -14,11 +14,12 @@ export function facetFields(fields) {
   return worth.slice(0, MOST).map(([name]) => name);
 }
 
-/** What to ask besides, so that more than one value of a field can be chosen: searches, by field. */
+/** Further searches, by field, that count its other values while one is chosen. They rank as the
+ * search itself does, so that all counts are of the same matches. */
 export function alternatives(state, fields) {
   const chosen = facetFields(fields).filter((name) => state.all(CHOSEN + name).length);
   return chosen.map((name) => {
-    const { filter: _, ...search } = searchOf(state, fields, "bm25");
+    const { filter: _, ...search } = searchOf(state, fields);
     const filter = filterOf(state, fields, name);
     return { name, search: { ...search, ...(filter === null ? {} : { filter }), k: 1,
       fields: [], facets: [name], max_facet_values: TOLD } };
@@ -66,7 +67,7 @@ function drawn(name, facet, state, field) {
   // By the type alone: what is offered must not change with each answer. A link may have chosen values.
   const isRange = ["date", "number"].includes(field.type) && !chosen.length;
   if (isRange ? facet.low === null && !isBound(name, state) : !values.length) return null;
-  return el("fieldset.facet", el("legend", name),
+  return el("fieldset.facet", el("legend", pretty(name)),
     isRange ? range(name, facet, state) : listed(name, values, chosen, facet.others, state));
 }
 
@@ -77,7 +78,7 @@ function listed(name, values, chosen, others, state) {
   const shown = all ? sorted : sorted.slice(0, Math.max(SHOWN, chosen.length));
   const list = el("ul", shown.map((each) => row(name, each, chosen, state)));
   if (shown.length === sorted.length) {
-    return [list, others ? el("p.quiet", `and ${count(others)} rarer ones`) : null];
+    return [list, others ? el("p.quiet", `and ${count(others)} more`) : null];
   }
   const more = el("button.plain", { type: "button", on: { click: () => {
     opened.add(name);

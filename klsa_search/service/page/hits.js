@@ -1,6 +1,6 @@
 // One hit, as it is drawn.
 
-import { count, el, marked, svg, written } from "./dom.js";
+import { count, el, marked, pretty, svg, written } from "./dom.js";
 
 const FITS = [
   [0.7, "strong match", 4],
@@ -14,7 +14,7 @@ const THUMB = "M7 9v8H4V9h3Zm2 8V9l3-6c1.2 0 2 .8 2 2v3h3.2c1 0 1.7.9 1.5 1.9l-1
 /** In words how good a match is, and a small meter of it. */
 export function quality(value) {
   const [, words, bars] = FITS.find(([least]) => value >= least);
-  const said = `${words} (${Math.round(100 * value)} of 100)`;
+  const said = `${words} (${Math.round(100 * value)} out of 100)`;
   return el("span.quality", { title: said, data: { bars } },
     el("span.meter", { "aria-hidden": "true" }, [1, 2, 3, 4].map((each) =>
       el("span", { data: { on: each <= bars ? "yes" : "no" } }))), words);
@@ -26,7 +26,7 @@ function facts(metadata) {
     const plain = [value].flat();
     if (!plain.every((each) => ["string", "number", "boolean"].includes(typeof each))) return [];
     const text = plain.map(written).join(", ");
-    return text && text.length <= 40 ? [el("span.fact", el("span.quiet", name), " ", text, " ")] : [];
+    return text && text.length <= 40 ? [el("span.fact", el("span.quiet", pretty(name)), " ", text, " ")] : [];
   }).slice(0, 4);
 }
 
@@ -48,7 +48,7 @@ export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, 
   const fit = el("span.quality-place");
   const bar = el("span.bar-place");
   const through = isAsked && holdsNothing(hit)
-    ? el("p.through", "Holds no word of the query; found by what it is about")
+    ? el("p.through", "Contains none of your words; found by its meaning")
     : null;
   const panel = el("div.why", { id: `why-${hit.rank}`, hidden: !isOpen });
   const button = el("button.plain", {
@@ -62,7 +62,7 @@ export function drawHit(hit, { link, toggle, judge, positive, negative, isOpen, 
     el("div.below",
       fit, bar, el("span.facts-line", facts(hit.metadata ?? {})),
       el("span.actions", button,
-        link(hit.id, "More like this", { class: "button plain", label: `More like ${named}` }),
+        link(hit.id, "Similar documents", { class: "button plain", label: `Documents similar to ${named}` }),
         thumb("positive", positive, `More hits like ${named}`, () => judge(hit, "positive")),
         thumb("negative", negative, `Fewer hits like ${named}`, () => judge(hit, "negative")))),
     panel);

@@ -19,11 +19,11 @@ export function locked(failure, again) {
     again();
   };
   return el("section.notice.locked", { role: "alert" },
-    el("h1", "This needs another key"),
+    el("h1", "Another API key is needed"),
     el("p", failure.message),
-    el("p.quiet", "Whoever runs the service makes one with ",
+    el("p.quiet", "The operator of the service creates one with ",
       el("code", "klsa-keys add NAME --scope search --scope write"), "."),
     el("form.inline", { on: { submit: send } },
       el("label", { for: "other-key" }, "Key"), field,
-      el("button.primary", { type: "submit" }, "Use this key")));
+      el("button.primary", { type: "submit" }, "Continue")));
 }

@@ -10,21 +10,24 @@ import { state } from "./state.js";
  *   leave()              end what is under way; optional
  *   update(changed)      the address changed, these parameters; without it, show is called again
  * context: {state, index, details(), say(text), title(text)}, see `contextOf`.
- * `box` says that the search box changes what the view shows; elsewhere Enter leads to the search.
+ * `box`: the search box changes what the view shows; elsewhere Enter leads to the search.
+ * `writes`: the view is only in the navigation if the user may write.
  */
 const VIEWS = {
   search: { label: "Search", box: true, load: () => import("./views/search.js") },
   map: { label: "Map", box: true, load: () => import("./views/map.js") },
-  judge: { label: "Judge", box: true, load: () => import("./views/judge.js") },
-  admin: { label: "Admin", load: () => import("./views/admin.js") },
+  judge: { label: "Judge", box: true, writes: true, load: () => import("./views/judge.js") },
+  admin: { label: "Admin", writes: true, load: () => import("./views/admin.js") },
   document: { load: () => import("./views/document.js") },
 };
 
 const root = document.getElementById("main");
 const status = document.getElementById("status");
 const chooser = document.getElementById("index");
+const pageTitle = document.getElementById("title").textContent; // of the page, a setting of the service
 let shown = null; // {name, index, module}
 let indexes = [];
+let mayWrite = false;
 const known = new Map(); // details by name of index, promised
 
 /** What a view is handed. */
@@ -34,7 +37,7 @@ function contextOf(index) {
     index,
     details: () => detailsOf(index),
     say: (text) => (status.textContent = text),
-    title: (text) => (document.title = text ? `${text} · klsa-search` : "klsa-search"),
+    title: (text) => (document.title = text ? `${text} · ${pageTitle}` : pageTitle),
   };
 }
 
@@ -54,7 +57,8 @@ function indexChosen() {
 }
 
 function drawNavigation() {
-  const rows = Object.entries(VIEWS).filter(([, view]) => view.label);
+  const rows = Object.entries(VIEWS).filter(([each, view]) =>
+    view.label && (!view.writes || mayWrite || state.view === each));
   const nav = document.getElementById("views");
   nav.hidden = rows.length < 2;
   const kept = { id: null, page: null };
@@ -119,8 +123,8 @@ function showNothing() {
     root,
     el(
       "section.notice",
-      el("h1", "There is no index to search"),
-      el("p", "Make one, and load this page again:"),
+      el("h1", "No index to search"),
+      el("p", "Build one, then reload this page:"),
       el("pre", "klsa-index build FILE-OR-FOLDER --name NAME"),
     ),
   );
@@ -129,7 +133,7 @@ function showNothing() {
 function showFailure(failure) {
   shown = null;
   const again = el("button.primary", { type: "button", on: { click: boot } }, "Try again");
-  fill(root, el("section.notice", { role: "alert" }, el("h1", "That did not work"),
+  fill(root, el("section.notice", { role: "alert" }, el("h1", "Something went wrong"),
     el("p", failure.message), again));
 }
 
@@ -151,9 +155,13 @@ function keyAsked(why) {
 
 async function boot() {
   try {
-    const listed = ask("indexes").then((told) => (indexes = told.indexes));
+    const listed = ask("indexes").then((answer) => {
+      indexes = answer.indexes;
+      mayWrite = answer.writable;
+    });
     if (!state.get("index")) await listed; // where the address names one, the list need not be waited for
     await Promise.all([draw(), listed]);
+    drawNavigation();
     drawChooser();
   } catch (failure) {
     showFailure(failure);

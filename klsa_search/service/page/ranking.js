@@ -4,9 +4,9 @@ import { el, fill } from "./dom.js";
 import { rankerOf, SLIDERS } from "./query.js";
 
 const RANKERS = [
-  ["klsa", "Kernel LSA", "by words and by what they are about"],
-  ["bm25", "BM25", "by words alone"],
-  ["compare", "Side by side", "both, and what moved"],
+  ["klsa", "Words and meaning", "Kernel LSA"],
+  ["bm25", "Words only", "BM25"],
+  ["compare", "Compare both", "side by side"],
 ];
 
 const REST = 60; // ms that a slider has to rest
@@ -22,10 +22,12 @@ export function rankingPanel(root, state, settings) {
   const sliders = SLIDERS.map((slider) => drawn(slider, state, settings));
   const reset = el("button.plain", { type: "button", on: {
     click: () => state.change(Object.fromEntries(SLIDERS.map(({ name }) => [name, null]))) } },
-  "As the index was built");
+  "Reset");
   const tuning = el("fieldset.sliders", el("legend.unseen", "Settings of Kernel LSA"),
     sliders.map((each) => each.node), reset);
-  fill(root, el("fieldset.choices", el("legend", "Ranking"), choices.map((each) => each.node)), tuning);
+  const advanced = el("details.advanced", el("summary", "Advanced"), tuning);
+  advanced.open = SLIDERS.some(({ name }) => state.get(name));
+  fill(root, el("fieldset.choices", el("legend", "Ranking"), choices.map((each) => each.node)), advanced);
   return function follow() {
     const ranker = rankerOf(state);
     for (const each of choices) each.input.checked = each.name === ranker;

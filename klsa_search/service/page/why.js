@@ -1,13 +1,13 @@
-// Why a hit is where it is: the parts of its score, and who brought it.
+// Why a hit is where it is: the parts of its score.
 
 import { add, el } from "./dom.js";
 
 /** The parts of a score, in the order in which they are told. */
 const PARTS = [
-  { name: "lexical", label: "Words", hint: "it holds words of the query" },
-  { name: "coverage", label: "Coverage", hint: "it and documents near it hold the query together" },
-  { name: "latent", label: "Subject", hint: "it lies near the query on the main themes" },
-  { name: "expansion", label: "Likeness", hint: "it is like the documents that hold the words" },
+  { name: "lexical", label: "Words", hint: "it contains words of the query" },
+  { name: "coverage", label: "Coverage", hint: "it and similar documents together contain the query" },
+  { name: "latent", label: "Topic", hint: "it is about the same topics as the query" },
+  { name: "expansion", label: "Similar documents", hint: "it is similar to documents that contain the words" },
 ];
 
 const MOST = 5; // of terms and documents that are named
@@ -34,7 +34,7 @@ export function bar(explanation) {
 }
 
 function percent(share) {
-  return `${Math.round(100 * share)} %`;
+  return `${Math.round(100 * share)}%`;
 }
 
 /** From terms as they are indexed to words as these texts write them. */
@@ -83,7 +83,7 @@ export function throughLine(explanation, write) {
   const near = documents.length
     ? `${documents.length} similar document${documents.length === 1 ? "" : "s"}`
     : null;
-  if (!words.length && !near) return ["by its subject"];
+  if (!words.length && !near) return ["by its topic"];
   const listed = words.flatMap((word, at) => [at ? ", " : null, el("em", word)]);
   return ["through ", listed, words.length && near ? " and " : null, near];
 }
@@ -116,11 +116,11 @@ function matched({ lexical, coverage, latent }, write) {
   const terms = found.length ? found : (latent?.terms ?? []);
   if (!terms.length) {
     const asked = (coverage?.terms ?? []).map((each) => write(each.term));
-    return section("What matched", el("p", "It holds none of the words asked for",
+    return section("Matching words", el("p", "It contains none of the words of the query",
       asked.length ? [" (", asked.slice(0, MOST).join(", "), ")"] : null, "."));
   }
   const most = Math.max(...terms.map((term) => term.bm25 ?? term.value), 1e-9);
-  return section("What matched", el("ul.weighed", terms.slice(0, 2 * MOST).map((term) =>
+  return section("Matching words", el("ul.weighed", terms.slice(0, 2 * MOST).map((term) =>
     el("li", el("span.word", write(term.term), term.added ? el("span.quiet", " (added)") : null),
       el("span.weight", { "aria-hidden": "true",
         css: { "--share": String(Math.max(0, (term.bm25 ?? term.value) / most)) } }),
@@ -131,7 +131,7 @@ function lent({ coverage, expansion }, write, link) {
   const titles = new Map((expansion?.seeds ?? []).map((seed) => [seed.id, seed.title]));
   const terms = (coverage?.terms ?? []).filter((term) => term.lenders.length && term.near > 0);
   if (!terms.length) return null;
-  return section("What documents near it lend", el("ul", terms.slice(0, MOST).map((term) =>
+  return section("Words in similar documents", el("ul", terms.slice(0, MOST).map((term) =>
     el("li", el("em", write(term.term)), " from ",
       term.lenders.slice(0, 3).flatMap((each, at) => [at ? ", " : null,
         link(each.id, titles.get(each.id) || each.id)])))));
@@ -140,7 +140,7 @@ function lent({ coverage, expansion }, write, link) {
 function brought({ expansion, id }, write, link) {
   const seeds = (expansion?.seeds ?? []).filter((seed) => seed.id !== id && seed.value > 0);
   if (!seeds.length) return null;
-  return section("Which documents brought it", el("ul", seeds.slice(0, MOST).map((seed) =>
+  return section("Similar documents that match", el("ul", seeds.slice(0, MOST).map((seed) =>
     el("li", link(seed.id, seed.title || seed.id),
       seed.shared.length
         ? [el("span.quiet", " shares "),

@@ -17,6 +17,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.server import ServerState
 
+from klsa_search.service.messages.codes import ERROR_CODES
 from klsa_search.service.messages.failures import failure_answer
 from klsa_search.service.middleware.door import ALWAYS
 from klsa_search.service.middleware.request_id import RAW_HEADER, request_id
@@ -43,15 +44,19 @@ class Waiting(IntEnum):
 class Refusal:
     """An answer that is made here, for there is no request, or not all of one."""
 
-    status: int
     code: str
     message: str
 
+    @property
+    def status(self) -> int:
+        """Return the HTTP status of the code."""
+        return ERROR_CODES[self.code].status
 
-LATE = Refusal(408, "request_timeout", "the rest of the request did not come in time: send it")
+
+LATE = Refusal("request_timeout", "the rest of the request did not arrive in time; send it again")
 _BUSY = failure_answer(
     "busy",
-    "the service is busy (as many requests as it takes are under way): try again in a moment",
+    "the service is busy: too many requests are running; try again in a moment",
 )
 _BUSY_HEAD = (
     (b"content-type", b"application/json"),
@@ -175,8 +180,8 @@ class Connection(H11Protocol):
         reason = str(fault)[:100] if fault else msg
         if getattr(fault, "error_status_hint", 0) == 431:
             reason = f"its head has more than {MAX_HEAD} bytes"
-        message = f"the request is no HTTP/1.1 ({reason}): mend it"
-        self._refuse(Refusal(400, "bad_request", message))
+        message = f"the request is not valid HTTP/1.1 ({reason}); correct it"
+        self._refuse(Refusal("bad_request", message))
 
     def _take(self, asked: Plain) -> None:
         """Have a plain request answered, as uvicorn has those that h11 read."""

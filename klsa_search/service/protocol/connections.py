@@ -46,8 +46,8 @@ class Bounds:
     unsent: int = 2**28
 
 
-_FULL = Refusal(503, "busy", "too many connections are open: close some, and try again")
-_LEAVING = Refusal(503, "busy", "the service is being stopped: try again later")
+_FULL = Refusal("busy", "too many open connections; close some, and try again")
+_LEAVING = Refusal("busy", "the service is stopping; try again later")
 
 
 class Connections:

@@ -104,7 +104,7 @@ class Server(uvicorn.Server):
             try:
                 self._connections.look()
             except Exception:  # noqa: BLE001 - else a slip here ends the watch, and nobody knows
-                _log.exception("connections could not be looked after; it is tried again")
+                _log.exception("connections could not be checked; will retry")
 
     def _give_up(self) -> None:
         for admission in self._admissions:

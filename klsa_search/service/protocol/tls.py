@@ -31,8 +31,9 @@ class Tls:
         except ssl.SSLError as wrong:
             with_key = f" and {self.key}" if self.key else ""
             raise SettingsError(
-                f"{self.certificate}{with_key} cannot be used for TLS ({wrong.reason or wrong}): "
-                "give a certificate in PEM, and its key without a password",
+                f"`{self.certificate}`{with_key} cannot be used for TLS "
+                f"({wrong.reason or wrong}); give a certificate in PEM, and its "
+                "key without a password",
                 field="tls_certificate",
             ) from None
 
@@ -43,6 +44,6 @@ def tls_of(certificate: Path | None, key: Path | None) -> Tls | None:
         return Tls(certificate, key)
     if key is not None:
         raise SettingsError(
-            f"{key} is the key of no certificate: give --tls-certificate too", field="tls_key"
+            f"`{key}` is a key without certificate; give --tls-certificate too", field="tls_key"
         )
     return None

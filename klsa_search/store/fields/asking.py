@@ -68,4 +68,4 @@ def _whole(value: object) -> int | None:
 
 
 def _refused(name: str, value: object, kind: str, needed: str) -> QueryError:
-    return QueryError(f"{name!r} is a {kind} field, {value!r} is none: give {needed}", field=name)
+    return QueryError(f"{name!r} is a {kind} field: {value!r} is not {needed}", field=name)

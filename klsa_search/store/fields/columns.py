@@ -21,21 +21,21 @@ from klsa_search.store.manifest import FieldsEntry
 
 
 class Field:
-    """A metadata field of all documents, as a column; immutable, safe to share between threads.
+    """A filterable metadata field, as a column; immutable, safe to share between threads.
 
-    N is the number of positions (`Index.max_doc`); one whose document is gone has no value.
-    Its methods make masks of documents, (N,) bool: for `mask=` of a search, and to be joined by
-    &, | and ~. A document with several values is in a mask if one of them is what is asked for.
+    N is the number of doc ids (`Index.max_doc`); deleted documents have no value.
+    The methods return masks of documents, (N,) bool: for `mask=` of a search, combined with
+    &, | and ~. A document with several values is in a mask if one of them matches.
 
-    name     of the field
-    type     "keyword": texts; "number": float64; "date": moments
-    missing  documents without a value
-    misfits  documents with a value that is not of the type, and counts as missing
-    starts   (N + 1,) where the values of each document begin; None where none has several
-    values   (N,), or those of all documents end to end, ascending and different in each: codes of
-             `texts`, numbers, or microseconds since 1970 in UTC. Without `starts` a document that
-             has none has -1, NaN or the least int64
-    texts    of a keyword field, ascending by code points; empty in any other
+    name     name of the field
+    type     "keyword": texts; "number": float64; "date": times
+    missing  number of documents without a value
+    misfits  number of documents with a value of another type, which counts as missing
+    starts   (N + 1,) start of the values of each document; None if none has several values
+    values   (N,), or the values of all documents concatenated, ascending and distinct in each:
+             codes of `texts`, numbers, or microseconds since 1970 in UTC. Without `starts` a
+             missing value is -1, NaN or the smallest int64
+    texts    texts of a keyword field, ascending by code points; empty for other types
 
     >>> year = index.fields["year"]
     >>> year.type, year.missing, len(year)
@@ -67,35 +67,35 @@ class Field:
 
     @property
     def missing(self) -> int:
-        """Documents without a value."""
+        """Return the number of documents without a value."""
         return self._missing
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """Codes, numbers or microseconds."""
+        """Return codes, numbers or microseconds."""
         return self._values
 
     @property
     def starts(self) -> Positions | None:
-        """Where the values of each document begin; None where none has several."""
+        """Return the start of the values of each document; None if none has several."""
         return self._starts
 
     @property
     def texts(self) -> Texts:
-        """Texts of a keyword field."""
+        """Return the texts of a keyword field."""
         return self._texts
 
     def __len__(self) -> int:
-        """N, the number of positions."""
+        """Return N, the number of doc ids."""
         return len(self.values) if self.starts is None else len(self.starts) - 1
 
     def __repr__(self) -> str:
-        """Name, type and size."""
+        """Return name, type and size."""
         lists = " with lists" if self.starts is not None else ""
         return f"<Field {self.name!r}: {self.type}{lists}, {len(self)} positions>"
 
     def present(self) -> Mask:
-        """Documents that have a value. Cost, as of any other mask: .2 ms a million values.
+        """Return a mask of documents with a value. Cost of any mask: 0.2 ms a million values.
 
         >>> index.fields["year"].present().tolist()
         [True, True, True, True, True, False]
@@ -103,7 +103,7 @@ class Field:
         return self._finding().present()(0, len(self))
 
     def equal(self, value: object) -> Mask:
-        """Documents that have this value; a date without a time is its whole day, in UTC.
+        """Return a mask of documents with this value; a date without time is the whole day, in UTC.
 
         QueryError for a value of another type.
 
@@ -113,7 +113,7 @@ class Field:
         return self.any_of([value])
 
     def any_of(self, values: Iterable[object]) -> Mask:
-        """Documents that have one of these values. See `equal`.
+        """Return a mask of documents with one of these values. See `equal`.
 
         >>> index.ids(np.flatnonzero(index.fields["about"].any_of(["pumps", "roads"])))
         ['heat', 'pump', 'grip']
@@ -123,10 +123,10 @@ class Field:
     def between(
         self, low: object = None, high: object = None, *, inclusive: Inclusive = "both"
     ) -> Mask:
-        """Documents that have a value from low to high; None leaves an end open.
+        """Return a mask of documents with a value from low to high; None leaves an end open.
 
-        inclusive  which of the two bounds are among them: "both", "low", "high" or "neither"
-        Of a number or date field. A date without a time is its whole day, in UTC.
+        inclusive  bounds that are included: "both", "low", "high" or "neither"
+        Number and date fields only. A date without time is the whole day, in UTC.
         QueryError for a keyword field, and for bounds of another type.
 
         >>> index.ids(np.flatnonzero(index.fields["seen"].between("2024-03-01", "2024-03-31")))
@@ -135,9 +135,9 @@ class Field:
         return self._finding().between(low, high, inclusive=inclusive)(0, len(self))
 
     def containing(self, text: str) -> Mask:
-        """Documents that have a text with this in it, upper or lower case, of a keyword field.
+        """Return a mask of documents with a text that contains this, ignoring case.
 
-        QueryError for a field of another type. Cost: a look at each different text.
+        QueryError unless it is a keyword field. Cost: proportional to the distinct texts.
 
         >>> index.ids(np.flatnonzero(index.fields["about"].containing("UMP")))
         ['heat', 'pump']
@@ -154,10 +154,10 @@ def finding(field: Field) -> Finding:
 
 
 class Fields(Mapping[str, Field]):
-    """The metadata fields that are columns, by name; immutable.
+    """The filterable metadata fields, by name; immutable.
 
-    others  fields that are no columns, and why
-    A name that is no column is a KeyError that says why.
+    others  fields that are not filterable, and why
+    KeyError, with the reason, for a field that is not filterable.
     """
 
     def __init__(self, columns: Mapping[str, Field], others: Mapping[str, str]) -> None:
@@ -165,28 +165,28 @@ class Fields(Mapping[str, Field]):
         self.others: Mapping[str, str] = MappingProxyType(dict(others))
 
     def __getitem__(self, name: str) -> Field:
-        """Column of a field."""
+        """Return the column of a field."""
         if name not in self._columns and name in self.others:
-            raise KeyError(f"{name!r} is no column: {self.others[name]}")
+            raise KeyError(f"{name!r} is not filterable: {self.others[name]}")
         return self._columns[name]
 
     def asked_for(self, name: str, parameter: str) -> Field:
-        """Return the column of a field that a parameter names; QueryError says which there are."""
+        """Return the column of a field named by a parameter; QueryError if there is none."""
         if name in self._columns:
             return self._columns[name]
         if name in self.others:
-            fact = f"field {name!r} cannot be asked for: it is no column, {self.others[name]}"
+            fact = f"field {name!r} is not filterable: {self.others[name]}"
         else:
             known = ", ".join(map(repr, self._columns)) or "none"
-            fact = f"there is no field {name!r}; there are: {known}"
+            fact = f"unknown field {name!r}; the filterable fields are: {known}"
         raise QueryError(f"{parameter}: {fact}", field=parameter)
 
     def __iter__(self) -> Iterator[str]:
-        """Names of the columns."""
+        """Iterate over the names."""
         return iter(self._columns)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of fields."""
         return len(self._columns)
 
 

@@ -41,7 +41,7 @@ class Declared:
                     taker(kind, DECLARED, declared=True)(value)
                 except Misfit as reason:
                     told = f"{kind} field" if kind else "field"
-                    return f"the {told} {name!r} holds {shown(value)}, which is {reason}"
+                    return f"the {told} {name!r} contains {shown(value)}, which is {reason}"
             types[name] = kind
         self.types.update(types)  # what is refused decides nothing
         return None
@@ -59,7 +59,7 @@ def fitting(collection: Collection, declared: Declared) -> Iterator[Document]:
             continue
         message = f"{document.origin or 'document'}: document {document.id!r}: {fault}"
         if not isinstance(collection, Refusing):
-            raise CollectionError(f"{message}; declare it otherwise, or not at all")
+            raise CollectionError(f"{message}; declare another type, or remove the declaration")
         collection.refuse(message)
 
 

@@ -50,7 +50,7 @@ class Finding:
         """See `Field.any_of`."""
         if isinstance(values, str):
             raise QueryError(
-                f"values = {values!r} is a text: give a list of values", field=self._name
+                f"values = {values!r} is a text; give a list of values", field=self._name
             )
         if self._type == "keyword":
             codes = {self._texts.code(asking.text(self._name, value)) for value in values}
@@ -79,7 +79,7 @@ class Finding:
         """See `Field.between`."""
         if self._type == "keyword":
             raise QueryError(
-                f"{self._name!r} is a keyword field, which has no bounds: ask for its values",
+                f"{self._name!r} is a keyword field, which has no ranges; use its values",
                 field=self._name,
             )
         first = last = None
@@ -94,7 +94,8 @@ class Finding:
         """See `Field.containing`."""
         if self._type != "keyword":
             raise QueryError(
-                f"{self._name!r} is a {self._type} field, which holds no texts: ask for its values",
+                f"{self._name!r} is a {self._type} field, which cannot contain "
+                "texts; use its values",
                 field=self._name,
             )
         sought = text.casefold()

@@ -90,7 +90,7 @@ def keyword(value: object) -> str | None:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    raise Misfit("no text")
+    raise Misfit("not a text")
 
 
 def number(value: object) -> float | None:
@@ -102,7 +102,7 @@ def number(value: object) -> float | None:
         if not digits:
             return None
         if not NUMBER.fullmatch(digits):
-            raise Misfit("no number")
+            raise Misfit("not a number")
         found = float(digits)
         if math.isinf(found):
             raise Misfit("too large for float64")
@@ -112,7 +112,7 @@ def number(value: object) -> float | None:
         return _whole(int(re.sub(r"^([+-]?)0+(?=\d)", r"\1", digits)))
     if isinstance(value, int) and not isinstance(value, bool):
         return _whole(value)
-    raise Misfit("no number")
+    raise Misfit("not a number")
 
 
 def found_number(value: object) -> float | None:
@@ -142,7 +142,7 @@ def _whole(value: int) -> float:
     except OverflowError:
         raise Misfit("too large for float64") from None
     if int(found) != value:
-        raise Misfit("a whole number that float64 cannot hold exactly")
+        raise Misfit("a whole number that float64 cannot represent exactly")
     return found
 
 
@@ -155,8 +155,8 @@ def date(value: object) -> int | None:
             try:
                 return microseconds(datetime.fromisoformat(value))
             except ValueError as error:
-                raise Misfit(f"no date ({error})") from None
-    raise Misfit("no date as in 2024-03-01 or 2024-03-01T09:30:00Z")
+                raise Misfit(f"not a date ({error})") from None
+    raise Misfit("not a date as in 2024-03-01 or 2024-03-01T09:30:00Z")
 
 
 def microseconds(moment: datetime) -> int:

@@ -156,8 +156,8 @@ class _Field:
                     self._gone[making.kind] = making.reason or NO_VALUE
         if not self._may_be and self._declared and type_ is not None:
             raise CollectionError(
-                f"the {type_} field {self._name!r} has {self._gone[type_]}: leave it out of the "
-                "declared fields, or shorten its values"
+                f"the {type_} field {self._name!r} has {self._gone[type_]}; remove "
+                "its declaration, or shorten its values"
             )
 
     def chosen(self, type_: FieldType | None) -> Making | None:

@@ -138,7 +138,7 @@ def test_other_readers_take_them_up_and_pinned_ones_do_not(index):
     assert other.refresh()
     assert not other.refresh()
     assert other.synonyms == index.synonyms == {"shoes": ("room",)}
-    with pytest.raises(StoreError, match="pinned"):
+    with pytest.raises(StoreError, match="snapshot"):
         before.set_synonyms({})
     other.close()
 

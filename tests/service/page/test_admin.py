@@ -76,7 +76,7 @@ def test_lines_of_json_are_added_and_bad_ones_told(admin, home):
     content = "\n".join(json.dumps(line) for line in LINES) + "\n\n{broken\n"
     drop(page, ("new.jsonl", content))
     page.get_by_role("button", name="Add new.jsonl").click()
-    page.get_by_text("All of it was read").wait_for()
+    page.get_by_text("The file was read completely").wait_for()
     told = page.locator(".sheet", has_text="Add documents").inner_text()
     assert "3 documents added, 2 refused" in told
     faults = page.locator(".faults li").all_inner_texts()
@@ -92,7 +92,7 @@ def test_columns_of_a_table_are_mapped(admin, home):
     assert page.get_by_label("Id", exact=True).input_value() == "Key"
     assert page.get_by_label("Title", exact=True).input_value() == "Headline"
     page.get_by_label("Title", exact=True).select_option("Colour")
-    page.get_by_text("cells parted by semicolons").wait_for()
+    page.get_by_text("cells separated by semicolons").wait_for()
     page.get_by_role("button", name="Add stock.csv").click()
     page.get_by_text("1 document added, 1 refused").wait_for()
     fault = page.locator(".faults li").inner_text()
@@ -120,7 +120,7 @@ def test_texts_are_documents_and_many_lines_go_in_batches(admin, home):
 def test_what_cannot_be_read_is_said(admin):
     page = admin
     drop(page, ("twice.csv", "a,a\n1,2\n"))
-    page.get_by_text("the first line must name every column").wait_for()
+    page.get_by_text("the first line must name each column").wait_for()
     page.locator("#files").set_input_files(
         [{"name": "latin.txt", "mimeType": "text/plain", "buffer": b"caf\xe9"}]
     )
@@ -131,9 +131,9 @@ def test_what_cannot_be_read_is_said(admin):
 
 def test_documents_are_deleted_once_that_is_confirmed(admin, home):
     page = admin
-    page.get_by_label("Ids, one a line").fill("bread\nnobody\nbread")
+    page.get_by_label("Document IDs, one a line").fill("bread\nnobody\nbread")
     page.get_by_role("button", name="Delete …").click()
-    page.get_by_role("button", name="Keep them").click()
+    page.get_by_role("button", name="Cancel").click()
     assert "bread" in documents(home)
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete 2 documents for good").click()
@@ -144,16 +144,16 @@ def test_documents_are_deleted_once_that_is_confirmed(admin, home):
 
 def test_settings_are_tried_and_kept_by_building_anew(admin, home):
     page = admin
-    page.get_by_label("Queries to try, one a line").fill("automobile\nspring")
+    page.get_by_label("Queries to preview, one a line").fill("automobile\nspring")
     page.locator(".trials .trial").nth(1).wait_for()
-    keep = page.get_by_role("button", name="Build anew with these")
+    keep = page.get_by_role("button", name="Rebuild with these settings")
     assert keep.is_disabled()
     page.get_by_label("α, share of the expansion").fill("0")
     page.get_by_label("coverage").fill("0")
     page.get_by_label("latent").fill("0")
     page.locator(".knob output", has_text="0.7 → 0").wait_for()
     page.locator(".trials .shift").first.wait_for()
-    page.get_by_role("button", name="As it was").click()
+    page.get_by_role("button", name="Reset").click()
     assert keep.is_disabled()
     page.get_by_label("z, seed documents").fill("7")
     keep.click()
@@ -179,12 +179,12 @@ def test_nothing_is_told_without_a_key_that_may_write(browser, home, tmp_path):
         page.get_by_role("dialog").wait_for()
         assert page.locator("main").inner_text() == ""
         give_key(page, reader)
-        page.get_by_role("heading", name="This needs another key").wait_for()
+        page.get_by_role("heading", name="Another API key is needed").wait_for()
         assert serious(page) == []
         assert page.locator(".sheet").count() == 0
         assert not [url for status, url in told if "/indexes/notes" in url and status == 200]
         page.locator("#other-key").fill(writer)
-        page.get_by_role("button", name="Use this key").click()
+        page.get_by_role("button", name="Continue").click()
         page.get_by_role("heading", name="Statistics").wait_for()
         assert fact(page, "Documents") == "40"
 
@@ -192,5 +192,5 @@ def test_nothing_is_told_without_a_key_that_may_write(browser, home, tmp_path):
 def test_a_service_that_takes_no_writes_says_so(browser, address):
     with watched(browser, address, expected=("403",)) as page:
         page.goto(f"{address}/?view=admin")
-        page.get_by_role("heading", name="Nothing can be changed here").wait_for()
+        page.get_by_role("heading", name="This index cannot be changed").wait_for()
         assert "klsa-index refit" in page.locator("main").inner_text()

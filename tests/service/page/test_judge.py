@@ -79,7 +79,7 @@ def test_queries_are_listed_exported_and_forgotten(judging, home):
         assert fetched.value.path().read_text().startswith(content)
     page.locator(".queries a", has_text="oven").click()
     page.locator(".pool h2", has_text="oven").wait_for()
-    page.get_by_role("button", name="Forget what was said for submarines").click()
+    page.get_by_role("button", name="Delete the judgements of submarines").click()
     page.locator(".queries a", has_text="submarines").wait_for(state="detached")
     assert said(home) == {"oven": {"bread": 1}}
 
@@ -121,10 +121,10 @@ def test_a_key_that_may_not_write_is_told_and_another_taken(browser, home, tmp_p
         give_key(page, reader)
         page.locator(".pool .candidate").first.wait_for()
         press(page, "Relevant", "Bread")
-        page.get_by_role("heading", name="This needs another key").wait_for()
+        page.get_by_role("heading", name="Another API key is needed").wait_for()
         page.locator("#other-key").fill(writer)
-        page.get_by_role("button", name="Use this key").click()
-        page.get_by_role("heading", name="This needs another key").wait_for(state="detached")
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_role("heading", name="Another API key is needed").wait_for(state="detached")
         page.get_by_role("button", name="Relevant: Bread", exact=True).wait_for()
         press(page, "Relevant", "Bread")
         page.locator(".queries a", has_text="oven").wait_for()

@@ -40,8 +40,8 @@ def test_searching(page):
     press(page, page.get_by_role("button", name="Why this? From the garage"))
     page.locator(".why-body").first.wait_for()
     press(page, page.get_by_role("button", name="More hits like For sale"))
-    expect(page.locator(".interpretation")).to_contain_text("Ranked towards For sale")
-    press(page, page.get_by_role("link", name="Forget this"))
+    expect(page.locator(".interpretation")).to_contain_text("More like For sale")
+    press(page, page.get_by_role("link", name="Undo"))
     expect(page.locator(".interpretation")).to_be_empty()
     page.keyboard.press("/")
     page.keyboard.press("Control+a")
@@ -71,6 +71,7 @@ def test_searching(page):
 
 
 def test_ranking_and_the_page_of_a_document(page):
+    press(page, page.get_by_text("Advanced", exact=True), "Enter")
     slider = page.get_by_label("Meaning")
     reach(page, slider)
     before = float(slider.input_value())
@@ -86,10 +87,8 @@ def test_ranking_and_the_page_of_a_document(page):
     press(page, row)
     page.locator("article h1").wait_for()
     with page.expect_response(lambda each: "kernel=document" in each.url) as told:
-        press(page, page.get_by_role("button", name="Shared words"), "Space")
-    expect(page.get_by_role("button", name="Shared words")).to_have_attribute(
-        "aria-pressed", "true"
-    )
+        press(page, page.get_by_role("button", name="Same words"), "Space")
+    expect(page.get_by_role("button", name="Same words")).to_have_attribute("aria-pressed", "true")
     scores = [f"{hit['score']:.2f}" for hit in told.value.json()["hits"]]
     expect(page.locator(".near .number")).to_have_text(scores)
     near = page.locator(".near a").first
@@ -124,7 +123,7 @@ def test_judging_and_looking_after_an_index(page):
     reach(page, button)  # which it has kept, drawn anew
     press(page, page.get_by_role("button", name="Measure"))
     page.locator("table.rankers").wait_for()
-    press(page, page.get_by_role("button", name="Forget what was said for automobile"))
+    press(page, page.get_by_role("button", name="Delete the judgements of automobile"))
     page.locator(".judged").get_by_text("None yet").wait_for()
     page.evaluate("document.activeElement.blur()")
     press(page, page.get_by_role("link", name="Admin", exact=True))

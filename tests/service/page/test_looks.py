@@ -44,7 +44,7 @@ def test_every_state_is_accessible_and_fits_the_screen(browser, address, screen)
                 ).click()
                 page.locator(".why-body").wait_for()
             if state == "facets" and screen == "phone":
-                page.get_by_text("Ranking and filters").click()
+                page.get_by_text("Filters and ranking").click()
             if state == "suggestions":
                 page.locator("#q").fill("har")
                 page.get_by_role("option").first.wait_for()

@@ -162,7 +162,7 @@ def test_what_is_asked_is_lit_up_and_listed(page, map_):
     listed = page.locator(".map-side section").first.locator("li")
     expect(listed).to_have_count(10)
     expect(listed.first).to_contain_text(hits[0]["title"])
-    expect(page.locator("#status")).to_contain_text("lit up on the map")
+    expect(page.locator("#status")).to_contain_text("highlighted on the map")
     assert asked(page) == {"view": ["map"], "q": ["harbour storm"]}
     page.locator("#q").fill("")
     expect(page.locator("canvas")).to_have_attribute("data-lit", "0")
@@ -199,4 +199,4 @@ def test_an_index_without_documents_says_so(page, address):
     }  # fmt: skip
     page.route("**/map", lambda route: route.fulfill(json=empty))
     page.goto(f"{address}/?view=map")
-    expect(page.locator(".map-wait")).to_have_text("There is no document to draw.")
+    expect(page.locator(".map-wait")).to_have_text("No documents to draw.")

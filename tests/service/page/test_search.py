@@ -176,8 +176,8 @@ def test_a_page_full_of_what_holds_no_word_may_be_followed_by_another(page, addr
     expect(page.locator(".hit h2").first).not_to_have_text(first[0])
     page.unroute("**/indexes/notes/search")
     page.goto(f"{address}/?q=storm&page=9")
-    page.get_by_role("heading", name="Nothing more is found").wait_for()
-    page.get_by_role("link", name="To the first page").click()
+    page.get_by_role("heading", name="No more results").wait_for()
+    page.get_by_role("link", name="Back to the first page").click()
     page.locator(".hit").first.wait_for()
 
 
@@ -196,15 +196,15 @@ def test_what_was_understood_and_what_was_meant(page):
     search(page, "automobil")
     search(page, "engnie")
     said = page.locator(".interpretation")
-    said.get_by_text("No document holds").wait_for()
-    assert "showing engine" in said.inner_text()
+    said.get_by_text("No match for").wait_for()
+    assert "showing results for engine" in said.inner_text()
     page.get_by_role("link", name="Search as typed").click()
-    page.get_by_role("heading", name="Nothing found").wait_for()
+    page.get_by_role("heading", name="No results").wait_for()
     search(page, '+ferry -storm "harbour in"')
     assert 'phrase "harbour in"' in said.inner_text()
-    assert "without storm" in said.inner_text()
+    assert "excluded storm" in said.inner_text()
     search(page, "ferr*")
-    said.get_by_text("ferr* stands for").wait_for()
+    said.get_by_text("ferr* matches").wait_for()
 
 
 def test_synonyms_that_were_asked_for_are_told(page, notes_home):
@@ -214,7 +214,7 @@ def test_synonyms_that_were_asked_for_are_told(page, notes_home):
         told = f"{page.url}indexes/notes/synonyms"
         wait_until(lambda: page.request.get(told).json()["synonyms"])
         search(page, "boat")
-        page.locator(".interpretation").get_by_text("boat also asks for ferry").wait_for()
+        page.locator(".interpretation").get_by_text("boat also finds ferry").wait_for()
     finally:
         index.set_synonyms({})
         index.close()
@@ -223,15 +223,15 @@ def test_synonyms_that_were_asked_for_are_told(page, notes_home):
 
 def test_where_nothing_fits_it_says_so(page):
     search(page, "oven submarines of the unheard zebra parliament treaty")
-    page.get_by_text("Nothing here fits well").wait_for()
+    page.get_by_text("No good match").wait_for()
     page.locator(".hit .quality").first.wait_for()
     search(page, "bread dough oven")
-    page.get_by_text("Something here fits").wait_for()
+    page.get_by_text("Good matches found").wait_for()
 
 
 def test_where_nothing_is_found_there_is_a_way_on(page, address):
     page.goto(f"{address}/?q=bread&is.kind=log")
-    page.get_by_role("heading", name="Nothing found").wait_for()
+    page.get_by_role("heading", name="No results").wait_for()
     page.get_by_role("button", name="Search without filters").click()
     page.locator(".hit h2", has_text="Bread").wait_for()
 
@@ -246,7 +246,7 @@ def test_a_failure_is_told_and_can_be_tried_again(browser, address):
         page.locator(".hit").first.wait_for()
         page.route("**/indexes/notes/search", lambda route: route.abort())
         page.locator("#q").fill("oven")
-        alert.get_by_text("The service does not answer").wait_for()
+        alert.get_by_text("The service does not respond").wait_for()
         page.unroute("**/indexes/notes/search")
         page.get_by_role("button", name="Try again").click()
         page.locator(".hit h2", has_text="Cake").wait_for()
@@ -254,7 +254,7 @@ def test_a_failure_is_told_and_can_be_tried_again(browser, address):
 
 def test_before_anything_is_asked_there_are_examples(page):
     page.get_by_text("Search 40 documents in notes").wait_for()
-    assert "view=map" in page.get_by_role("link", name="Look at the map").get_attribute("href")
+    assert "view=map" in page.get_by_role("link", name="Browse the map").get_attribute("href")
     chip = page.locator(".chip").first
     chip.wait_for()
     named = chip.inner_text()
@@ -322,7 +322,7 @@ def test_a_narrow_window_needs_no_scrolling_aside(browser, address, width):
             page.wait_for_timeout(200)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.goto(f"{address}/?q=harbour")
-        page.get_by_text("Ranking and filters").click()
+        page.get_by_text("Filters and ranking").click()
         page.get_by_label("BM25").check()
         page.wait_for_url("**ranker=bm25**")
 
@@ -337,7 +337,7 @@ def test_everything_is_reached_by_keyboard(page):
             page.evaluate("document.activeElement.textContent || document.activeElement.id")
         )
     joined = "\n".join(reached)
-    for each in ("slider-alpha", "Failed test", "Why this?", "More like this"):
+    for each in ("Advanced", "Failed test", "Why this?", "Similar documents"):
         assert each in joined
     page.get_by_role("button", name="Why this? For sale").focus()
     page.keyboard.press("Enter")
@@ -353,7 +353,7 @@ def test_several_indexes_can_be_chosen_and_none_is_said(browser, address, tmp_pa
         other = f"http://127.0.0.1:{served.address[1]}"
         with watched(browser, other) as page:
             page.goto(other)
-            page.get_by_role("heading", name="There is no index to search").wait_for()
+            page.get_by_role("heading", name="No index to search").wait_for()
             build_tiny(tmp_path, "first")
             build_tiny(tmp_path, "second")
             page.goto(f"{other}/?q=wing")

@@ -30,7 +30,7 @@ export function adding(index, changed) {
   }, input, el("label.button", { for: "files" }, "Choose files"),
   el("span", " or drop them here"),
   el("p.quiet.small", "JSON lines (.jsonl), tables with a header (.csv, .tsv), or texts, each a " +
-    "document. A document whose id is there is replaced."));
+    "document. A document with an existing ID is replaced."));
   const plan = el("div");
   const node = el("section.sheet", { "aria-labelledby": "adding-title" },
     el("h2", { id: "adding-title" }, "Add documents"), place, plan);
@@ -78,7 +78,7 @@ export function adding(index, changed) {
         `${Math.floor((100 * bytes) / (total || 1))} %`;
     };
     let before = 0;
-    let end = "All of it was read.";
+    let end = "The file was read completely.";
     try {
       for (const source of sources) {
         await sending.all(source, (bytes) => draw(before + bytes));
@@ -86,7 +86,7 @@ export function adding(index, changed) {
       }
       draw(total);
     } catch (failure) {
-      end = failure.name === "AbortError" ? "Stopped; what was added stays." : failure.message;
+      end = failure.name === "AbortError" ? "Stopped; added documents are kept." : failure.message;
     }
     stopping = null;
     stop.remove();
@@ -102,7 +102,7 @@ export function adding(index, changed) {
 function planOf(source, number) {
   const { file, kind, columns, columnOf, sample, parted } = source;
   const size = `${count(Math.ceil(file.size / 1024))} KiB`;
-  const about = [KINDS[kind], ...(kind === "table" ? [`cells parted by ${parted}`] : []), size];
+  const about = [KINDS[kind], ...(kind === "table" ? [`cells separated by ${parted}`] : []), size];
   const head = el("p", el("strong", file.name), " ", el("span.quiet", about.join(", ")));
   if (kind !== "table") return el("div.file", head);
   const choice = (role) => {

@@ -13,13 +13,13 @@ export function deleting(index, changed) {
     event.preventDefault();
     const wanted = [...new Set(ids())];
     if (!wanted.length) {
-      fill(told, el("p.quiet", "Write the ids of documents, one a line."));
+      fill(told, el("p.quiet", "Enter document IDs, one a line."));
       return;
     }
     const sure = el("button.danger", { type: "button", on: { click: () => drop(wanted) } },
-      `Delete ${many(wanted.length, "document")} for good`);
+      `Permanently delete ${many(wanted.length, "document")}`);
     fill(told, el("div.buttons", sure,
-      el("button", { type: "button", on: { click: () => fill(told) } }, "Keep them")));
+      el("button", { type: "button", on: { click: () => fill(told) } }, "Cancel")));
     sure.focus();
   }
 
@@ -41,6 +41,6 @@ export function deleting(index, changed) {
   return el("section.sheet", { "aria-labelledby": "deleting-title" },
     el("h2", { id: "deleting-title" }, "Delete documents"),
     el("form.stack", { on: { submit: confirm } },
-      el("label", { for: "ids" }, "Ids, one a line"), field,
+      el("label", { for: "ids" }, "Document IDs, one a line"), field,
       el("div.buttons", el("button", { type: "submit" }, "Delete …"))), told);
 }

@@ -21,7 +21,7 @@ export function drawFacts(card, details) {
     ["Words", count(counts.tokens)],
     ["On disk", inBytes(details.bytes)],
     ["Segments", drift.segments === 1 ? "1, of the build"
-      : `${drift.segments}, ${drift.segments - 1} of what came later (${inBytes(drift.bytes)} in memory)`],
+      : `${drift.segments}, ${drift.segments - 1} of added documents (${inBytes(drift.bytes)} in memory)`],
     ["Eigenvectors", count(spectra.bm25?.dimensions ?? 0)],
     ["Generation", `${details.generation}, built ${built}`],
     ["Source", details.source],
@@ -32,12 +32,12 @@ export function drawFacts(card, details) {
 }
 
 function driftOf({ added, deleted, changed_share: changed, unseen_share: unseen }) {
-  const share = (value) => `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
+  const share = (value) => `${(100 * value).toFixed(value < 0.1 ? 1 : 0)}%`;
   return [
     el("meter", { min: 0, max: 1, high: 0.2, optimum: 0, value: changed, "aria-label": "Drift" }),
     el("p.quiet.small", `${share(changed)} changed since the build: ${many(added, "document")} ` +
-      `came, ${count(gone)} went.` +
-      (added ? ` ${share(unseen)} of the words that came are new to it.` : "")),
+      `added, ${count(deleted)} deleted or replaced.` +
+      (added ? ` ${share(unseen)} of their words are new.` : "")),
   ];
 }
 
@@ -59,8 +59,8 @@ export function drawSpectrum(card, { eigenvalues, explained }) {
   const captured = (100 * explained[k - 1]).toFixed(0);
   fill(card, title,
     el("p.quiet.small", `${many(k, "eigenvalue")}, from ${first.toPrecision(3)} to ` +
-      `${last.toPrecision(3)}. Together they explain ${captured} % of the collection, half of ` +
-      `that the first ${count(half)}.`),
+      `${last.toPrecision(3)}. Together they explain ${captured}% of the collection, ` +
+      `the first ${count(half)} half of that.`),
     el("div.plots",
       el("div", el("h3", "Eigenvalues"), chart({
         label: `Eigenvalues on a logarithmic scale, from ${first.toPrecision(3)} down to ` +
@@ -69,7 +69,7 @@ export function drawSpectrum(card, { eigenvalues, explained }) {
         y: decades.map((each) => [(each - bottom) / (top - bottom), String(10 ** each)]),
       })),
       el("div", el("h3", "Explained share"), chart({
-        label: `Share of the collection explained by the first eigenvectors, ${captured} % by all`,
+        label: `Share of the collection explained by the first eigenvectors, ${captured}% by all`,
         shapes: line([0, ...explained], "curve"), x: k > 1 ? [[0, "0"], ...x.slice(1)] : x,
         y: [[0, "0"], [0.25, ""], [0.5, "50 %"], [0.75, ""], [1, "100 %"]],
       }))));

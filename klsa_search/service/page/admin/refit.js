@@ -13,8 +13,8 @@ export function refitting(index, done) {
   const button = el("button", { type: "button", on: { click: () => begin({}) } }, "Refit now");
   const node = el("section.sheet", { "aria-labelledby": "refit-title" },
     el("h2", { id: "refit-title" }, "Refit"),
-    el("p.quiet.small", "Builds the index anew from the documents it holds, so that those that " +
-      "came later count in full. It goes on answering meanwhile."),
+    el("p.quiet.small", "Rebuilds the index from its documents, so that added documents are fully " +
+      "included. Searches continue meanwhile."),
     told, el("div.buttons", button));
   let waiting = null;
   let left = false;
@@ -74,6 +74,6 @@ function drawn({ phase, done, total }) {
 function ended({ begun, seconds, error }) {
   const when = new Date(begun).toLocaleString();
   return error
-    ? el("p.trouble", { role: "alert" }, `That failed: ${error}`)
-    : el("p", `Refitted in ${seconds.toLocaleString("en")} s (begun ${when}).`);
+    ? el("p.trouble", { role: "alert" }, `The refit failed: ${error}`)
+    : el("p", `Refitted in ${seconds.toLocaleString("en")} s (started ${when}).`);
 }

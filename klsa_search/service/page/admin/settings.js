@@ -9,7 +9,7 @@ const MOST = 4; // queries
 const DELAY = 250; // ms after the last move of a slider
 const SLIDERS = [
   ["alpha", "α, share of the expansion", 0, 1, 0.05],
-  ["hold_back", "held back of it for plain queries", 0, 1, 0.05],
+  ["hold_back", "reduction for plain queries", 0, 1, 0.05],
   ["z", "z, seed documents", 1, 100, 1],
   ["sharpness", "sharpness of the seeds", 1, 20, 0.5],
   ["coverage", "coverage", 0, 1, 0.05],
@@ -25,15 +25,15 @@ export function settingsPanel(index, present, save) {
   const queries = el("textarea", { id: "preview-queries", rows: "3",
     on: { input: () => later() } });
   const keep = el("button.primary", { type: "button", disabled: true,
-    on: { click: () => save(changes()) } }, "Build anew with these");
-  const back = el("button", { type: "button", disabled: true, on: { click: reset } }, "As it was");
+    on: { click: () => save(changes()) } }, "Rebuild with these settings");
+  const back = el("button", { type: "button", disabled: true, on: { click: reset } }, "Reset");
   const sliders = SLIDERS.map((each) => slider(each, present, wanted, later));
   const node = el("section.sheet.settings", { "aria-labelledby": "settings-title" },
     el("h2", { id: "settings-title" }, "Settings"),
-    el("p.quiet.small", "Move a slider and see what that does to a few queries. Nothing changes " +
-      "for others until you build the index anew."),
+    el("p.quiet.small", "Move a slider to preview its effect on a few queries. Nothing changes " +
+      "for others until you rebuild the index."),
     el("div.knobs", sliders.map(({ node: each }) => each)),
-    el("div.stack", el("label", { for: "preview-queries" }, "Queries to try, one a line"), queries),
+    el("div.stack", el("label", { for: "preview-queries" }, "Queries to preview, one a line"), queries),
     shown, el("div.buttons", keep, back));
   let timer = null;
 
@@ -61,7 +61,7 @@ export function settingsPanel(index, present, save) {
       if (found === STALE) return;
       fill(shown, asked.length
         ? asked.map((q, at) => drawn(q, found[2 * at].hits, found[2 * at + 1].hits))
-        : el("p.hint", "Write a query above."));
+        : el("p.hint", "Enter a query above."));
     } catch (failure) {
       fill(shown, el("p.trouble", { role: "alert" }, failure.message));
     }
@@ -101,10 +101,10 @@ function drawn(q, before, after) {
     row(hit, is.has(hit.id) ? null : el("span.shift.lost", "goes")));
   const fresh = after.map((hit) => row(hit, moved(was.get(hit.id), hit.rank)));
   return el("section.trial", el("h3", q),
-    same ? el("p.quiet.small", `The first ${before.length} hits stay as they are.`) : null,
+    same ? el("p.quiet.small", `The first ${before.length} results do not change.`) : null,
     el("div.versus",
       el("div", same ? null : el("h4", "Now"), el("ol", old)),
-      same ? null : el("div", el("h4", "Then"), el("ol", fresh))));
+      same ? null : el("div", el("h4", "After"), el("ol", fresh))));
 }
 
 function moved(before, now) {

@@ -20,7 +20,7 @@ export async function opened(file) {
   }
   const columns = (found[0] ?? []).map((name) => name.trim());
   if (!columns.length || columns.includes("") || new Set(columns).size < columns.length) {
-    throw new Unreadable(`${file.name}: the first line must name every column, each otherwise`);
+    throw new Unreadable(`${file.name}: the first line must name each column differently`);
   }
   const named = (role) => columns.find((each) => KNOWN[role].includes(each.toLowerCase())) ?? "";
   const columnOf = { id: named("id"), title: named("title"), text: named("text") };
@@ -49,7 +49,7 @@ async function* ofTable({ file, mark, columns, columnOf }, read) {
     } else if (fault) {
       yield { number, fault };
     } else if (cells.length !== columns.length) {
-      yield { number, fault: `${cells.length} cells under a header of ${columns.length}` };
+      yield { number, fault: `${cells.length} cells, but the header has ${columns.length}` };
     } else {
       yield { number, line: JSON.stringify(documentOf(file, number, columns, cells, columnOf)) };
     }

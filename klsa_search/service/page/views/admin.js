@@ -39,7 +39,7 @@ export function leave() {
 
 function refused(failure) {
   return el("section.notice", { role: "alert" },
-    el("h1", "Nothing can be changed here"), el("p", failure.message));
+    el("h1", "This index cannot be changed"), el("p", failure.message));
 }
 
 function draw(root, index, details, spectrum, mine) {

@@ -5,7 +5,7 @@ import { el, fill, many, written } from "../dom.js";
 import { rankerOf, rankingOf } from "../query.js";
 import { whyPanel, wordsIn } from "../why.js";
 
-const KERNELS = [["latent", "Same subject"], ["document", "Shared words"]];
+const KERNELS = [["latent", "Same topic"], ["document", "Same words"]];
 const NEAR = 8;
 const TERMS = 14;
 
@@ -58,7 +58,7 @@ export async function update(changed = new Set(["id"])) {
         fact(name, value))),
       el("div.text", document.text)),
     el("aside.beside", { "aria-label": "About this document" },
-      el("section.card", el("h2", "Nearest documents"), kernels(of, near), near),
+      el("section.card", el("h2", "Similar documents"), kernels(of, near), near),
       el("section.card", el("h2", "Strongest terms"), termList(terms)),
       why)));
   scrollTo({ top: 0 });
@@ -88,17 +88,17 @@ function fact(name, value) {
 }
 
 function termList(terms) {
-  if (!terms.length) return el("p.hint", "It has no terms that are searched for.");
+  if (!terms.length) return el("p.hint", "It has no searchable terms.");
   const most = terms[0].weight;
   return el("ol.weighed", terms.map((term) => el("li",
     el("a.word", { ...follow({ view: null, id: null, q: term.word, page: null }),
-      title: `${many(term.documents, "document")} hold it` }, term.word),
+      title: `in ${many(term.documents, "document")}` }, term.word),
     el("span.weight", { "aria-hidden": "true", css: { "--share": String(term.weight / most) } }),
     el("span.number", term.weight.toFixed(1)))));
 }
 
 function kernels(of, near) {
-  return el("div.segments", { role: "group", "aria-label": "Nearest by" }, KERNELS.map(([name, label]) =>
+  return el("div.segments", { role: "group", "aria-label": "Similar by" }, KERNELS.map(([name, label]) =>
     el("button", { type: "button", "aria-pressed": String(name === kernel), data: { kernel: name },
       on: { click: (event) => {
         kernel = name;
@@ -119,7 +119,7 @@ async function drawNearest(of, near) {
         el("a", follow({ id: hit.id }), hit.title || hit.id),
         el("span.number", { title: "likeness; 1 for a copy" }, hit.score.toFixed(2)),
         el("p.quiet", hit.snippet))))
-      : el("p.hint", "No document is like it in this way."));
+      : el("p.hint", "No similar documents."));
   } catch (failure) {
     fill(near, el("p", { role: "alert" }, failure.message));
   }
@@ -147,6 +147,6 @@ async function drawWhy(document, place) {
 
 function showFailure(failure) {
   context.title("");
-  fill(root, el("section.notice", { role: "alert" }, el("h1", "There is nothing to show"),
+  fill(root, el("section.notice", { role: "alert" }, el("h1", "Document not found"),
     el("p", failure.message), el("p", back())));
 }

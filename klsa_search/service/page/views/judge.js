@@ -53,9 +53,9 @@ async function drawHits() {
   const q = state.get("q").trim();
   if (!q) {
     latest.cancel();
-    fill(hits, el("h2", "Which hits are right?"),
-      el("p.hint", "Type a query above. You are shown what both rankers find, mixed, and say of " +
-        "each document whether it answers the query. What you say stays in the index."));
+    fill(hits, el("h2", "Which results are relevant?"),
+      el("p.hint", "Enter a query above. You see the mixed results of both rankers; judge whether " +
+        "each document is relevant. Judgements are stored with the index."));
     return;
   }
   const found = await latest.run((signal) => pooled(index, q, signal));
@@ -86,7 +86,7 @@ function drawPool(q, pool, grades) {
   const progress = el("p.quiet", { role: "status" });
   const telling = (done) => (progress.textContent = pool.length
     ? `${done} of ${many(pool.length, "document")} judged`
-    : "Nothing was found: try other words.");
+    : "No results; try other words.");
   telling(said);
   const rows = pool.map((hit) => {
     const verdict = el("div");
@@ -130,15 +130,15 @@ async function drawList() {
     el("ul.queries", queries.map((each) => row(each, state, index))),
     el("p.exports", "Export ", download(index, "qrels", "judgements (TREC qrels)"), " and ",
       download(index, "tsv", "queries (TSV)")),
-    spaced.length ? el("p.hint", `${many(spaced.length, "judgement")} of ids with white space: `
-      + "qrels have no place for them.") : null);
+    spaced.length ? el("p.hint", `${many(spaced.length, "judgement")} left out: qrels cannot hold `
+      + "IDs with white space.") : null);
 }
 
 function row({ q, grades, gone }, state, index) {
   const all = Object.values(grades);
   const relevant = all.filter((grade) => grade > 0).length;
   const told = [`${relevant} relevant`, `${all.length - relevant} not`];
-  if (gone.length) told.push(`${many(gone.length, "document")} gone`);
+  if (gone.length) told.push(`${many(gone.length, "document")} deleted`);
   const go = (event) => (event.preventDefault(), state.change({ q }));
   const drop = async () => {
     try {
@@ -150,8 +150,8 @@ function row({ q, grades, gone }, state, index) {
   };
   return el("li", el("a", { href: state.link({ q }), on: { click: go } }, q),
     el("span.quiet", told.join(", ")),
-    el("button.plain", { type: "button", "aria-label": `Forget what was said for ${q}`,
-      on: { click: drop } }, "Forget"));
+    el("button.plain", { type: "button", "aria-label": `Delete the judgements of ${q}`,
+      on: { click: drop } }, "Delete"));
 }
 
 /** A link that fetches a file with the key, as a plain one could not. */

@@ -29,7 +29,7 @@ export async function show(root, given) {
   if (context !== given) return;
   parts = {
     tip: el("div.map-tip", { hidden: true }),
-    wait: el("p.map-wait", "Drawing the map. The first time after a build this takes some seconds."),
+    wait: el("p.map-wait", "Drawing the map. The first time after a build this takes a few seconds."),
     answer: el("section", { hidden: true }),
     clusters: el("section"),
     note: el("p.map-note"),
@@ -37,7 +37,7 @@ export async function show(root, given) {
       tabindex: "0",
       role: "application",
       "aria-label": "Map of the documents. Arrow keys move, plus and minus zoom, 0 shows all. " +
-        "The clusters are listed beside it.",
+        "The clusters are listed next to it.",
     }),
   };
   const tool = (label, sign, work) =>
@@ -61,7 +61,7 @@ export async function show(root, given) {
   places = new Map(map.ids.map((id, number) => [id, number]));
   chart.take(map);
   parts.wait.hidden = map.ids.length > 0;
-  if (!map.ids.length) parts.wait.textContent = "There is no document to draw.";
+  if (!map.ids.length) parts.wait.textContent = "No documents to draw.";
   drawClusters();
   await update(new Set(["q"]));
 }
@@ -131,9 +131,9 @@ function drawClusters() {
   const some = drawn + map.unplaced < map.documents;
   fill(
     parts.note,
-    some ? `${count(drawn)} of ${many(map.documents, "document")} are drawn. ` : null,
-    map.unplaced ? `${many(map.unplaced, "document")} without a known word lie nowhere. ` : null,
-    "Near means about the same; how far two groups are apart says little.",
+    some ? `${count(drawn)} of ${many(map.documents, "document")} are shown. ` : null,
+    map.unplaced ? `${many(map.unplaced, "document")} without a known word are not shown. ` : null,
+    "Nearby documents are similar; distances between groups mean little.",
   );
 }
 
@@ -174,7 +174,7 @@ function light(q, { hits, total }) {
         el("span", hit.title || hit.id), el("span.rank", String(at + 1))));
     })),
   );
-  context.say(`${count(lit.length)} of the first ${many(hits.length, "hit")} are lit up on the map`);
+  context.say(`${count(lit.length)} of the first ${many(hits.length, "hit")} are highlighted on the map`);
 }
 
 function dot(tone) {

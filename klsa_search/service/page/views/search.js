@@ -2,7 +2,7 @@
 
 import { ask, Latest, segment, STALE } from "../api.js";
 import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
-import { add, count, el, fill, many } from "../dom.js";
+import { add, count, el, fill, many, pretty } from "../dom.js";
 import { alternatives, counted, drawFacets, without } from "../facets.js";
 import { drawHit, pager, quality } from "../hits.js";
 import { filtering, HITS, isAsked, pageOf, pagesOf, rankerOf, rankingOf, searchOf } from "../query.js";
@@ -43,9 +43,9 @@ export async function show(root, given) {
     results: el("section.results", { id: "results", "aria-label": "Results" }),
   };
   const panel = el("details.panel", { open: wide.matches },
-    el("summary", "Ranking and filters"), parts.ranking, parts.facets);
+    el("summary", "Filters and ranking"), parts.facets, parts.ranking);
   wide.onchange = () => (panel.open = wide.matches);
-  parts.frame = el("div.search", el("aside", { "aria-label": "Ranking and filters" }, panel),
+  parts.frame = el("div.search", el("aside", { "aria-label": "Filters and ranking" }, panel),
     el("div.answer", parts.summary, parts.interpretation, parts.results));
   fill(root, el("h1.unseen", "Search"), parts.frame);
   followRanking = rankingPanel(parts.ranking, state, details.settings);
@@ -152,7 +152,7 @@ function showHits(answer, changed) {
     pager(page, pagesOf(answer.total), pageLink));
   if (!changed.has("q") && !changed.has("page")) moveFrom(before, parts.results);
   if (changed.has("page")) scrollTo({ top: 0 });
-  say(answer.hits.length ? `${many(answer.total, "document")} found` : "Nothing found");
+  say(answer.hits.length ? `${many(answer.total, "document")} found` : "No results");
   if (state.get("q").trim() && drawn.length) {
     timer = setTimeout(() => lookCloser(drawn, answer), opened.size ? 0 : REST);
   }
@@ -197,7 +197,7 @@ async function lookCloser(drawn, answer) {
     if (!known) continue;
     fill(place, bar(known.explanation));
     if (through) {
-      fill(through, "Holds no word of the query; found ", throughLine(known.explanation, known.write));
+      fill(through, "Contains none of your words; found ", throughLine(known.explanation, known.write));
     }
     if (!panel.hidden) fill(panel, whyPanel(known.explanation, known.write, link));
   }
@@ -242,7 +242,7 @@ async function toggle(hit, button, panel) {
   try {
     const { explanation, write } = explained.get(hit.id) ?? (await explainedAlone(hit));
     const moved = context.state.all("positive").length + context.state.all("negative").length;
-    fill(panel, moved ? el("p.quiet", "Of its score before your feedback:") : null,
+    fill(panel, moved ? el("p.quiet", "Score before your feedback:") : null,
       whyPanel(explanation, write, link));
   } catch (failure) {
     fill(panel, el("p", { role: "alert" }, failure.message));
@@ -265,14 +265,14 @@ function judge(hit, kind) {
   const had = state.all(kind).includes(hit.id);
   const left = (name) => state.all(name).filter((id) => id !== hit.id);
   state.change({ [kind]: had ? left(kind) : [...left(kind), hit.id], [other]: left(other), page: null });
-  say(had ? "No longer counted" : kind === "positive" ? "Ranked towards it" : "Ranked away from it");
+  say(had ? "Feedback removed" : kind === "positive" ? "Showing more like this" : "Showing less like this");
 }
 
 function drawVerdict(fits, total) {
   const place = parts.summary.querySelector(".verdict");
   place.classList.add(fits ? "good" : "poor");
-  place.textContent = fits ? "Something here fits" : "Nothing here fits well";
-  if (!fits) context.say(`${many(total, "document")} found; none fits well`);
+  place.textContent = fits ? "Good matches found" : "No good match";
+  if (!fits) context.say(`${many(total, "document")} found, no good match`);
 }
 
 function drawSummary({ total, time_ms: time }) {
@@ -284,14 +284,14 @@ function drawSummary({ total, time_ms: time }) {
   el("option", { value: "" }, "Best match"),
   fields.filter(([, field]) => !field.lists).flatMap(([name, field]) => {
     const [up, down] = { date: ["oldest first", "newest first"],
-      number: ["least first", "largest first"] }[field.type] ?? ["A to Z", "Z to A"];
+      number: ["smallest first", "largest first"] }[field.type] ?? ["A to Z", "Z to A"];
     return [[`${name}:asc`, up], [`${name}:desc`, down]].map(([value, words]) =>
-      el("option", { value }, `${name}, ${words}`));
+      el("option", { value }, `${pretty(name)}, ${words}`));
   }));
   sort.value = sorted;
   const focused = document.activeElement?.id === sort.id; // what is drawn anew keeps the focus
   fill(parts.summary,
-    el("p", el("strong", many(total, "document")), el("span.quiet", ` in ${time.toFixed(1)} ms`),
+    el("p", el("strong", many(total, "document")), el("span.quiet", time < 1000 ? ` in ${time.toFixed(1)} ms` : ` in ${(time / 1000).toFixed(1)} s`),
       el("span.verdict")),
     fields.length ? el("label.sort", el("span.quiet", "Sort by "), sort) : null);
   if (focused) sort.focus();
@@ -299,8 +299,8 @@ function drawSummary({ total, time_ms: time }) {
 
 const RELAXED = {
   plain_text: "the query is mostly plain words",
-  nothing_to_exclude_from: "there is nothing else to search for",
-  no_match: "no document matches the phrase",
+  nothing_to_exclude_from: "the query only excludes",
+  no_match: "no document contains the phrase",
 };
 
 function drawInterpretation({ interpretation, query }) {
@@ -312,7 +312,7 @@ function drawInterpretation({ interpretation, query }) {
   const corrections = Object.entries(interpretation.corrections)
     .filter(([typed]) => !interpretation.unknown.includes(typed));  // others are only told
   if (corrections.length) {
-    lines.push(["No document holds ", list(corrections.map(([typed]) => typed)), ": showing ",
+    lines.push(["No match for ", list(corrections.map(([typed]) => typed)), "; showing results for ",
       list(corrections.map(([, meant]) => meant)), ". ",
       change({ spelling: "off", page: null }, "Search as typed")]);
   }
@@ -321,42 +321,42 @@ function drawInterpretation({ interpretation, query }) {
     lines.push(["Did you mean ", change({ q: meant, spelling: null, page: null }, el("em", meant)), "?"]);
   }
   const unknown = interpretation.unknown.filter((word) => !(word in interpretation.corrections));
-  if (unknown.length) lines.push(["No document holds ", list(unknown), "."]);
+  if (unknown.length) lines.push(["No match for ", list(unknown), "."]);
   const relaxed = Object.entries(interpretation.relaxed);
   if (relaxed.length) {
     const text = relaxed.some(([, reason]) => reason === "plain_text");
     lines.push(["Read as plain words: ", list(relaxed.map(([written]) => written)),
-      `, as ${RELAXED[relaxed[0][1]]}. `,
+      `, because ${RELAXED[relaxed[0][1]]}. `,
       text ? change({ operators: "yes", page: null }, "Use all operators") : null]);
   }
   const read = [
-    ["phrase", interpretation.phrases], ["must hold", interpretation.required],
-    ["without", interpretation.excluded], ["in a field", interpretation.fields],
+    ["phrase", interpretation.phrases], ["required", interpretation.required],
+    ["excluded", interpretation.excluded], ["in a field", interpretation.fields],
   ].filter(([, words]) => words.length);
   for (const [beginning, terms] of Object.entries(interpretation.prefixes)) {
-    read.push([`${beginning} stands for`, terms.slice(0, 6)]);
+    read.push([`${beginning} matches`, terms.slice(0, 6)]);
   }
   for (const [words, others] of Object.entries(interpretation.synonyms)) {
-    read.push([`${words} also asks for`, others.slice(0, 6)]);
+    read.push([`${words} also finds`, others.slice(0, 6)]);
   }
   for (const [typed, written] of Object.entries(interpretation.joined)) read.push([typed, [written]]);
   if (read.length) {
     lines.push(["Read as: ", read.flatMap(([label, words], at) =>
       [at ? " · " : null, label, " ", list(words)])]);
   }
-  const judged = [["positive", "Ranked towards "], ["negative", "Ranked away from "]];
+  const judged = [["positive", "More like "], ["negative", "Less like "]];
   for (const [kind, words] of judged) {
     const ids = state.all(kind);
     if (!ids.length) continue;
     lines.push([words, ids.flatMap((id, at) => [at ? ", " : null,
-      el("em", titles.get(id) ?? id)]), ". ", change({ [kind]: null, page: null }, "Forget this")]);
+      el("em", titles.get(id) ?? id)]), ". ", change({ [kind]: null, page: null }, "Undo")]);
   }
   fill(parts.interpretation, lines.map((line) => el("p", line)));
 }
 
 function nothing({ interpretation, offset }) {
   const { state } = context;
-  if (offset) return el("div.notice", el("h2", "Nothing more is found"), pageLink(1, "To the first page", {}));
+  if (offset) return el("div.notice", el("h2", "No more results"), pageLink(1, "Back to the first page", {}));
   const filters = filtering(state);
   const ways = [];
   if (filters.length) {
@@ -370,11 +370,11 @@ function nothing({ interpretation, offset }) {
         click: () => state.change({ q: plain, page: null }) } }, `Search for ${plain} without operators`));
     }
   }
-  return el("div.notice", el("h2", "Nothing found"),
-    el("p", filters.length ? "No document that passes the filters holds a word of this."
-      : "No document holds a word of this, in any form."),
+  return el("div.notice", el("h2", "No results"),
+    el("p", filters.length ? "No document matches both your words and the filters."
+      : "No document contains any of these words."),
     ways.length ? el("div.buttons", ways) : el("p.quiet",
-      "Try other words: documents are also found by what is near those words in meaning."));
+      "Try other words: results also include documents with a similar meaning."));
 }
 
 function showBoth([before, after]) {
@@ -396,7 +396,7 @@ function showFailure(failure) {
   const filters = filtering(state);
   fill(parts.summary);
   fill(parts.interpretation);
-  fill(parts.results, el("div.notice", { role: "alert" }, el("h2", "That could not be searched"),
+  fill(parts.results, el("div.notice", { role: "alert" }, el("h2", "The search failed"),
     el("p", failure.message ?? String(failure)),
     el("div.buttons",
       el("button.primary", { type: "button", on: { click: () => update(new Set()) } }, "Try again"),
@@ -415,15 +415,15 @@ async function showStart() {
   fill(parts.facets);
   parts.frame.classList.add("start");
   const examples = el("div.examples");
-  const operators = [['"two words"', "side by side"], ["+word", "must be there"],
-    ["-word", "must not"], ["word*", "any ending"], ["title:word", "in the title"]];
+  const operators = [['"two words"', "exact phrase"], ["+word", "required"],
+    ["-word", "excluded"], ["word*", "any ending"], ["title:word", "in the title"]];
   fill(parts.results, el("div.welcome",
     el("p.lead", `Search ${count(details.documents ?? 0)} documents in ${index}`),
-    el("p.quiet", "By their words, and by what they are about: what is found need not hold a word you typed."),
+    el("p.quiet", "Results match your words or their meaning, so they may not contain the words you typed."),
     examples,
     el("p", el("a", { href: state.link({ view: "map" }),
-      on: { click: (event) => followed(event, { view: "map" }) } }, "Look at the map"),
-    el("span.quiet", " for what there is: groups of documents, and a search for each")),
+      on: { click: (event) => followed(event, { view: "map" }) } }, "Browse the map"),
+    el("span.quiet", ": groups of similar documents")),
     el("dl.operators", operators.map(([form, meaning]) =>
       el("div", el("dt", el("code", form)), el("dd.quiet", meaning))))));
   const found = await latest.run((signal) => Promise.all(EXAMPLES.map((q) =>

@@ -1,0 +1,60 @@
+"""Error codes are declared in one table, which the documentation shows."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import klsa_search
+from klsa_search.errors import KlsaError
+from klsa_search.service.messages.codes import ERROR_CODES
+from klsa_search.service.messages.failures import explained
+from tools.error_codes_page import parts, table
+
+NOT_OVER_HTTP = {"error", "bad_argument", "fetch_failed", "replay_failed", "service_failed"}
+"""Codes of commands, estimators and clients."""
+
+
+def kinds(kind=KlsaError):
+    yield kind
+    for each in kind.__subclasses__():
+        if each.__module__.startswith("klsa_search."):
+            yield from kinds(each)
+
+
+def test_the_page_is_current():
+    assert parts()[1] == table(), "run: python -m tools.error_codes_page"
+
+
+def test_every_error_has_a_declared_code():
+    codes = {kind.code for kind in kinds()}
+    assert codes - NOT_OVER_HTTP <= ERROR_CODES.keys()
+    assert not NOT_OVER_HTTP & ERROR_CODES.keys()
+
+
+def test_codes_that_the_service_names_itself_are_declared():
+    named = set()
+    for file in (Path(klsa_search.__file__).parent / "service").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            called = isinstance(node, ast.Call) and getattr(node.func, "id", "")
+            if called in ("Refusal", "failure_answer", "_answer") and node.args:
+                named |= {each.value for each in node.args[:1] if isinstance(each, ast.Constant)}
+    assert named
+    assert named <= ERROR_CODES.keys()
+
+
+@pytest.mark.parametrize("kind", list(kinds()))
+def test_the_status_is_that_of_the_code(kind):
+    error = kind.__new__(kind)
+    KlsaError.__init__(error, "said", field="named")
+    vars(error).update(sent=True, scope="write", leaving=False, after=1)
+    assert (
+        explained(error).status_code == ERROR_CODES.get(kind.code, ERROR_CODES["internal"]).status
+    )
+
+
+def test_causes_and_fixes_are_sentences():
+    for code, one in ERROR_CODES.items():
+        assert 400 <= one.status < 600, code
+        assert one.cause.endswith("."), code
+        assert one.fix.endswith("."), code
