@@ -293,7 +293,7 @@ def test_a_refit_is_one_to_all_and_ends_with_the_worker_that_runs_it(service):
     os.kill(refitting, signal.SIGCONT)
     wait_until(lambda: not _runs(refitting))
     wait_until(lambda: refit_of(asked_of[other])["error"] is not None)
-    assert "the process of the service" in refit_of(asked_of[other])["error"]
+    assert "the process of the refit" in refit_of(asked_of[other])["error"]
     assert refit_of(asked_of[other], "POST", b"{}")["seconds"] is None  # may be begun again
 
 
