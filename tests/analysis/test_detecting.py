@@ -44,7 +44,7 @@ def test_a_code_is_the_language_of_that_name():
     assert Analyzer(AnalysisSettings(language="de")) == german
     assert Analyzer(AnalysisSettings(language="DE")).terms("Pumpen") == german.terms("Pumpen")
     assert named("xx") == "xx"
-    for language, reason in (("xx", "no language 'xx'"), ("auto", "found by building")):
+    for language, reason in (("xx", "language 'xx'"), ("auto", "found by building")):
         with pytest.raises(SettingsError, match=reason):
             Analyzer(AnalysisSettings(language=language))
 

@@ -117,7 +117,9 @@ def test_a_term_has_no_line_ends_and_white_space_is_none():
 
 
 def test_what_it_raises_is_told_of_it():
-    with pytest.raises(SettingsError, match=r"own_words:picky failed \(LookupError: no shouting\)"):
+    with pytest.raises(
+        SettingsError, match=r"own_words:picky` failed \(LookupError: no shouting\)"
+    ):
         analyzer(own_words.picky).terms("wing!")
 
 

@@ -132,7 +132,7 @@ def test_of_two_maxima_the_higher_is_taken():
 
 
 def test_alignment_refuses_what_it_cannot_compare():
-    with pytest.raises(ArgumentError, match="y holds 1 class"):
+    with pytest.raises(ArgumentError, match="y has 1 class"):
         alignment(K, np.ones(40))
-    with pytest.raises(ArgumentError, match=r"K has shape \(40, 40\) and y 3 labels"):
+    with pytest.raises(ArgumentError, match=r"K has shape \(40, 40\), and y 3 labels"):
         alignment(K, [0, 1, 1])

@@ -86,10 +86,10 @@ def test_smoothing_through_a_network_joins_what_shares_no_term(wordnet):
 
 
 def test_a_folder_without_the_files_is_named(wordnet, tmp_path):
-    with pytest.raises(ArgumentError, match=r"index\.noun is missing"):
+    with pytest.raises(ArgumentError, match=r"index\.noun` is missing"):
         TermNetwork.wordnet(tmp_path / "nowhere")
     (wordnet / "data.noun").unlink()
-    with pytest.raises(ArgumentError, match=r"data\.noun is missing"):
+    with pytest.raises(ArgumentError, match=r"data\.noun` is missing"):
         TermNetwork.wordnet(wordnet)
 
 

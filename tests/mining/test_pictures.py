@@ -63,7 +63,7 @@ def test_what_no_font_has_is_told_once(tmp_path, recwarn):
     with drawn(tmp_path / "word.png", 1, 1, [f"b{unknown}"]) as figure:
         figure.text(0.5, 0.5, f"b{unknown}")
     (told,) = (str(one.message) for one in recwarn)
-    assert told.startswith(f"{unknown!r}, drawn as boxes")
+    assert f"{unknown!r}, drawn as boxes" in told
 
 
 def test_another_ending_is_refused(written, tmp_path):

@@ -129,7 +129,7 @@ def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
     finally:
         sys.setswitchinterval(interval)
     assert len(failures) == 4
-    assert all("was closed" in failure.message for failure in failures)
+    assert all("closed" in failure.message for failure in failures)
     assert all(ids == expected for ids in seen)
     reference.close()
 

@@ -328,7 +328,7 @@ def test_fields_go_on_with_what_is_written(tmp_path):
     added = index.add(odd)
     assert (added, added.warnings.kinds, len(added.warnings.reasons)) == (7, {"year": 7}, 5)
     assert added.warnings.reasons[0] == (
-        "document 'odd0': the number field 'year' has \"N/A\", which is no number: "
+        "document 'odd0': the number field 'year' has \"N/A\", which is not a number: "
         "it counts as missing"
     )
     assert found(index.fields["year"].between(1997)) == ["7", "8", "new"]

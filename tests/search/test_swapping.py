@@ -87,7 +87,7 @@ def test_a_generation_whose_writes_cannot_be_read_is_not_left_open(path, monkeyp
         raise StoreError("no log")
 
     monkeypatch.setattr(Following, "state", failing)
-    with pytest.raises(StoreError, match="not a log"):
+    with pytest.raises(StoreError, match="no log"):
         index.refresh()
     with pytest.raises(StoreError, match="closed"):
         opened[0].documents.find("w1")

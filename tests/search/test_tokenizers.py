@@ -103,7 +103,7 @@ def test_commands_trust_what_the_environment_names(index, tmp_path):
     trusting = {**plain, "KLSA_TOKENIZERS": "tests.support.own_words:words"}
     refused = subprocess.run(command, env=plain, capture_output=True, text=True, timeout=PATIENCE)
     assert refused.returncode == 2
-    assert "read KLSA_TOKENIZERS=tests.support.own_words:words" in refused.stderr
+    assert "KLSA_TOKENIZERS=tests.support.own_words:words" in refused.stderr
     found = subprocess.run(command, env=trusting, capture_output=True, text=True, timeout=PATIENCE)
     assert [hit["id"] for hit in json.loads(found.stdout)["hits"]] == ["search"], found.stderr
 

@@ -193,7 +193,7 @@ def test_worked_examples(text, ids):
         ('about = "x', "'\"x' at character 9 is not a name, value or operator"),
         ("a = 1" + " " * 10_000, "10,005 characters, more than the limit of 10,000"),
         ("yeer = 3", "unknown field 'yeer'; the filterable fields are: 'about', 'seen', 'year'"),
-        ("year = old", "'year' is a number field, 'old' is none"),
+        ("year = old", "'year' is a number field: 'old' is not a number"),
         ("about < x", "'about' is a keyword field, which has no ranges"),
         ("year CONTAINS 2", "'year' is a number field, which cannot contain texts"),
         ("year IN [" + "1," * 1_000 + "1]", "more than 1,000 conditions and values"),
@@ -206,9 +206,9 @@ def test_worked_examples(text, ids):
         ({"field": "year", "~": 1}, "unknown comparison '~'"),
         ({"field": "year", "=": [1]}, "[1] is not a text, number, true or false"),
         ({"field": "year", "in": 1}, "1 is not a list of values"),
-        ({"field": "year", "to": [1]}, "a list of two values, 1 are given"),
+        ({"field": "year", "to": [1]}, "a list of two values, not 1"),
         ({"field": "year", "exists": 1}, "1 is neither true nor false"),
-        ({"field": "year", "=": {1}}, "it is no JSON"),
+        ({"field": "year", "=": {1}}, "not valid JSON"),
     ],
 )
 def test_what_cannot_be_read_is_explained(given, reason):

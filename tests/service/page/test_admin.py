@@ -63,7 +63,7 @@ def test_facts_and_spectrum(admin):
     assert page.locator(".plots polyline").count() == 2
     points = page.locator(".plots polyline").first.get_attribute("points").split()
     assert len(points) == int(fact(page, "Eigenvectors"))
-    assert "0.0 % changed" in page.locator(".sheet", has_text="Drift").inner_text()
+    assert "0.0% changed" in page.locator(".sheet", has_text="Drift").inner_text()
     assert serious(page) == []
     for options in SIZES.values():
         page.set_viewport_size(options["viewport"])
@@ -82,7 +82,7 @@ def test_lines_of_json_are_added_and_bad_ones_told(admin, home):
     faults = page.locator(".faults li").all_inner_texts()
     assert [each.split(":")[0] for each in faults] == ["new.jsonl, line 3", "new.jsonl, line 6"]
     shows(page, "Documents", "43")
-    assert "3 documents came" in page.locator(".sheet", has_text="Drift").inner_text()
+    assert "3 documents added" in page.locator(".sheet", has_text="Drift").inner_text()
     assert documents(home)["shelf"].text == LINES[3]["text"]
 
 
@@ -96,7 +96,7 @@ def test_columns_of_a_table_are_mapped(admin, home):
     page.get_by_role("button", name="Add stock.csv").click()
     page.get_by_text("1 document added, 1 refused").wait_for()
     fault = page.locator(".faults li").inner_text()
-    assert fault == "stock.csv, line 3: 2 cells under a header of 4"
+    assert fault == "stock.csv, line 3: 2 cells, but the header has 4"
     found = documents(home)["t1"]
     assert (found.title, found.text) == ("brown", 'A table; round, of "oak"')
     assert found.metadata == {"Headline": "Table"}
@@ -107,13 +107,13 @@ def test_texts_are_documents_and_many_lines_go_in_batches(admin, home):
     many = "\n".join(json.dumps({"id": f"many {n}", "text": f"word {n}"}) for n in range(450))
     sent = []
     page.on("request", lambda each: sent.append(each) if each.method == "POST" else None)
-    drop(page, ("a note.txt", "All of it\n\nis one document."), ("many.jsonl", many))
+    drop(page, ("a note.txt", "The file\n\nis one document."), ("many.jsonl", many))
     page.get_by_role("button", name="Add 2 files").click()
-    page.get_by_text("451 documents added. All of it").wait_for()
+    page.get_by_text("451 documents added. The file").wait_for()
     assert len([each for each in sent if each.url.endswith("/documents")]) == 4
     found = documents(home)
     assert found["a note.txt"].title == "a note"
-    assert found["a note.txt"].text == "All of it\n\nis one document."
+    assert found["a note.txt"].text == "The file\n\nis one document."
     assert found["many 449"].text == "word 449"
 
 
@@ -136,7 +136,7 @@ def test_documents_are_deleted_once_that_is_confirmed(admin, home):
     page.get_by_role("button", name="Cancel").click()
     assert "bread" in documents(home)
     page.get_by_role("button", name="Delete …").click()
-    page.get_by_role("button", name="Delete 2 documents for good").click()
+    page.get_by_role("button", name="Permanently delete 2 documents").click()
     page.get_by_text("1 document deleted; 1 id not found.").wait_for()
     assert "bread" not in documents(home)
     shows(page, "Documents", "39")

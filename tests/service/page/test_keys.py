@@ -18,7 +18,7 @@ def test_the_page_asks_for_a_key_and_keeps_it(browser, notes_home, tmp_path):
         with watched(browser, address, expected=["401"]) as page:
             page.goto(f"{address}/?q=oven")
             dialog = page.get_by_role("dialog")
-            expect(dialog).to_contain_text("a key is needed")
+            expect(dialog).to_contain_text("API key required")
             page.locator("#key-value").fill("wrong")
             page.keyboard.press("Enter")
             expect(dialog).to_contain_text("invalid or revoked")

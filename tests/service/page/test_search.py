@@ -145,7 +145,7 @@ def test_facets_filter_sort_and_pages(page):
 def test_dates_and_numbers_are_written_as_people_do(page, address):
     search(page, "automobile")
     facts = page.locator(".hit", has_text="Failed test").locator(".facts-line")
-    expect(facts).to_have_text("kind workshop year 2010 seen 2024-03-01 13:45 UTC")
+    expect(facts).to_have_text("Kind workshop Year 2010 Seen 2024-03-01 13:45 UTC")
     search(page, "ferry")
     expect(page.locator(".hit").first.locator(".facts-line")).not_to_contain_text("T00:00")
     # From and to, however few values are left, unless a link has chosen some.
@@ -223,7 +223,7 @@ def test_synonyms_that_were_asked_for_are_told(page, notes_home):
 
 def test_where_nothing_fits_it_says_so(page):
     search(page, "oven submarines of the unheard zebra parliament treaty")
-    page.get_by_text("No good match").wait_for()
+    page.get_by_text("No good match", exact=True).wait_for()
     page.locator(".hit .quality").first.wait_for()
     search(page, "bread dough oven")
     page.get_by_text("Good matches found").wait_for()
