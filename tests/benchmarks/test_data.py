@@ -24,7 +24,7 @@ def test_the_files_are_those_of_the_manifest(collections_home, datasets_home, na
     folders = [collections_home, collections_home / "more", datasets_home]
     folder = next((each / name for each in folders if (each / name).is_dir()), None)
     if folder is None:
-        pytest.skip(f"{name} is not there")
+        pytest.skip(f"{name} is in none of the folders of data")
     assert check(name, folder) is None
 
 

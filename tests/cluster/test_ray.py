@@ -78,7 +78,7 @@ def workers_of_this_machine():
             continue
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are found in /proc")
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 def test_a_build_outlives_its_workers(cluster, tmp_path):
     source = tmp_path / "documents.jsonl"
     source.write_text("".join(json.dumps(each) + "\n" for each in documents(600)))
