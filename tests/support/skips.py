@@ -14,7 +14,8 @@ import pytest
 
 ALLOWED = {
     "collections": r"are not at .*; name their folder in KLSA_COLLECTIONS",
-    "datasets": r"are not at .*; name their folder in KLSA_DATASETS|is in none of the folders of data",
+    "datasets": r"are not at .*; name their folder in KLSA_DATASETS"
+    r"|is in none of the folders of data",
     "browser": r"there is no Chromium",
     "node": r"Node.js is not installed",
     "pyright": r"pyright is not installed",
