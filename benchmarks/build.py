@@ -69,9 +69,9 @@ def whole(corpus: str, memory: int) -> dict[str, Any]:
 
 
 def planned(corpus: str, memory: int) -> dict[str, Any]:
-    from klsa_search.indexing import plan
+    from klsa_search.indexing import estimate
 
-    told = plan(corpus, memory=memory)
+    told = estimate(corpus, memory=memory)
     return {
         "documents": told.shape.documents,
         "phases": {cost.phase: cost.seconds for cost in told.phases},

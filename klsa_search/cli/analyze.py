@@ -21,7 +21,7 @@ from klsa_search.config import AnalysisSettings
 @json_option
 @debug_option
 def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: Any) -> None:
-    """Show the terms that TEXT is indexed under, with their positions."""
+    """Show the terms of TEXT, as it is indexed, and their positions."""
     settings = chosen_settings(None, options)
     if name is not None and settings:
         raise click.UsageError(

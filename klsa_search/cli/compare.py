@@ -64,8 +64,9 @@ def compare(
     json_file: Path | None,
     plot: Path | None,
 ) -> None:
-    """Compare all rankers, the published method and other systems' runs on every TARGET.
+    """Compare rankers and other systems on every TARGET.
 
+    These are all rankers, the published method, and runs of other systems (--run).
     TARGET is as for klsa-eval map. A run file has lines of six columns, in any order: query Q0
     document rank score tag. It is sorted as by trec_eval: by score, then by document ID, both
     descending. A judged query that is missing from the run counts 0.

@@ -49,8 +49,9 @@ def main() -> None:
 def map_(
     targets: Sequence[str], data: Path | None, json_file: Path | None, run_dir: Path | None
 ) -> None:
-    """Measure BM25, LSI, the published method and the default on every TARGET.
+    """Measure the MAP of rankers on every TARGET.
 
+    The rankers are BM25, LSI, the published method and the default.
     TARGET is cran, cran-1837 (the same with all its judgements counted as relevant), cisi, cacm,
     med, or a folder with queries and judgements in a format that klsa-index build reads.
     """

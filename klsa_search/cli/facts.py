@@ -215,7 +215,7 @@ def write_field_warnings(warnings: Problems) -> None:
 def write_problems(problems: Problems) -> None:
     """Write what was skipped to stderr: files by kind and reason, then the first of each."""
     records = problems.count - sum(problems.kinds.values())
-    told = [f"{records:,} bad records"] if records else []
+    told = [f"{records:,} bad record{'' if records == 1 else 's'}"] if records else []
     told += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
     if told:
         echo(f"skipped {', '.join(told)}; the first reasons:", err=True)

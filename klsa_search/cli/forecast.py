@@ -18,9 +18,10 @@ from klsa_search.cli.output import Column, make_folders, write_json_file, write_
 @json_file_option
 @debug_option
 def forecast(name: str, queries: Path, home: Path, json_file: Path | None) -> None:
-    """Predict which queries the index NAME will answer badly, hardest first.
+    """Predict which queries are difficult for the index NAME.
 
-    QUERIES is a file of lines of an ID, a tab and a text. No judgements are needed.
+    The most difficult come first. QUERIES is a file of lines of an ID, a tab and a text. No
+    judgements are needed.
 
     The predictor is the weighted information gain (WIG): how far the best BM25 scores stand above
     the collection's. It ranks these queries among each other; it is not a probability and not

@@ -13,6 +13,7 @@ import click
 from klsa_search.bars import progress_bar
 from klsa_search.cli.alias import alias
 from klsa_search.cli.analyze import analyze
+from klsa_search.cli.estimate import estimate
 from klsa_search.cli.facts import (
     facts_for_people,
     facts_for_programs,
@@ -34,7 +35,6 @@ from klsa_search.cli.options import (
     source_options,
 )
 from klsa_search.cli.output import echo, printable, write_facts, write_json
-from klsa_search.cli.plan import estimate
 from klsa_search.cli.plot import plot
 from klsa_search.cli.repair import repair
 from klsa_search.cli.safety import backup, export, restore
@@ -112,12 +112,12 @@ def main() -> None:
     "--shards",
     type=click.IntRange(1),
     help="Divide the documents into this many parts, with --cluster; more parts need less memory "
-    "a worker  [default: one a worker]",
+    "per worker  [default: one per worker]",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1),
-    help="Start this many processes, with --cluster local  [default: one a processor]",
+    help="Start this many processes, with --cluster local  [default: one per processor]",
 )
 @settings_options()
 @json_option

@@ -64,7 +64,10 @@ def add(
     config: Path | None,
     **options: Any,
 ) -> None:
-    """Create an API key called NAME and print it; it cannot be shown again."""
+    """Create an API key called NAME and print it.
+
+    It cannot be shown again.
+    """
     path = _file(config, options)
     for each in indexes:
         index_path(path.parent, each)  # refuses names that no index can have
@@ -109,7 +112,10 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
 @_file_options
 @debug_option
 def revoke(name: str, config: Path | None, **options: Any) -> None:
-    """Revoke the API key called NAME, from the next request on."""
+    """Revoke the API key called NAME.
+
+    The service refuses it from the next request on.
+    """
     revoke_key(_file(config, options), name)
     echo(f"revoked {name}")
 

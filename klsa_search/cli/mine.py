@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 @json_option
 @debug_option
 def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool) -> None:
-    """Show the terms nearest to TERM, a word or several, in the index NAME.
+    """Show the terms most related to TERM in the index NAME.
 
-    TERM is analysed like the documents, so any form of a word will do. Words that no document
-    contains are ignored.
+    TERM is one word or several, analysed like the documents, so any form of a word will do. Words
+    that no document contains are ignored.
     """
     from klsa_search.mining import related as related_terms
 
@@ -102,7 +102,10 @@ def duplicates(name: str, home: Path, threshold: float, as_json: bool) -> None:
 @json_option
 @debug_option
 def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
-    """Divide the documents of the index NAME into clusters, named by their strongest terms."""
+    """Divide the documents of the index NAME into clusters.
+
+    Each is named by its strongest terms.
+    """
     from klsa_search.mining import cluster as divided
 
     clustering = divided(_opened(home, name), k)

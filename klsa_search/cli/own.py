@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 def judgements(
     name: str, rankers: Sequence[RankerName], home: Path, json_file: Path | None
 ) -> None:
-    """Compare rankers of an index by its own judgements: MAP, queries won and lost.
+    """Compare rankers by the judgements of an index.
 
-    Judgements come from the page of klsa-serve and from index.judge. A query is won or lost if the
-    difference is above 0.01; p is as in klsa-eval compare.
+    Prints MAP and the queries won and lost. Judgements come from the page of klsa-serve and from
+    index.judge. A query is won or lost if the difference is above 0.01; p is as in klsa-eval
+    compare.
     """
     require("eval")
     from klsa_search.evaluation import compare_rankers, own_judgements

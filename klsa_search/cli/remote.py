@@ -130,6 +130,8 @@ class RemoteIndex:
             raise self._failure("the answer is not JSON") from None
         except (OSError, HTTPException) as error:
             reason = error.reason if isinstance(error, URLError) else error
+            if isinstance(reason, OSError):
+                reason = reason.strerror or reason
             raise self._failure(str(reason) or type(error).__name__) from None
 
     def _refusal(self, status: int, body: bytes) -> KlsaError:

@@ -10,6 +10,7 @@ import click
 from klsa_search.cli.frame import debug_option
 from klsa_search.cli.options import home_option
 from klsa_search.cli.output import echo, escaped
+from klsa_search.errors import IndexNotFound
 
 _FOLDER = click.Path(path_type=Path)
 
@@ -71,5 +72,7 @@ def restore(source: Path, name: str, home: Path) -> None:
     from klsa_search.store import index_path
     from klsa_search.store.backup import copy_index
 
+    if not source.exists():
+        raise IndexNotFound(f"no backup at `{source}`; check the path", field="source")
     manifest = copy_index(source, index_path(home, name))
     echo(f"{name}: {len(manifest.files)} files copied from {source}, checksums verified")

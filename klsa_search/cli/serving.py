@@ -78,8 +78,8 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
             )
             if missing()[0]:
                 tell_once(
-                    "Compiling the query engine in the background (first run only, about 30 s). "
-                    "Searches work meanwhile, more slowly."
+                    "Compiling the query engine in the background (first run only, up to two "
+                    "minutes). Searches work meanwhile, more slowly."
                 )
             if settings.workers > 1:
                 catalog.close()
@@ -223,7 +223,7 @@ def _tell_opening(home: Path, tell: Tell) -> None:
 
 def _tell_compiling(folder: str | None, tell: Tell) -> None:
     if folder:  # the most is compiled beside
-        tell(f"Compiling the engine (first run only, at most 30 s), cached in {folder}")
+        tell(f"Compiling the engine (first run only, about 30 s), cached in {folder}")
     else:
         tell("Compiling the query engine (about 30 s, at every start: no cache folder is writable)")
 

@@ -21,7 +21,7 @@ from klsa_search.cli.output import Column, echo, write_json, write_table
 def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) -> None:
     """Set the synonyms of an index from FILE, or list them.
 
-    FILE has one rule a line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON,
+    FILE has one rule per line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON,
     as {"phone": ["iphone", "galaxy"]}. It replaces all synonyms and takes effect at once.
     """
     from klsa_search.errors import SettingsError

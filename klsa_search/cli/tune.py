@@ -44,10 +44,22 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
     type=click.Choice(["map", "ndcg@10", "p@10", "recall@1000"]),
     help="Choose by this measure; needs judgements  [default: map]",
 )
-@click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    help="Divide the queries into this many folds for cross-validation",
+)
 @click.option("--force", is_flag=True, help="Store the choice even if it is not significant")
 @json_file_option
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed the random choices",
+)
 @debug_option
 def tune(
     name: str,
@@ -62,7 +74,9 @@ def tune(
     json_file: Path | None,
     seed: int,
 ) -> None:
-    """Choose k1, b, spectral, gamma, z, sharpness and alpha for the index NAME.
+    """Choose better settings for the index NAME.
+
+    The settings are k1, b, spectral, gamma, z, sharpness and alpha.
 
     With judgements, a choice is evaluated on queries that it was not made from (nested
     cross-validation). Without judgements, documents are split in halves, one of which is the query

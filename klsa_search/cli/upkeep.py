@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 @json_option
 @debug_option
 def list_(home: Path, as_json: bool) -> None:
-    """List the indexes of the index directory, with the faults of unusable ones."""
+    """List the indexes of the index directory.
+
+    Indexes that cannot be used are listed with the reason.
+    """
     from klsa_search.store import indexes_in
     from klsa_search.store.upkeep import unfinished_in
 

@@ -34,10 +34,10 @@ _LAYOUTS: tuple[tuple[str, ExpansionName], ...] = (
 @click.command()
 @debug_option
 def warm() -> None:
-    """Compile the engine for building, searching and serving, once per machine.
+    """Compile the engine, once per machine.
 
-    Takes half a minute to two minutes. Code that is compiled already is not compiled again. The
-    container image is built with it.
+    This covers building, searching and serving, and takes half a minute to two minutes. Code that
+    is compiled already is not compiled again. The container image is built with it.
     """
     begun = time.monotonic()
 

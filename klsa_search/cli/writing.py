@@ -95,7 +95,7 @@ def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
 @settings_options(*SearchSettings.model_fields, "fields", default="as it is")
 @debug_option
 def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
-    """Rebuild an index from its stored documents, including those added later.
+    """Rebuild an index from its stored documents.
 
     Documents added after a build are ranked by its statistics until the next refit. Searches and
     writes continue meanwhile. Settings given here become the settings of the index.

@@ -1,6 +1,6 @@
 """Estimate: the memory of one worker, by phase, told from the shape of a collection.
 
-As `indexing.estimate`: figures follow from the arrays that are alive together in a step, and files
+As `indexing.sizes`: figures follow from the arrays that are alive together in a step, and files
 that are mapped count. Only `_BASE` and the sizes of Python's own objects are measured.
 """
 
@@ -14,8 +14,8 @@ from klsa_search.cluster.source import MOST, PART
 from klsa_search.config import Settings
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import Shape
-from klsa_search.indexing.estimate import BASE, memory_needed
 from klsa_search.indexing.layout import layout
+from klsa_search.indexing.sizes import BASE, memory_needed
 from klsa_search.kernel.document import EXACT
 
 _BASE = 140 * 2**20  # an interpreter with NumPy, SciPy and compiled code, most of it in files

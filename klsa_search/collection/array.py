@@ -49,7 +49,7 @@ def _elements(path: Path) -> Iterator[tuple[int, Any]]:
             if not held:
                 held = stream.read(_CHUNK)
                 if not held:
-                    raise Cut(f"{path}:{line}: broken JSON: the array is cut short")
+                    raise Cut(f"{path}:{line}: invalid JSON: the array is cut short")
                 continue
             if wanted == "[" and held[0] == "[":
                 held, wanted = held[1:], ""
@@ -58,7 +58,7 @@ def _elements(path: Path) -> Iterator[tuple[int, Any]]:
                     return
                 held, first, wanted = held[1:], False, ""
             elif wanted:
-                raise Cut(f"{path}:{line}: broken JSON (expecting {wanted!r})")
+                raise Cut(f"{path}:{line}: invalid JSON (expecting {wanted!r})")
             elif first and held[0] == "]":
                 return
             else:
@@ -81,7 +81,7 @@ def _element(held: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int, s
         except json.JSONDecodeError as error:
             fault = f"{error.msg} at character {error.pos + 1}"
         except (ValueError, RecursionError) as error:
-            raise Cut(f"{origin}: broken JSON ({error})") from None
+            raise Cut(f"{origin}: invalid JSON ({error})") from None
         # A number that ends where the text held does may go on.
         more = ""
         if fault is not None or end == len(held):
@@ -92,5 +92,5 @@ def _element(held: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int, s
                 raise Cut(f"{origin}: the element {reason}")
             return element, end, held
         if not more:
-            raise Cut(f"{origin}: broken JSON ({fault})")
+            raise Cut(f"{origin}: invalid JSON ({fault})")
         held += more

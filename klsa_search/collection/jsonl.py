@@ -70,10 +70,10 @@ def _record(line: str, origin: str) -> dict[str, Any]:
         record = json.loads(line)
     except json.JSONDecodeError as error:
         raise CollectionError(
-            f"{origin}: broken JSON ({error.msg} at column {error.pos + 1})"
+            f"{origin}: invalid JSON ({error.msg} at column {error.pos + 1})"
         ) from None
     except (ValueError, RecursionError) as error:
-        raise CollectionError(f"{origin}: broken JSON ({error})") from None
+        raise CollectionError(f"{origin}: invalid JSON ({error})") from None
     if not isinstance(record, dict):
         raise CollectionError(f"{origin}: a {type(record).__name__}, not a JSON object")
     return record

@@ -2,7 +2,7 @@
 
 from klsa_search.indexing.build import build
 from klsa_search.indexing.deep import verify_deep
-from klsa_search.indexing.plan import PhaseCost, Plan, plan
+from klsa_search.indexing.estimate import Estimate, PhaseCost, estimate
 from klsa_search.indexing.rebuild import build_like, rebuild
 from klsa_search.indexing.refit import refit
 from klsa_search.indexing.repair import Repair, repair
@@ -11,14 +11,14 @@ from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.upgrade import upgrade
 
 __all__ = [
+    "Estimate",
     "PhaseCost",
-    "Plan",
     "Repair",
     "Shape",
     "build",
     "build_like",
+    "estimate",
     "other_source",
-    "plan",
     "rebuild",
     "refit",
     "repair",

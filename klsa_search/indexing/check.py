@@ -11,9 +11,9 @@ from klsa_search.collection.model import Placed
 from klsa_search.config import Settings
 from klsa_search.errors import SettingsError
 from klsa_search.features import TermCounts
-from klsa_search.indexing.estimate import memory_needed
 from klsa_search.indexing.extent import Extent
 from klsa_search.indexing.shape import Shape
+from klsa_search.indexing.sizes import memory_needed
 from klsa_search.indexing.survey import read_shape, survey
 from klsa_search.processors import processors
 from klsa_search.store.manifest import FieldsEntry

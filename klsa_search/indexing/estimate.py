@@ -1,168 +1,268 @@
-"""What a build of a given shape takes: memory by phase, and disk by what is kept.
+"""Estimate the costs of a build from a sample of its documents.
 
-One place for both the check before a build and the plan that is shown. Figures follow from the
-arrays that are alive together in a phase, scratch memory of the libraries among them; only `BASE`,
-`_WORKER` and the sizes of Python's own objects are measured.
+The units of each phase follow from the shape of the collection; the seconds per unit are measured
+on the sample. Memory and disk come from `sizes`, which a build checks before it starts.
 """
 
 from __future__ import annotations
 
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar, Unpack
+
+import numpy as np
+
 from klsa_search import progress
+from klsa_search.analysis import trusting
+from klsa_search.collection import Collection, OpenedCollection, Unread, open_collection
+from klsa_search.collection.opening import Folders
 from klsa_search.config import Settings
-from klsa_search.expansion.cut import ENTRIES, card_width, term_width
-from klsa_search.features.counts import BLOCK
-from klsa_search.indexing.layout import keeps_spectrum, layout, solved_dimensions
+from klsa_search.expansion import LatentSpace, expansion_matrix
+from klsa_search.expansion.cut import ENTRIES, CutExpansion
+from klsa_search.features import TermCounts
+from klsa_search.indexing.budget import memory_budget
+from klsa_search.indexing.layout import layout, solved_dimensions
 from klsa_search.indexing.shape import Shape
-from klsa_search.kernel.document import EXACT
-from klsa_search.kernel.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
-from klsa_search.spectrum import krylov
-from klsa_search.spectrum.slices import WIDTH
+from klsa_search.indexing.sizes import (
+    disk_needed,
+    memory_needed,
+)
+from klsa_search.indexing.survey import Survey, survey
+from klsa_search.indexing.weighing import document_kernel, postings_of
+from klsa_search.kernel import DocumentKernel, nearest_rows
+from klsa_search.keywords import IndexSettings
+from klsa_search.processors import processors
+from klsa_search.spectrum import decompose
 
-BASE = 190 * 2**20
-"""An interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files."""
+T = TypeVar("T")
 
-_WORKER = 35 * 2**20  # one that analyses
-_TERM = 200  # bytes of a term in a dictionary: entry, string, number
-_TEXT = 300  # bytes of a text of a keyword field: string, entry, and again while it is sorted
-_ID = 130  # bytes of an id in the set of those seen
-_COUNTED = 28  # bytes of a word being counted: number, column, count, pair and how often
-_ENTRY = 8  # bytes of an entry of a sparse matrix: number and column
-_WEIGHTED = 12  # the same where the number is float64
-# Of an entry while counts become weights: the matrix in float64, and terms of a sum beside it.
-_SATURATED = 44
-_STACKED = 36  # of an entry while two matrices are put side by side: both, end to end, interleaved
-
-_PAIR = 3  # bytes of a pair as the epoch keeps it
-_RUNS = 8  # of a term, on average, where there are many blocks
-_GRAPH = 2**22  # entries of K that the graph of neighbours looks at, at a time
-
-
-def spool_room(memory: int) -> int:
-    """Bytes of what waits to be counted, above which it waits in a file, of each kind."""
-    return memory // 32
+_SAMPLE = 20_000  # documents read
+_SOLVED = 5_000  # of them that the solver is timed on
+_LOOKED = 1_000  # of them whose nearest are looked for
+_HASHED = 2**25  # bytes
+# What one process does takes longer when it is handed to others and back, and with a dictionary
+# that outgrows the caches: measured at 300,000 and 1,000,000 documents on two processors.
+_HANDED = 1.4
+# What is looked up here and there costs more when it outgrows the caches: a unit by this power of
+# the documents, from the sample's on. Measured at 21,578, 300,000 and 1,000,000 documents.
+_SCATTERED = 0.25
 
 
-def memory_needed(
-    shape: Shape, settings: Settings, *, memory: int, processes: int
-) -> dict[str, int]:
-    """Bytes at the peak of each phase, all processes together.
+@dataclass(frozen=True)
+class PhaseCost:
+    """Time of one phase: units times seconds a unit."""
 
-    memory  the budget: where it is smaller, more of what is counted waits in files
+    phase: str
+    unit: str
+    units: int
+    seconds_per_unit: float
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds of the phase."""
+        return self.units * self.seconds_per_unit
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimated costs of a build.
+
+    source     name of the collection
+    sampled    number of documents that were read
+    shape      shape of the collection, estimated unless all of it was read
+    processes  number of processes for the analysis
+    budget     memory limit in bytes
+    phases     times of the phases, in order
+    memory     peak memory of each phase in bytes, of all processes together
+    disk       bytes of the index, by kind
+    unread     files of the source folder that are not read
     """
-    documents, terms, tokens = shape.documents, shape.terms, shape.tokens
 
-    def waiting(*sizes: int) -> int:
-        return sum(size for size in sizes if size <= spool_room(memory))
+    source: str
+    sampled: int
+    shape: Shape
+    processes: int
+    budget: int
+    phases: tuple[PhaseCost, ...]
+    memory: Mapping[str, int]
+    disk: Mapping[str, int]
+    unread: Unread = field(default_factory=Unread)
 
-    # Python's objects stay to the end: between those that are let go lie the strings of terms.
-    always = BASE + _ID * documents + (processes + 1) * _TERM * terms
-    fields = _TEXT * shape.texts
-    workers = processes * (_WORKER + _TERM * terms) if processes > 1 else 0
-    words = waiting(4 * shape.words)
-    singles = waiting(4 * shape.non_zeros, 4 * shape.non_zeros)
-    doubles = waiting(8 * tokens, 4 * tokens)  # a pair begins at most at each token
-    numbered = _ENTRY * shape.pair_non_zeros
-    counting = words + max(singles, _ENTRY * shape.non_zeros + numbered) + doubles
-    under_way = min(shape.words, (processes + 1) * BLOCK)
-    always_counted = always + _ENTRY * (shape.features + shape.pairs)  # entries, keys of pairs
-    weighed = shape.features if settings.pairs else shape.non_zeros
-    stacked = max(
-        _WEIGHTED * shape.non_zeros + _SATURATED * shape.pair_non_zeros,
-        _STACKED * shape.features,
+    @property
+    def seconds(self) -> float:
+        """Return the seconds of the build."""
+        return sum(phase.seconds for phase in self.phases)
+
+    @property
+    def peak_memory(self) -> int:
+        """Return the peak memory in bytes."""
+        return max(self.memory.values())
+
+    @property
+    def size(self) -> int:
+        """Return the size of the index in bytes."""
+        return sum(self.disk.values())
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the peak memory is within the limit, so that the build would start."""
+        return self.peak_memory <= self.budget
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all values and sums as JSON."""
+        phases = [{**asdict(phase), "seconds": phase.seconds} for phase in self.phases]
+        sums = {"seconds": self.seconds, "peak_memory": self.peak_memory, "bytes": self.size}
+        unread = self.unread.as_json()
+        return {**asdict(self), "phases": phases, "unread": unread, **sums, "fits": self.fits}
+
+
+def estimate(
+    source: str | Path | Collection,
+    *,
+    memory: str | int | None = None,
+    preset: str = "default",
+    format: str | None = None,  # noqa: A002 - the option's name everywhere
+    on_error: str = "stop",
+    data: Folders | None = None,
+    follow_links: bool = False,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    sections: bool = False,
+    **settings: Unpack[IndexSettings],
+) -> Estimate:
+    """Return the estimated costs of `build` with the same arguments; builds nothing.
+
+    Cost: some seconds, to read the first documents and to time each phase on them.
+    CollectionError, SettingsError.
+
+    >>> costs = estimate("reports.jsonl", memory="1GiB")
+    >>> costs.fits
+    True
+    >>> costs
+    Estimate(source='reports.jsonl', sampled=6, shape=Shape(documents=6, ...
+    >>> costs.phases[0]
+    PhaseCost(phase='documents', ...)
+    """
+    chosen = Settings.of_preset(preset, **trusting(settings))
+    budget = memory_budget(memory)
+    if not isinstance(source, Collection):
+        source = open_collection(
+            source,
+            format=format,
+            on_error=on_error,
+            data=data,
+            follow_links=follow_links,
+            columns=columns,
+            sections=sections,
+        )
+    processes = processors()
+    found = survey(source, chosen, most=_SAMPLE)
+    disk = disk_needed(found.shape, chosen)
+    return Estimate(
+        source=source.name,
+        sampled=found.sampled.documents,
+        shape=found.shape,
+        processes=processes,
+        budget=budget,
+        phases=_costs(found, chosen, sum(disk.values()), processes),
+        memory=memory_needed(found.shape, chosen, memory=budget, processes=processes),
+        disk=disk,
+        unread=source.unread if isinstance(source, OpenedCollection) else Unread(),
     )
-    precision = 8 if documents <= EXACT else 4
-    kernel = always_counted + (4 + precision) * weighed + 8 * (4 * documents + terms + shape.pairs)
-    vectors = precision * documents * solved_dimensions(documents, settings)
-    return {
-        progress.DOCUMENTS: always + words + workers + fields + waiting(shape.columns),
-        progress.COUNTS: always + counting + _COUNTED * under_way,
-        progress.POSTINGS: always_counted
-        + _ENTRY * shape.non_zeros * (settings.common_weight < 1)  # the content terms once more
-        + max(_SATURATED * shape.non_zeros, stacked if settings.pairs else 0),
-        progress.EIGENVECTORS: kernel + _solver(shape, settings, processes),
-    } | (
-        _cut(shape, settings, processes, kernel + vectors, weighed)
-        if layout(documents, settings) == "sparse"
-        else _uncut(shape, settings, kernel + vectors)
-    )
 
 
-def _solver(shape: Shape, settings: Settings, threads: int) -> int:
-    """Bytes of the solver beside the kernel."""
-    wanted = solved_dimensions(shape.documents, settings) + 1
-    documents, features = shape.documents, shape.terms + shape.pairs
-    if documents <= EXACT:
-        lanczos = 2 * min(documents, features) + 2 * documents  # on the smaller side
-        residual = features + 3 * documents  # all eigenvectors times K
-        return 8 * wanted * max(lanczos, residual)
-    columns = krylov.room(wanted) + 2 * WIDTH + 2 * wanted + threads + 1
-    return 4 * (columns * documents + WIDTH * features)
-
-
-def _cut(shape: Shape, settings: Settings, threads: int, held: int, weighed: int) -> dict[str, int]:
-    """Of the phases that make a cut D; `held` is the kernel and its eigenvectors."""
-    documents, features = shape.documents, shape.terms + shape.pairs
-    m = min(settings.dimensions, settings.latent_dimensions)
-    entries = max(ENTRIES, settings.neighbours)
-    held += 4 * m * (documents + shape.terms)
-    rows = _ENTRY * (entries + 1) * documents
-    by_feature, in_float32 = (12, 4) if documents <= EXACT else (8, 0)
-    # All postings first, beside them what is kept of each feature's; then rows fill up.
-    postings = (_ENTRY + in_float32) * weighed
-    scratch = threads * 4 * (documents + features)
-    kept = sum(_cut_disk(shape, settings).values())
-    return {
-        progress.NEIGHBOURS: held + postings + max(by_feature * weighed, rows + scratch),
-        progress.EXPANSION: held + rows + kept + 4 * weighed,
-    }
-
-
-def _uncut(shape: Shape, settings: Settings, held: int) -> dict[str, int]:
-    """Of the phases that make D whole or in its factors."""
-    whole = layout(shape.documents, settings) == "dense"
-    lsi = _WEIGHTED * shape.non_zeros + 8 * settings.dimensions * shape.documents
-    expansion = 4 * shape.documents**2 if whole else 0
-    block = min(shape.documents**2, max(_GRAPH, shape.documents)) if settings.coverage else 0
-    return {progress.EXPANSION: held + lsi + expansion + 40 * block}
-
-
-def disk_needed(shape: Shape, settings: Settings) -> dict[str, int]:
-    """Bytes of the index that results, by what they hold."""
-    documents, terms = shape.documents, shape.terms
-    k = min(settings.dimensions, max(documents - 1, 1))
-    latent = min(settings.latent_dimensions, k)
-    kept = layout(documents, settings)
-    of_terms = 8 + 8 + 8 + 2 * len(DEPTHS)  # starts, those of runs, occurrences, best saturations
-    blocks = -(-documents >> BLOCK_BITS) if documents > ONE_BLOCK else 1
-    runs = min(shape.non_zeros, terms * min(blocks, _RUNS))
-    disk = {
-        "documents": shape.stored,
-        "fields": shape.columns,
-        "vocabulary": (10 + of_terms) * terms,
-        "lengths": 4 * documents,
-        "runs": 6 * runs,
-    }
+def _costs(
+    found: Survey, settings: Settings, written: int, processes: int
+) -> tuple[PhaseCost, ...]:
+    """Time every phase on the sample."""
+    shape, sampled = found.shape, found.sampled
+    if not sampled.non_zeros:
+        return ()
+    work = found.taking + found.keeping
+    reading = work if processes == 1 else max(found.taking, work * _HANDED / processes)
+    kept = layout(shape.documents, settings)
+    counts = _first(found.counts, _SOLVED)
+    _compile(counts, settings)
+    kernel, weighing = _timed(lambda: _kernel(counts, settings))
+    wanted = solved_dimensions(shape.documents, settings)
+    spectrum, solving = _timed(lambda: decompose(kernel, wanted, seed=settings.seed))
+    scattered = max(shape.documents / len(kernel), 1.0) ** _SCATTERED
+    content = bytes(_HASHED)
+    _, hashing = _timed(lambda: hashlib.sha256(content).digest())
+    costs = [
+        PhaseCost(progress.DOCUMENTS, "documents", shape.documents, reading / sampled.documents),
+        PhaseCost(progress.COUNTS, "tokens", shape.tokens, found.counting / sampled.tokens),
+        PhaseCost(
+            progress.POSTINGS,
+            "non-zeros",
+            shape.non_zeros,
+            scattered * _each(weighing, counts.matrix.nnz),
+        ),
+        PhaseCost(
+            progress.EIGENVECTORS,
+            "features",
+            shape.features,
+            _each(solving, kernel.features.nnz),
+        ),
+        PhaseCost(progress.FILES, "bytes", written, hashing / _HASHED),
+    ]
     if kept == "sparse":
-        return disk | {"postings": 4 * shape.non_zeros} | _cut_disk(shape, settings)
-    return disk | {
-        "postings": 8 * shape.non_zeros,
-        "features": _ENTRY * shape.features,
-        "eigenvectors": 2 * 4 * k * documents,
-        "expansion": 4 * documents * documents if kept == "dense" else 0,
-        "neighbours": _ENTRY * settings.neighbours * documents * bool(settings.coverage),
-        "latent": 4 * latent * (documents + terms) * bool(settings.latent),
-    }
+        looked = np.unique(np.linspace(0, len(kernel) - 1, _LOOKED).astype(np.int64))
+        strongest, looking = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=looked))
+        dimensions = min(wanted, settings.latent_dimensions)
+        latent = LatentSpace.of(kernel, spectrum, dimensions, np.ones(counts.matrix.shape[1]))
+        _, packing = _timed(lambda: CutExpansion.of(kernel, strongest, latent))
+        costs[-1:-1] = [
+            PhaseCost(
+                progress.NEIGHBOURS,
+                "documents",
+                shape.documents,
+                scattered * looking / len(looked),
+            ),
+            PhaseCost(
+                progress.EXPANSION,
+                "features",
+                shape.features,
+                scattered * _each(packing, kernel.features.nnz),
+            ),
+        ]
+    if kept == "dense":
+        _, expanding = _timed(
+            lambda: expansion_matrix(
+                kernel, spectrum, settings.spectral, settings.gamma, settings.head
+            )
+        )
+        cost = PhaseCost(
+            progress.EXPANSION, "entries", shape.documents**2, expanding / len(kernel) ** 2
+        )
+        costs.insert(-1, cost)
+    return tuple(costs)
 
 
-def _cut_disk(shape: Shape, settings: Settings) -> dict[str, int]:
-    """Bytes of a cut D."""
-    latent = min(settings.dimensions, settings.latent_dimensions)
-    entries = max(ENTRIES, settings.neighbours)
-    beside = min(solved_dimensions(shape.documents, settings), max(shape.documents - 1, 1))
-    return {
-        "eigenvectors": 4 * beside * shape.documents * keeps_spectrum(shape.documents, settings),
-        "expansion": (4 * entries + 8) * shape.documents,
-        "features": 4 * (shape.features + shape.terms + shape.pairs) + 8 * shape.documents,
-        "latent": card_width(latent) * shape.documents + term_width(latent) * shape.terms,
-        "epoch": (shape.terms + _PAIR * shape.pairs) * bool(settings.pairs),
-    }
+def _compile(counts: TermCounts, settings: Settings) -> None:
+    """Have the compiled code ready, so that what is timed is its work."""
+    few = _kernel(_first(counts, 2), settings)
+    decompose(few, 1)
+    nearest_rows(few, 1)
+
+
+def _kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
+    postings_of(counts, settings)
+    return document_kernel(counts, settings)
+
+
+def _first(counts: TermCounts, documents: int) -> TermCounts:
+    return replace(counts, matrix=counts.matrix[:documents], pairs=counts.pairs[:documents])
+
+
+def _each(seconds: float, number: int) -> float:
+    """Seconds for one; 0 where there is none, as documents that are all alike have no features."""
+    return seconds / number if number else 0.0
+
+
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
+    started = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - started

@@ -20,8 +20,8 @@ from klsa_search.collection import Collection, Document
 from klsa_search.config import Settings
 from klsa_search.features import CountsBuilder, TermCounts
 from klsa_search.features.spool import Spools
-from klsa_search.indexing.estimate import spool_room
 from klsa_search.indexing.extent import Extent
+from klsa_search.indexing.sizes import spool_room
 from klsa_search.indexing.stored import Stored
 from klsa_search.processors import in_order, processors
 from klsa_search.progress import COUNTS, DOCUMENTS, Progress

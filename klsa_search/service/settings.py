@@ -198,7 +198,7 @@ class ServiceSettings(BaseSettings):
         0,
         ge=0,
         le=1e6,
-        description="Limit the requests a second of each API key, or of each address without "
+        description="Limit the requests per second of each API key, or of each address without "
         "keys; as many may come at once; 0 for no limit",
     )
 

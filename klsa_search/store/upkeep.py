@@ -161,8 +161,8 @@ def _chosen(path: Path, sealed: list[Path], before: str | None, to: str | None) 
             return generation
     wanted = f"generation {to!r}" if to is not None else f"generation before {before}"
     raise StoreError(
-        f"`{path}` has no {wanted}, but {there}; name one of them (--to, in Python "
-        "to=), or rebuild it",
+        f"`{path}` has no {wanted}; its generations are: {there}; choose one with --to (in "
+        "Python to=), or rebuild the index",
         field="to",
     )
 

@@ -10,7 +10,7 @@ import klsa_search as klsa
 from klsa_search.analysis import Analyzer, detected, named
 from klsa_search.config import AnalysisSettings
 from klsa_search.errors import MissingExtra, SettingsError
-from klsa_search.indexing import plan
+from klsa_search.indexing import estimate
 
 TEXTS = {
     "dutch": "De koelvloeistof lekt uit de pomp zodra de motor warm wordt.",
@@ -59,6 +59,6 @@ def test_an_index_has_the_language_of_its_documents(tmp_path, source):
     records = [{"id": str(n), "text": TEXTS["german"]} for n in range(3)]
     index = klsa.build(source(records), name="it", home=tmp_path, language="auto")
     assert (len(index), index.settings.language) == (3, "german")
-    assert plan(records, language="auto").sampled == 3
+    assert estimate(records, language="auto").sampled == 3
     index = klsa.build(records, name="it", home=tmp_path, language="de", replace=True)
     assert index.settings.language == "german"

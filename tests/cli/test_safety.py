@@ -44,6 +44,7 @@ def test_a_backup_comes_back(shell, ids):
     assert shell("klsa-index", "backup", "cars", "kept").code == 1
     assert "already exists" in shell("klsa-index", "restore", "kept", "--name", "cars").err
     assert shell("klsa-index", "delete", "cars", "--yes").code == 0
+    assert "no backup at `lost`" in shell("klsa-index", "restore", "lost", "--name", "cars").err
     assert shell("klsa-index", "restore", "kept", "--name", "cars").code == 0
     assert shell("klsa-index", "verify", "cars").code == 0
     assert exported(shell("klsa-index", "export", "cars").out) == ids

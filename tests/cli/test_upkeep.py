@@ -40,7 +40,7 @@ def test_what_cannot_be_gone_back_to(shell, cars):
     build(shell, cars)
     done = shell("klsa-index", "rollback", "cars")
     assert (done.code, done.out) == (1, "")
-    assert "has no generation before 000001, but 000001" in done.err
+    assert "has no generation before 000001; its generations are: 000001" in done.err
     assert shell("klsa-index", "rollback", "cars", "--to", "../x").code == 1
 
 
@@ -144,5 +144,5 @@ def test_a_damaged_index_is_found_deeply_and_repaired(shell, cars):
     found, said = done.out.splitlines()
     assert found.startswith("damage found: ")
     assert "lengths.npy` is missing" in found
-    assert said == "cars: whole again, 4 documents, generation 000002"
+    assert said == "cars: repaired, 4 documents, generation 000002"
     assert shell("klsa-index", "verify", "cars").code == 0

@@ -46,7 +46,7 @@ def test_what_they_tell_programs(shell, built, new):
     assert ids(shell) == ["heat", "cold", "tyre", "road"]
     told = shell("klsa-index", "add", "cars", new, "--on-error", "skip", "--json").json
     assert told.pop("unread")["count"] == 0
-    assert "broken JSON" in told["skipped"].pop("first")[0]
+    assert "invalid JSON" in told["skipped"].pop("first")[0]
     assert told == {
         "name": "cars", "generation": "000001", "documents": 5, "log_position": 2, "added": 2,
         "skipped": {"count": 1, "kinds": {}},
@@ -55,7 +55,7 @@ def test_what_they_tell_programs(shell, built, new):
     told = shell("klsa-index", "remove", "cars", "horn", "horn", "never", "--json").json
     assert (told["removed"], told["documents"], told["log_position"]) == (1, 4, 5)
     done = shell("klsa-index", "add", "cars", new, "--on-error", "skip")
-    assert "skipped 1 bad records" in done.err
+    assert "skipped 1 bad record;" in done.err
 
 
 def test_values_that_count_as_missing_are_told(shell, tmp_path):

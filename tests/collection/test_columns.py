@@ -138,11 +138,11 @@ def test_arrays_are_read_as_json_reads_them(tmp_path_factory, records, indent, c
 @pytest.mark.parametrize(
     ("data", "reason", "before"),
     [
-        ('[{"id": 1}', ":1: broken JSON: the array is cut short", 1),
-        ('[{"id": 1},\n{"id": 2', ":2: broken JSON .*cut short|:2: broken JSON", 1),
-        ('[{"id": 1}\n{"id": 2}]', ":2: broken JSON .*','", 1),
+        ('[{"id": 1}', ":1: invalid JSON: the array is cut short", 1),
+        ('[{"id": 1},\n{"id": 2', ":2: invalid JSON .*cut short|:2: invalid JSON", 1),
+        ('[{"id": 1}\n{"id": 2}]', ":2: invalid JSON .*','", 1),
         ('[{"id": 1}, 3]', ":1: a int, not a JSON object", 1),
-        ('{"id": 1}x', "broken JSON", 0),
+        ('{"id": 1}x', "invalid JSON", 0),
     ],
 )
 def test_broken_arrays_are_named_or_end_there(tmp_path, data, reason, before):

@@ -35,7 +35,7 @@ def test_jsonl_fields(tmp_path):
 
 
 BAD_LINES = [
-    (b'{"id": "b", "text": ', "broken JSON"),
+    (b'{"id": "b", "text": ', "invalid JSON"),
     (b'["b"]', "list, not a JSON object"),
     (b'{"text": "no id"}', "neither '_id' nor 'id'"),
     (b'{"id": "  "}', "id is blank"),
@@ -52,8 +52,8 @@ BAD_LINES = [
     (b'{"id": "b", "metadata": {"n": Infinity}}', "the field 'n' contains NaN"),
     (b'{"id": "b", "text": -Infinity}', "'text' is -inf, which is not valid in JSON"),
     (b'{"id": NaN}', "'id' is nan, which is not valid in JSON"),
-    (b'{"id": "b", "n": ' + b"9" * 5000 + b"}", "broken JSON"),
-    (b"[" * 100_000, "broken JSON"),
+    (b'{"id": "b", "n": ' + b"9" * 5000 + b"}", "invalid JSON"),
+    (b"[" * 100_000, "invalid JSON"),
 ]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import CollectionError, SettingsError, StoreError
-from klsa_search.indexing import plan, rebuild
+from klsa_search.indexing import estimate, rebuild
 from klsa_search.indexing.rebuild import build_like
 from klsa_search.store import verify
 from tests.support.worlds import random_documents
@@ -125,12 +125,12 @@ def test_a_value_that_does_not_fit_stops_the_build_or_its_document_is_skipped(tm
         with pytest.raises(CollectionError, match=reason.replace(r"a\.jsonl:", "(a.jsonl:)?")[13:]):
             build(given, **options)
     with pytest.raises(CollectionError, match=reason):
-        plan(source, fields=["year:number"])
+        estimate(source, fields=["year:number"])
     with closing(build(source, on_error="skip", **options)) as index:
         assert index.ids() == ["0", "1", "2", "3"]
         assert index.manifest.counts.skipped == 1
         assert len(index.fields["year"]) == 4
-    assert plan(source, on_error="skip", fields=["year:number"]).shape.documents == 4
+    assert estimate(source, on_error="skip", fields=["year:number"]).shape.documents == 4
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,12 @@ def test_the_plan_counts_the_columns(tmp_path):
         for number in range(500)
     ]
     source = write(tmp_path / "a.jsonl", records)
-    foretold = plan(source)
+    costs = estimate(source)
     index = build(source, name="a", home=tmp_path / "in")
     files = index.manifest.files
     bytes_ = sum(entry.bytes for name, entry in files.items() if name.startswith("fields_"))
-    assert asdict(foretold.shape)["columns"] == foretold.disk["fields"] == bytes_ > 0
-    assert foretold.shape.texts == len(index.fields["of"].texts) == 501
-    without = plan([{"id": str(number), "text": "some words"} for number in range(500)])
+    assert asdict(costs.shape)["columns"] == costs.disk["fields"] == bytes_ > 0
+    assert costs.shape.texts == len(index.fields["of"].texts) == 501
+    without = estimate([{"id": str(number), "text": "some words"} for number in range(500)])
     assert without.disk["fields"] == 0
-    assert foretold.memory["documents"] >= without.memory["documents"] + 300 * 501
+    assert costs.memory["documents"] >= without.memory["documents"] + 300 * 501

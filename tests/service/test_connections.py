@@ -309,7 +309,7 @@ def test_above_what_it_takes_requests_are_refused_before_they_are_read(catalog_o
             other.ask("/search?q=wing")  # its first one
             assert other.answer()[0] == 503
             assert connections.refused == 3
-            assert 'klsa_refusals_total{pool="door",reason="full"} 3.0' in metrics(client)
+            assert 'klsa_refusals_total{pool="connections",reason="full"} 3.0' in metrics(client)
             connections._at_work = lambda: 2
             for each in (client, other):
                 assert each.get("/search?q=wing")[0] == 200

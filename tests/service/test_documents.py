@@ -172,7 +172,7 @@ def test_lines_are_told_one_by_one(writer, home):
     assert [one["log_position"] for one in told if one["ok"]] == [1, 2, 3]
     assert {one["generation"] for one in told if one["ok"]} == {"000001"}
     assert told[2]["error"]["code"] == "bad_document"
-    assert told[2]["error"]["message"].startswith("line 4: broken JSON")
+    assert told[2]["error"]["message"].startswith("line 4: invalid JSON")
     assert "not UTF-8" in told[3]["error"]["message"]
     assert writer.get("/documents/a").json()["text"] == "zeppelin again"
     rows = list(WriteLog(home / "tiny" / "000001").rows())

@@ -36,12 +36,12 @@ def test_a_hit_is_judged_and_taken_back(client, home):
     answer = judge(client, "wing", "1", 1)
     assert answer.json() == {
         "index": "tiny",
-        "queries": [{"number": 1, "q": "wing", "grades": {"1": 1}, "gone": []}],
+        "queries": [{"number": 1, "q": "wing", "grades": {"1": 1}, "deleted": []}],
     }
     judge(client, "wing ", "a/b c?%", 0)
     judge(client, "ice", "3", 1)
     wing, ice = client.get(JUDGED).json()["queries"]
-    assert wing == {"number": 1, "q": "wing", "grades": {"1": 1, "a/b c?%": 0}, "gone": []}
+    assert wing == {"number": 1, "q": "wing", "grades": {"1": 1, "a/b c?%": 0}, "deleted": []}
     assert client.get(JUDGED, params={"q": "ice"}).json()["queries"] == [ice]
     assert open_index(home / "tiny").judgements.queries("ice")[0].grades == {"3": 1}
     answer = client.delete(JUDGED, params={"q": "wing", "id": "a/b c?%"})
@@ -55,7 +55,7 @@ def test_documents_that_are_gone_are_told(client):
     judge(client, "wing", "1", 1)
     assert client.delete("/indexes/tiny/documents/1").status_code == 200
     (wing,) = client.get(JUDGED).json()["queries"]
-    assert (wing["grades"], wing["gone"]) == ({"1": 1}, ["1"])
+    assert (wing["grades"], wing["deleted"]) == ({"1": 1}, ["1"])
     assert failure_of(judge(client, "wing", "1", 0), 404)["code"] == "document_not_found"
 
 

@@ -63,7 +63,7 @@ def test_searches_are_counted_by_ranker_and_phase(client):
     client.get("/search?q=wing&index=none")
     counted = measured(client)
     for ranker in ("klsa", "bm25"):
-        for phase in ("queue", "search", "telling"):
+        for phase in ("queue", "search", "serialisation"):
             assert counted["klsa_search_seconds_count", phase, ranker] == 1
             assert counted["klsa_search_seconds_sum", phase, ranker] > 0
 

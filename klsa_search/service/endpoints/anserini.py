@@ -140,7 +140,7 @@ async def v1_search(name: str, request: Request) -> Response:
     openapi_extra=described(V1Document),
 )
 async def v1_document(name: str, docid: str, request: Request) -> Response:
-    """One document, whole."""
+    """Return one document."""
     asked = asked_of(request, V1Document)
 
     def question(index: Index) -> bytes:

@@ -76,9 +76,9 @@ def _body(*schemas: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 async def add_documents(name: str, request: Request, desk: Served) -> Response:
     """Add documents; each replaces the document with the same ID. Durable and searchable on return.
 
-    A JSON array (or one object) is written whole or not at all. A stream of lines is written by
-    the thousand, and answered with a status a line: a bad one keeps no other from being written.
-    Where all the rest could not be, as on a full disk, the last status is of the first of these.
+    A JSON array (or one object) is stored completely or not at all. A stream of lines is stored in
+    batches of 1,000; the response has one status per line, and an invalid line is skipped. If
+    writing stops early, as on a full disk, the last status is that of the first line not stored.
     """
     with desk.writes.place(size_of(request)):
         if content_type(request.headers) == LINES:

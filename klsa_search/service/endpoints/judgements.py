@@ -72,7 +72,7 @@ class JudgedQueryAnswer(Answer):
     number: int = Field(description="permanent number of the query, used in exported files")
     q: str
     grades: dict[str, int] = Field(description="grades by document ID; above 0 is relevant")
-    gone: list[str] = Field(description="IDs among these of deleted documents")
+    deleted: list[str] = Field(description="IDs among these of deleted documents")
 
 
 class JudgementsAnswer(Answer):
@@ -92,7 +92,7 @@ class JudgementsAnswer(Answer):
                     number=each.number,
                     q=each.text,
                     grades=dict(each.grades),
-                    gone=[id_ for id_ in each.grades if not _holds(index, id_)],
+                    deleted=[id_ for id_ in each.grades if not _holds(index, id_)],
                 )
                 for each in index.judgements.queries(q)
             ],
@@ -131,7 +131,8 @@ async def judgements(name: str, request: Request, desk: Served) -> Response:
 async def qrels(name: str, desk: Served) -> Response:
     """Return lines of query, 0, document, grade; judgements.tsv has the texts of the query numbers.
 
-    An id with white space has no place in such a line: the header X-Left-Out tells of how many.
+    An ID with white space does not fit this format and is left out; the header X-Left-Out counts
+    these.
     """
     left_out = 0
 
@@ -176,8 +177,8 @@ async def judge(
 ) -> JudgementsAnswer:
     """Judge how relevant a document is to a query; replaces an earlier judgement.
 
-    It changes no ranking. White space of a query counts for nothing. What there is of the query is
-    answered.
+    Rankings do not change. White space around and between the words of a query is normalised. The
+    response has all judgements of the query.
     """
 
     def change(index: Index) -> JudgementsAnswer:

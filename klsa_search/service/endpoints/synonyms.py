@@ -72,7 +72,7 @@ async def synonyms(name: str, desk: Served) -> Response:
 async def put_synonyms(name: str, asked: Annotated[SynonymsBody, Body()], desk: Served) -> Response:
     """Replace the synonyms of an index. They take effect on return and survive rebuilds.
 
-    They are given by word, or as rules, as Solr and Elasticsearch have them.
+    Pass an object with the synonyms of each word, or a list of rules as in Solr and Elasticsearch.
     """
     return await _set(name, asked.synonyms, desk)
 

@@ -100,7 +100,7 @@ async def begin_refit(
 ) -> RefitStatus:
     """Rebuild an index from its documents in the background, after other refits. Searches continue.
 
-    GET tells how far it has come. Where it runs or waits already, it is not begun again.
+    GET returns the progress. If a refit of the index is running or waiting, no other is started.
     """
     refuse_other_types(request, "application/json")
     begun = await desk.refit(name, asked.settings)

@@ -60,7 +60,7 @@ class Wished(Asked):
         None, ge=1, le=MAX_WINDOW, description="page number from 1, instead of offset"
     )
     hits_per_page: int | None = Field(
-        None, ge=1, le=MAX_HITS, description="hits a page, 10 by default, instead of k"
+        None, ge=1, le=MAX_HITS, description="hits per page, 10 by default, instead of k"
     )
     filter: FilterText | dict[str, Any] | None = Field(
         None,

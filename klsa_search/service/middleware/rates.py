@@ -47,7 +47,7 @@ class Rates:
         if not enough:
             self.refused += 1
             raise RateExceeded(
-                f"more than {self._rate:g} requests a second; send fewer",
+                f"more than {self._rate:g} requests per second; send fewer",
                 after=ceil((1 - tokens) / self._rate),
             )
 

@@ -130,5 +130,5 @@ def _of_pools(sources: Sources) -> Iterator[Metric]:
         for reason, count in pool.refused().items():
             refused.add_metric((name, reason), count)
     if sources.connections is not None:
-        refused.add_metric(("door", "full"), sources.connections.refused)
+        refused.add_metric(("connections", "full"), sources.connections.refused)
     yield from (running, waiting, refused)

@@ -91,7 +91,7 @@ class Metrics:
         """Count a search by the times, of `perf_counter`, at which its phases began and ended."""
         self._phases[ranker, "queue"].observe(begun - asked)
         self._phases[ranker, "search"].observe(found - begun)
-        self._phases[ranker, "telling"].observe(told - found)
+        self._phases[ranker, "serialisation"].observe(told - found)
 
     def told(self, statuses: Sequence[Status], accept: str) -> tuple[bytes, str]:
         """Tell all, of these indexes, in a format that is accepted: bytes and content type."""

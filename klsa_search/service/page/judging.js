@@ -1,4 +1,4 @@
-// Judgements of hits: kept in the index, by whoever may write to it.
+// Judgements of hits: stored in the index, by users who may write.
 
 import { ask, segment } from "./api.js";
 import { el, svg } from "./dom.js";
@@ -8,7 +8,7 @@ const WORDS = { 1: "Relevant", 0: "Not relevant" };
 
 const path = (index) => `indexes/${segment(index)}/judgements`;
 
-/** Promise the judged queries of an index, or the one that is named: [{number, q, grades, gone}]. */
+/** Promise the judged queries of an index, or the one that is named: [{number, q, grades, deleted}]. */
 export async function judgedQueries(index, q, signal) {
   return (await ask(path(index), { query: { q }, signal })).queries;
 }

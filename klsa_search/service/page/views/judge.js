@@ -134,11 +134,11 @@ async function drawList() {
       + "IDs with white space.") : null);
 }
 
-function row({ q, grades, gone }, state, index) {
+function row({ q, grades, deleted }, state, index) {
   const all = Object.values(grades);
   const relevant = all.filter((grade) => grade > 0).length;
   const told = [`${relevant} relevant`, `${all.length - relevant} not`];
-  if (gone.length) told.push(`${many(gone.length, "document")} deleted`);
+  if (deleted.length) told.push(`${many(deleted.length, "document")} deleted`);
   const go = (event) => (event.preventDefault(), state.change({ q }));
   const drop = async () => {
     try {

@@ -1,4 +1,4 @@
-"""Planning: what is foretold against what comes, and builds that are refused before the work."""
+"""Estimates agree with builds, and builds that do not fit are refused before any work."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from klsa_search import build, open_index
 from klsa_search.collection import open_collection
 from klsa_search.config import Settings
 from klsa_search.errors import CollectionError, SettingsError
-from klsa_search.indexing import Shape, plan
+from klsa_search.indexing import Shape, estimate
 from klsa_search.indexing import survey as survey_module
 from klsa_search.indexing.budget import memory_budget, memory_of_machine
-from klsa_search.indexing.estimate import disk_needed, memory_needed
 from klsa_search.indexing.extent import Extent
 from klsa_search.indexing.shape import foretell, shape_of_first
+from klsa_search.indexing.sizes import disk_needed, memory_needed
 from klsa_search.indexing.survey import survey
 from tests.support.worlds import counts_of, random_documents
 
@@ -115,7 +115,7 @@ def test_a_pass_over_a_folder_knows_its_files(tmp_path):
 
 def test_a_plan_of_what_can_be_read_whole_is_exact(tmp_path):
     path = write(tmp_path / "a.jsonl")
-    found = plan(path, memory="2GiB", dimensions=20)
+    found = estimate(path, memory="2GiB", dimensions=20)
     index = build(path, name="a", home=tmp_path, dimensions=20)
     counts = index.manifest.counts
     assert (found.shape.documents, found.sampled) == (600, 600)
@@ -128,14 +128,14 @@ def test_a_plan_of_what_can_be_read_whole_is_exact(tmp_path):
 
 
 def test_nothing_can_be_planned_too(tmp_path):
-    found = plan(write(tmp_path / "a.jsonl", [""]))
+    found = estimate(write(tmp_path / "a.jsonl", [""]))
     assert (found.shape.documents, found.seconds) == (1, 0)
     with pytest.raises(CollectionError):
-        plan(tmp_path / "none.jsonl")
+        estimate(tmp_path / "none.jsonl")
 
 
 def test_documents_that_are_all_alike_have_no_features_and_can_be_planned(tmp_path):
-    found = plan(write(tmp_path / "a.jsonl", ["a b"] * 50))
+    found = estimate(write(tmp_path / "a.jsonl", ["a b"] * 50))
     assert (found.shape.documents, found.fits) == (50, True)
 
 
@@ -152,7 +152,7 @@ def test_needs_grow_with_the_collection():
 
 # Shapes of Reuters-21578 and of documents generated from it, and what their builds took: all
 # processes at the peak of any phase, and the files. docs/explanations/performance.md says how
-# it was measured. What is stored of the two largest, and their words, are foretold from those of
+# it was measured. What is stored of the two largest, and their words, are estimated from those of
 # 100,000.
 REUTERS = (21_578, 21_671_271, 1_617_801, 36_364, 1_040_646, 171_936, 1_022_073, 2_892_766)
 MEMORY = [
@@ -249,7 +249,7 @@ def test_what_is_timed_is_compiled(monkeypatch):
 def test_weighing_solving_and_looking_are_compiled_before_they_are_timed(
     tmp_path, monkeypatch, texts
 ):
-    module = sys.modules["klsa_search.indexing.plan"]
+    module = sys.modules["klsa_search.indexing.estimate"]
     called = []
 
     def noted(name, own):
@@ -261,7 +261,7 @@ def test_weighing_solving_and_looking_are_compiled_before_they_are_timed(
 
     for name in ("_kernel", "decompose", "nearest_rows", "_timed"):
         monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
-    module.plan(write(tmp_path / "a.jsonl", texts), expansion="sparse")
+    module.estimate(write(tmp_path / "a.jsonl", texts), expansion="sparse")
     assert called[:4] == ["_kernel", "decompose", "nearest_rows", "_timed"]
 
 

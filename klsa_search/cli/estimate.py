@@ -23,7 +23,7 @@ from klsa_search.cli.options import (
 from klsa_search.cli.output import Column, echo, in_bytes, write_facts, write_json, write_table
 
 if TYPE_CHECKING:
-    from klsa_search.indexing import Plan
+    from klsa_search.indexing import Estimate
 
 
 @click.command("estimate")
@@ -55,9 +55,9 @@ def estimate(
     phase on them. Builds nothing.
     """
     settings = chosen_settings(config, options)
-    from klsa_search.indexing import plan
+    from klsa_search.indexing import estimate as estimated
 
-    found = plan(source, memory=memory, **reading, **settings)
+    found = estimated(source, memory=memory, **reading, **settings)
     worker: Mapping[str, int] = {}
     if shards is not None:
         from klsa_search.cluster.estimate import worker_memory
@@ -71,7 +71,7 @@ def estimate(
         _write(found, worker)
 
 
-def _write(found: Plan, worker: Mapping[str, int]) -> None:
+def _write(found: Estimate, worker: Mapping[str, int]) -> None:
     shape = found.shape
     about = "" if shape.documents == found.sampled else "about "
     write_facts(
@@ -86,8 +86,8 @@ def _write(found: Plan, worker: Mapping[str, int]) -> None:
         ]
     )
     echo()
-    told = ["time", "memory", *(["a worker"] if worker else [])]
-    columns = [Column("phase"), *(Column(name, right=True) for name in told)]
+    names = ["time", "memory", *(["per worker"] if worker else [])]
+    columns = [Column("phase"), *(Column(name, right=True) for name in names)]
     times = {phase.phase: phase.seconds for phase in found.phases}
     phases = list(dict.fromkeys([*found.memory, *times]))
     write_table(
