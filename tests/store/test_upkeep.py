@@ -92,7 +92,7 @@ def test_going_back_and_forward(tmp_path):
     back = rollback(path)
     assert (back.now, back.before, back.manifest) == ("000001", "000002", verify(path))
     assert content(path) == "one"
-    with pytest.raises(StoreError, match="no generation before 000001.*: 000001, 000002"):
+    with pytest.raises(StoreError, match=r"no generation before 000001.*: 000001, 000002"):
         rollback(path)
     assert rollback(path, "000002").before == "000001"
     assert content(path) == "two"
