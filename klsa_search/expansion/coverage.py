@@ -11,13 +11,12 @@ counts more than one term held by all.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
-from klsa_search.compiled import compiled
 from klsa_search.kernel import QueryKernel
 from klsa_search.kernel.postings import UNIT
 
@@ -61,34 +60,27 @@ def coverage(
         held = documents[found] == ascending
         impacts[held, column] = weights[found[held]]
     half = (HALF * kernel.weighed(terms, query_weights) / UNIT).astype(np.float32)
-    return np.asarray(
-        _coverage(
-            places, impacts, query_weights * kernel.worth[terms], half,
-            neighbours.indptr, neighbours.indices, neighbours.data.astype(np.float32, copy=False),
-        )
-    )  # fmt: skip
+    return _coverage(places, impacts, query_weights * kernel.worth[terms], half, neighbours)
 
 
-@compiled
 def _coverage(
-    places: Any, impacts: Any, worth: Any, half: Any, starts: Any, nearest: Any, shares: Any
-) -> Any:
+    places: npt.NDArray[np.int32],
+    impacts: npt.NDArray[np.float32],
+    worth: npt.NDArray[np.float32],
+    half: npt.NDArray[np.float32],
+    neighbours: sparse.csr_array,
+) -> Scores:
+    """T of each document, from its own terms and those of its neighbours: (N,) float32."""
+    near = places[neighbours.indices]
+    edges = np.flatnonzero(near >= 0)
+    documents = np.searchsorted(neighbours.indptr, edges, side="right") - 1
+    shares = neighbours.data[edges].astype(np.float32, copy=False)
     covered = np.zeros(len(places), np.float32)
-    together = np.zeros(len(worth), np.float32)
-    for document in range(len(places)):
-        own = places[document]
-        known = own >= 0
-        for edge in range(starts[document], starts[document + 1]):
-            place = places[nearest[edge]]
-            if place >= 0:
-                known = True
-                for term in range(len(worth)):
-                    together[term] += shares[edge] * impacts[place, term]
-        if known:
-            for term in range(len(worth)):
-                y = np.float32(NEIGHBOURHOOD) * together[term]
-                if own >= 0:
-                    y += impacts[own, term]
-                covered[document] += worth[term] * (y / (y + half[term]))
-                together[term] = 0
+    for term in range(len(worth)):
+        held = np.zeros(len(places), np.float32)
+        np.add.at(held, documents, shares * impacts[near[edges], term])  # in the order of the edges
+        held *= np.float32(NEIGHBOURHOOD)
+        own = np.flatnonzero(places >= 0)
+        held[own] += impacts[places[own], term]
+        covered += worth[term] * (held / (held + half[term]))
     return covered

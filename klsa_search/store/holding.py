@@ -48,7 +48,7 @@ def held(lock: Path, purpose: str, *, patience: float = 0) -> Iterator[None]:
         ) from None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EISDIR):
-            fact = "is a link or a folder and not ours: move it away, then try again"
+            fact = "is a link or a folder, not a lock of this index; move it away, then try again"
         else:
             fact = f"cannot be opened to change the index ({error.strerror}): {_NEXT}"
         raise StoreError(f"{lock} {fact}") from error

@@ -339,7 +339,7 @@ def test_fields_are_declared_and_told(shell, tmp_path):
     )
     done = shell(*build, "--field", "year:number", "--field", "seen:date")
     assert (done.code, done.out) == (1, "")
-    assert "cars.csv:3: document 'b': the number field 'year' holds \"soon\"" in done.err
+    assert "cars.csv:3: document 'b': the number field 'year' contains \"soon\"" in done.err
     assert done.err.count("\n") == 1
     done = shell(*build, "--field", "year:number", "--on-error", "skip")
     assert (done.code, "skipped 1 bad record" in done.err) == (0, True)

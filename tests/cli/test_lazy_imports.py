@@ -44,7 +44,8 @@ def loaded(module, *arguments):
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    build([{"id": "1", "text": "cold engines stall", "year": 2}], name="one", home=home).close()
+    many = [{"id": str(n), "text": f"cold engines stall {n}", "year": n} for n in range(120)]
+    build(many, name="many", home=home).close()
     return home
 
 
@@ -62,7 +63,7 @@ def test_a_list_of_indexes_opens_none(home):
 
 @pytest.mark.parametrize("more", [(), ("--ranker", "bm25"), ("--filter", "year > 1"), ("--json",)])
 def test_a_search_loads_nothing_to_compile_build_or_judge_with(home, more):
-    found = loaded("search", "one", "engines", "--home", home, *more)
+    found = loaded("search", "many", "engines", "--home", home, *more)
     assert "numpy" in found
     assert not found & (TO_COMPILE | TO_SERVE | TO_FETCH | TO_JUDGE | TO_BUILD)
 

@@ -12,7 +12,7 @@ PHASES_OF_KERNEL = ["eigenvectors", "neighbours", "expansion"]
 def test_a_plan_for_people(shell, cars):
     done = shell("klsa-index", "estimate", cars, "--memory", "2GiB")
     assert (done.code, done.err) == (0, "")
-    for fact in ("documents   4, 4 of them read", "eigenvectors", "in all", "expansion"):
+    for fact in ("documents   4, 4 of them read", "eigenvectors", "total", "expansion"):
         assert fact in done.out
     assert "too small" not in done.out
     assert not list(cars.parent.glob("index*"))
@@ -42,7 +42,7 @@ def test_a_budget_too_small_is_told_by_the_plan_and_refused_by_the_build(shell, 
 def test_the_memory_of_a_worker(shell, cars):
     done = shell("klsa-index", "estimate", cars, "--shards", 4)
     assert (done.code, done.err) == (0, "")
-    assert "a worker" in done.out
+    assert "per worker" in done.out
     worker = shell("klsa-index", "estimate", cars, "--shards", 4, "--json").json["worker"]
     assert list(worker) == ["documents", "counts", "postings", *PHASES_OF_KERNEL]
     assert "worker" not in shell("klsa-index", "estimate", cars, "--json").json

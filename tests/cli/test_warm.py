@@ -56,7 +56,7 @@ for preset in PRESETS:
         if (preset, layout) != ("paper", "sparse"):
             name = f"{preset}-{layout}"
             build(documents, name=name, home=home, preset=preset, expansion=layout).close()
-written = open_index(home / "default-cut")
+written = open_index(home / "default-sparse")
 written.add([{**one, "id": f"later {at}"} for at, one in enumerate(documents * 2)])
 written.add([{"id": "2", "text": "word1 unheard"}])
 written.delete(["25", "later 7"])

@@ -249,7 +249,7 @@ def test_one_that_cannot_be_started_ends_no_other(monkeypatch, tmp_path):
     workers.run()
     assert [line.split(" (")[0] for line in said] == [
         "warning: worker 1 was killed by signal 9; starting a new one",
-        "warning: worker 1 cannot be started",
+        "warning: worker 1 could not be started",
         "warning: worker 1 was killed by signal 9; starting a new one",
     ]
 

@@ -240,7 +240,7 @@ def test_another_format_is_refused_with_the_next_step(tmp_path):
     with pytest.raises(IndexDamaged, match="has changed since it was built"):
         open_index(tmp_path / "a")
     (tmp_path / "a" / "CURRENT").write_text("000001\n")
-    refusal = f"has format 99, this version reads {FORMAT_VERSION}: a later version"
+    refusal = f"has format 99, and this version reads {FORMAT_VERSION}; a later version"
     with pytest.raises(FormatUnsupported, match=refusal):
         open_index(tmp_path / "a")
     path.write_text("{")

@@ -185,7 +185,7 @@ def test_values_that_do_not_fit_their_fields_are_told(writer_of, tmp_path):
     client = writer_of(tmp_path)
     told = client.post(URL, json=[{"id": "c", "year": "N/A"}, {"id": "d", "year": 5}]).json()
     assert [(each["id"], each["field"]) for each in told["warnings"]] == [("c", "year")]
-    assert "which is no number" in told["warnings"][0]["message"]
+    assert "which is not a number" in told["warnings"][0]["message"]
     assert client.put(f"{URL}/e", json={"year": 7}).json()["warnings"] == []
     lines = '{"id": "f", "year": "x"}\n{"id": "g", "rank": "first"}\n{"id": "h", "year": 8}\n'
     first, second, third = statuses(client.post(URL, content=lines, headers=LINES))
