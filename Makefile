@@ -77,6 +77,9 @@ run: $(VENV)/.installed
 	  $(BIN)/klsa-index build python-docs --name python-docs
 	@exec $(BIN)/klsa-serve
 
+# Bytecode is kept even where the environment says not to: many tests start Python.
+test tests: export PYTHONDONTWRITEBYTECODE =
+
 # One core compiles what the tests search with while the other checks types.
 test: $(VENV)/.installed-test
 	@$(MAKE) --no-print-directory --jobs 2 lint compiled
@@ -96,8 +99,9 @@ lint: $(VENV)/.installed-test
 	@if [ -x $(BIN)/biome ]; then $(BIN)/biome lint; else echo 'biome: not for this platform, JavaScript is not linted'; fi
 	$(BIN)/mypy
 
+# Neighbours run in one worker, which makes what a module or a package shares once.
 tests: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not long'
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=50 -m 'not long'
 
 # All tests, with 1,000 examples of each property; how much of the code they reach is in build/coverage.
 test-long: export HYPOTHESIS_PROFILE = long

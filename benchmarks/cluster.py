@@ -131,7 +131,7 @@ def watched(beside: Callable[[str], bool]) -> Iterator[dict[str, float]]:
         yield most
     finally:
         ended.set()
-        thread.join()
+        thread.join(600)
 
 
 def built(source: Path, home: Path, name: str, *options: str) -> dict[str, float]:

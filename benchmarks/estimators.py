@@ -95,7 +95,7 @@ def timed_within(
     process.join(limit + 5)  # which a new process takes to import what it needs
     if process.is_alive():
         process.kill()
-        process.join()
+        process.join(600)
         return None
     found: tuple[float, float] = queue.get()
     return found

@@ -62,7 +62,7 @@ def measured(
     index.add(documents[1:])
     added, worked = time.perf_counter() - begun, time.process_time() - worked
     done.set()
-    searcher.join()
+    searcher.join(600)
     alone, beside = 1000 * np.array(took[:quiet]), 1000 * np.array(took[quiet:])
     return {
         "added_s": added,

@@ -98,7 +98,7 @@ def meanwhile(path: Path, queries: Sequence[str], later: Sequence[Document], spa
     while time.perf_counter() < until:
         found += latencies(index, queries[:100])
     done.set()
-    follower.join()
+    follower.join(600)
     writer.terminate()
     writer.wait(timeout=86_400)
     index.close()

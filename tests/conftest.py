@@ -27,7 +27,7 @@ os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "user")
 # fails is printed, to be repeated. How long one takes says only how busy the machine is.
 settings.register_profile(
     "short",
-    max_examples=15,
+    max_examples=10,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -55,6 +55,7 @@ LONG = (
     "docker/test_entrypoint.py",
     "estimators/test_guide.py",
     "estimators/test_scikit_learn.py",
+    "project/test_explaining_page.py",
     "project/test_notebooks.py",
     "project/test_packaging.py",
     "project/test_start_page.py",

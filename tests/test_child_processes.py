@@ -10,6 +10,7 @@ import pytest
 import klsa_search
 from klsa_search.child_processes import command_of
 from tests.support.hostile import hostile_folder, imported_from
+from tests.support.sources import nodes
 from tests.support.waiting import PATIENCE
 
 PACKAGE = Path(klsa_search.__file__).parent
@@ -48,8 +49,8 @@ def hostile(tmp_path):
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
-        ("klsa_search.cli.beside", []),
-        ("klsa_search.cli.refitting", ["--help"]),
+        pytest.param("klsa_search.cli.beside", [], marks=pytest.mark.long),
+        pytest.param("klsa_search.cli.refitting", ["--help"], marks=pytest.mark.long),
         ("klsa_search.cli.worker", ["0", "0", "."]),
     ],
 )
@@ -104,22 +105,31 @@ def test_a_worker_imports_what_lies_beside_the_script(tmp_path):
 
 def test_processes_are_started_in_one_place():
     offences = []
-    for path in sorted(PACKAGE.rglob("*.py")):
+    started = [
+        *(
+            (path, node, node.value.id, node.attr)
+            for path, node in nodes("klsa_search", ast.Attribute)
+            if isinstance(node.value, ast.Name)
+        ),
+        *(
+            (path, node, node.module or "", alias.name)
+            for path, node in nodes("klsa_search", ast.ImportFrom)
+            for alias in node.names
+        ),
+        *(
+            (path, node, (node.module or "").partition(".")[0], "")
+            for path, node in nodes("klsa_search", ast.ImportFrom)
+        ),
+        *(
+            (path, node, alias.name.partition(".")[0], "")
+            for path, node in nodes("klsa_search", ast.Import)
+            for alias in node.names
+        ),
+    ]
+    for path, node, module, name in started:
         if path == PACKAGE / "child_processes.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            match node:
-                case ast.Attribute(value=ast.Name(id=module), attr=name):
-                    found = {(module, name)}
-                case ast.ImportFrom(module=str(module)):
-                    found = {(module, alias.name) for alias in node.names}
-                    found |= {(module.split(".")[0], "")}
-                case ast.Import():
-                    found = {(alias.name.split(".")[0], "") for alias in node.names}
-                case _:
-                    continue
-            for module, name in found:
-                execs = module == "os" and name.startswith(("exec", "spawn"))
-                if (module, name) in STARTING or module in ("multiprocessing", "runpy") or execs:
-                    offences.append(f"{path}:{node.lineno}: {module}.{name}")
+        execs = module == "os" and name.startswith(("exec", "spawn"))
+        if (module, name) in STARTING or module in ("multiprocessing", "runpy") or execs:
+            offences.append(f"{path}:{node.lineno}: {module}.{name}")
     assert not offences

@@ -6,6 +6,7 @@ import pytest
 
 from klsa_search.deadlines import checked, in_time
 from klsa_search.lazily import lazily
+from tests.support.waiting import PATIENCE
 
 
 def late():
@@ -33,7 +34,7 @@ def test_it_is_given_up_within_the_block_alone_and_in_this_thread_alone():
             in_time()
         thread = threading.Thread(target=other)
         thread.start()
-        thread.join()
+        thread.join(PATIENCE)
         with pytest.raises(TimeoutError):
             in_time()
     assert not failed

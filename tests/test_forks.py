@@ -14,6 +14,7 @@ import pytest
 from klsa_search import forks
 from klsa_search.forks import lock_free_in_children
 from tests.support.forked import BOUND, another_thread, in_child
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -57,7 +58,7 @@ def test_threads_may_fork_at_once():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE)
     assert set(statuses) == {0}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from klsa_search.lazily import lazily
+from tests.support.waiting import PATIENCE
 
 
 class Thing:
@@ -42,6 +43,6 @@ def test_threads_that_ask_at_once_get_the_same():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE)
     assert len(got) == 4
     assert len(set(map(id, got))) == 1

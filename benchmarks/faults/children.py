@@ -74,7 +74,7 @@ class Child:
     def __exit__(self, *failure: object) -> None:
         """Kill what is left of it."""
         self.kill()
-        self._process.join()
+        self._process.join(PATIENCE)
         self._connection.close()
 
     def kill(self) -> None:

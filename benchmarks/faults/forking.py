@@ -79,7 +79,7 @@ def main() -> None:
         finally:
             stop.set()
         for thread in threads:
-            thread.join()
+            thread.join(PATIENCE)
     print(json.dumps(found))
 
 

@@ -11,6 +11,7 @@ from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.store.aliases import set_alias
 from tests.service.sockets import serving
+from tests.support.waiting import PATIENCE
 
 YEARS = {
     "heat": (2021, "note"),
@@ -76,8 +77,8 @@ ASKED = [
 
 def test_it_says_what_it_says_at_home(shell, url_of):
     url = url_of()
-    for name in ("cars", "live"):
-        for asked in ASKED:
+    for name, queries in (("cars", ASKED), ("live", ASKED[:1])):
+        for asked in queries:
             here = shell("klsa-search", name, *asked)
             assert here.code == 0, here.err
             assert shell("klsa-search", name, *asked, "--url", url) == here, asked
@@ -174,6 +175,6 @@ def test_what_is_no_such_service_is_named(shell, answer, told):
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         done = shell("klsa-search", "cars", "coolant", "--url", url)
-        thread.join()
+        thread.join(PATIENCE)
     assert done.code == 1
     assert told in done.err

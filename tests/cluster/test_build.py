@@ -96,9 +96,8 @@ def plainly(tmp_path, source, **options):
     "settings",
     [
         {},
-        {"common_weight": 0.3, "title_weight": 3},
+        {"common_weight": 0.3, "title_weight": 3, "fields": ("year", "when")},
         {"pairs": 0.0, "language": "auto", "normalised": False},
-        {"fields": ("year", "when")},
     ],
     ids=str,
 )
@@ -106,7 +105,9 @@ def test_every_file_is_that_of_one_machine(tmp_path, file, small, settings):
     assert built(tmp_path, file, "cluster", **settings) == plainly(tmp_path, file, **settings)
 
 
-@pytest.mark.parametrize("shards", [1, 2, 4, 50])
+@pytest.mark.parametrize(
+    "shards", [1, 4, *(pytest.param(each, marks=pytest.mark.long) for each in (2, 50))]
+)
 def test_no_cut_changes_a_bit(tmp_path, file, small, shards):
     assert built(tmp_path, file, "cluster", shards) == plainly(tmp_path, file)
     assert not list((tmp_path / "index" / "cluster").glob(".work-*"))
@@ -143,7 +144,7 @@ def test_a_build_goes_on_where_it_was(tmp_path, file, small):
     calls = -1 - whole.left
     begun = 0
     for _ in range(3 * calls):
-        workers = Dying(1 + calls // 8)
+        workers = Dying(1 + calls // 4)
         begun += 1
         try:
             assert built(tmp_path, file, "again", workers=workers) == wanted
@@ -151,7 +152,7 @@ def test_a_build_goes_on_where_it_was(tmp_path, file, small):
             assert len(list((tmp_path / "index" / "again").glob(".work-*"))) == 1
             continue
         break
-    assert begun == 8
+    assert begun == 4
     assert not list((tmp_path / "index" / "again").glob(".work-*"))
 
 

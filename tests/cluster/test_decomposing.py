@@ -97,6 +97,7 @@ def assert_same(one, other):
     assert one[1] == other[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cuts", [pytest.param([], marks=pytest.mark.long), [64, 64, 384]])
 def test_large_collections(tmp_path, by_blocks, cuts):
     Phi, idf = world()
@@ -132,6 +133,7 @@ def test_a_block_that_loses_rank(tmp_path, by_blocks):
     assert_same(by_shards(tmp_path, Phi, idf, [256]), plain(tmp_path / "plain", Phi, idf))
 
 
+@pytest.mark.long
 def test_however_often_it_is_stopped_it_goes_on(tmp_path, by_blocks):
     Phi, idf = world()
     shards, sizes = shards_of(tmp_path / "input", Phi, [192])

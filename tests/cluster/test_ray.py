@@ -20,7 +20,7 @@ from klsa_search.errors import ClusterFailed, SettingsError, ShardMissing
 from klsa_search.indexing import build
 from klsa_search.search import open_index
 from klsa_search.store import current_generation
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 from .test_spread_index import documents, queries
 
@@ -99,7 +99,7 @@ def test_a_build_outlives_its_workers(cluster, tmp_path):
         spread = cluster_build(source, name="spread", home=tmp_path, workers=workers, shards=2)
     finally:
         ended.set()
-        killer.join()
+        killer.join(PATIENCE)
     assert killed
     assert spread.manifest.files == plain.manifest.files
     assert spread.manifest.fingerprint == plain.manifest.fingerprint

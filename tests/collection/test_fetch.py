@@ -8,6 +8,7 @@ import pytest
 
 from klsa_search.collection import fetch, fetching, known
 from klsa_search.errors import FetchError
+from tests.support.waiting import PATIENCE
 
 FILES = {
     "cran.all.1400": b".I 1\n.W\na\n",
@@ -69,7 +70,7 @@ def server():
         thread.start()
         yield running
         running.shutdown()
-        thread.join()
+        thread.join(PATIENCE)
 
 
 def test_fetch_once_and_not_again(server, tmp_path):

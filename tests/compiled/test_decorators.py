@@ -35,6 +35,7 @@ print({"numba", "llvmlite"} & set(sys.modules))
     assert printed(script) == ["set()"]
 
 
+@pytest.mark.long
 def test_threads_that_call_a_function_first_share_what_compiles_it():
     script = """
 import threading
@@ -94,6 +95,7 @@ def test_a_child_forked_while_another_thread_compiles_may_compile():
         assert [in_child(compile_one) for _ in range(3)] == [0] * 3
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_forked_while_another_thread_loads_numba_may_compile():
     script = """

@@ -15,6 +15,7 @@ import klsa_search
 from klsa_search.compiled import compiled
 from klsa_search.compiled.decorators import Compiled
 from klsa_search.compiled.ingredients import Unknown, digest_of, digest_of_call
+from tests.support.sources import nodes
 
 
 def every_function():
@@ -37,9 +38,8 @@ def test_nothing_is_compiled_in_by_a_way_that_is_not_followed():
     """Such as `overload`, which makes code for a function that says nothing of it."""
     imported = {
         alias.name
-        for path in Path(klsa_search.__file__).parent.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module == "numba.extending"
+        for _, node in nodes("klsa_search", ast.ImportFrom)
+        if node.module == "numba.extending"
         for alias in node.names
     }
     assert imported == {"intrinsic"}

@@ -143,6 +143,7 @@ def test_the_folder_that_is_told_of_is_one_that_keeps(tmp_path, kept, monkeypatc
     assert cache.cache_path is None
 
 
+@pytest.mark.long
 def test_processes_that_compile_at_once_agree(tmp_path, kept, monkeypatch):
     write(tmp_path)
     script = f"""

@@ -17,6 +17,7 @@ from klsa_search.indexing import refit
 from klsa_search.indexing.deep import verify_deep
 from klsa_search.kernel import Postings
 from klsa_search.kernel.postings import postings_arrays
+from tests.support.waiting import PATIENCE
 from tests.support.worlds import counts_of, random_documents
 
 TEXTS = random_documents(80, 45, seed=5)
@@ -155,7 +156,7 @@ def put_late(path, steps):
         index.add([{"id": "late", "text": "t00 " * words}])
         for thread in threading.enumerate():
             if thread.name == "saturating":
-                thread.join()
+                thread.join(PATIENCE)
         return bm25.step_of(index.arrays.average_length)
 
 

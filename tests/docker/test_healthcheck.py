@@ -7,6 +7,7 @@ from threading import Thread
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.waiting import PATIENCE
 
 HEALTHCHECK = ROOT / "docker" / "healthcheck.py"
 
@@ -36,7 +37,7 @@ def test_status_decides(status, exit_status):
         thread.start()
         result = check(server.server_port)
         server.shutdown()
-        thread.join()
+        thread.join(PATIENCE)
     assert result.returncode == exit_status
     assert (str(status) in result.stderr) == (exit_status != 0)
 

@@ -100,7 +100,9 @@ def test_one_dimension_is_enough():
     assert np.isfinite(places).all()
 
 
-@pytest.mark.parametrize("count", [20, 50, 120, 400])
+@pytest.mark.parametrize(
+    "count", [20, 120, *(pytest.param(each, marks=pytest.mark.long) for each in (50, 400))]
+)
 def test_no_point_is_thrown_out(count):
     for points in (on_the_sphere(count), groups(count // 5)):
         places = laid_out(points)

@@ -7,8 +7,10 @@ import importlib
 from pathlib import Path
 
 import klsa_search
+from tests.support.sources import nodes
 
 PACKAGE = Path(klsa_search.__file__).parent
+FACE = PACKAGE / "__init__.py"
 FLOORS = {
     "errors": 0,
     "config": 0,
@@ -52,17 +54,18 @@ BRIDGES = {
     (f"cli/{each}.py", "service")
     for each in ("keys", "serve", "service_options", "serving", "worker", "workers")
 }
+TOP = ("cli", "service")
 ENVIRONMENT = {"environ", "getenv"}
 READING_ENVIRONMENT = {"cluster/ray.py", "collection/homes.py"}
 """Ray takes some settings from the environment only; KLSA_COLLECTIONS holds for Python as well."""
 
 
-def imports_of(path: Path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, 0) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or "", node.level
+def imports(folder: str):
+    """Yield (file, name of the module, level) of every import."""
+    for path, node in nodes(folder, ast.Import):
+        yield from ((path, alias.name, 0) for alias in node.names)
+    for path, node in nodes(folder, ast.ImportFrom):
+        yield path, node.module or "", node.level
 
 
 def room_of(path: Path) -> str:
@@ -71,7 +74,7 @@ def room_of(path: Path) -> str:
 
 
 def modules():
-    return [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
+    return [path for path in sorted(PACKAGE.rglob("*.py")) if path != FACE]
 
 
 def test_every_room_has_a_floor():
@@ -80,34 +83,29 @@ def test_every_room_has_a_floor():
 
 def test_rooms_import_lower_floors_only():
     offences = []
-    for path in modules():
-        room = room_of(path)
-        for name, level in imports_of(path):
-            if level:
-                offences.append(f"{path}: relative import of {name}")
-            if not name.startswith("klsa_search."):
-                continue
-            other = name.split(".")[1]
-            bridge = (path.relative_to(PACKAGE).as_posix(), other) in BRIDGES
-            if other != room and FLOORS[other] >= FLOORS[room] and FLOORS[room] > 0 and not bridge:
-                offences.append(f"{path}: {room} imports {other}")
+    for path, name, level in imports("klsa_search"):
+        if level:
+            offences.append(f"{path}: relative import of {name}")
+        if path == FACE or not name.startswith("klsa_search."):
+            continue
+        room, other = room_of(path), name.split(".")[1]
+        bridge = (path.relative_to(PACKAGE).as_posix(), other) in BRIDGES
+        if other != room and FLOORS[other] >= FLOORS[room] and FLOORS[room] > 0 and not bridge:
+            offences.append(f"{path}: {room} imports {other}")
     assert not offences
 
 
 def test_what_a_face_has_is_taken_from_it():
     """A room may reach past the face of another, but not for a name that stands on it."""
     offences = []
-    for path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.ImportFrom) or not node.module:
-                continue
-            package, *inner = node.module.split(".")
-            if package != "klsa_search" or len(inner) < 2 or inner[0] == room_of(path):
-                continue
-            face = importlib.import_module(f"klsa_search.{inner[0]}")
-            for alias in node.names:
-                if alias.name in face.__all__:
-                    offences.append(f"{path}:{node.lineno}: {alias.name} from {node.module}")
+    for path, node in nodes("klsa_search", ast.ImportFrom):
+        package, *inner = (node.module or "").split(".")
+        if path == FACE or package != "klsa_search" or len(inner) < 2 or inner[0] == room_of(path):
+            continue
+        face = importlib.import_module(f"klsa_search.{inner[0]}")
+        for alias in node.names:
+            if alias.name in face.__all__:
+                offences.append(f"{path}:{node.lineno}: {alias.name} from {node.module}")
     assert not offences
 
 
@@ -115,21 +113,19 @@ def test_what_lies_beside_the_package_is_not_imported_by_it():
     offences = []
     strangers = {"klsa_search": {"benchmarks", "studies"}, "studies": {"benchmarks"}}
     for folder, strange in strangers.items():
-        for path in sorted((PACKAGE.parent / folder).rglob("*.py")):
-            taken = {name.split(".")[0] for name, _ in imports_of(path)}
-            offences += [f"{path}: imports {other}" for other in sorted(taken & strange)]
+        for path, name, _ in imports(folder):
+            if name.split(".")[0] in strange:
+                offences.append(f"{path}: imports {name}")
     assert not offences
 
 
 def test_floors_below_the_top_print_nothing_and_read_no_environment():
     offences = []
-    for path in modules():
-        if room_of(path) in ("cli", "service"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Name) and node.id == "print":
-                offences.append(f"{path}:{node.lineno}: print")
-            allowed = path.relative_to(PACKAGE).as_posix() in READING_ENVIRONMENT
-            if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT and not allowed:
-                offences.append(f"{path}:{node.lineno}: environment")
+    for path, name in nodes("klsa_search", ast.Name):
+        if name.id == "print" and room_of(path) not in TOP:
+            offences.append(f"{path}:{name.lineno}: print")
+    for path, attribute in nodes("klsa_search", ast.Attribute):
+        allowed = path.relative_to(PACKAGE).as_posix() in READING_ENVIRONMENT
+        if attribute.attr in ENVIRONMENT and room_of(path) not in TOP and not allowed:
+            offences.append(f"{path}:{attribute.lineno}: environment")
     assert not offences

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.sources import nodes
 from tests.support.waiting import PATIENCE, wait_until
 
 CLOCKS = {"perf_counter", "monotonic", "process_time", "thread_time"}
-
-
-@cache
-def trees(folder: str) -> list[tuple[Path, ast.Module]]:
-    paths = sorted((Path(__file__).parents[2] / folder).rglob("*.py"))
-    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
-
-
-def nodes(folder: str = "tests") -> Iterator[tuple[Path, ast.AST]]:
-    for path, tree in trees(folder):
-        for node in ast.walk(tree):
-            yield path, node
 
 
 def test_examples_take_the_time_they_need():
@@ -35,10 +21,8 @@ def test_examples_take_the_time_they_need():
 def test_profiles_alone_say_how_many_examples_there_are():
     own = {
         path.name
-        for path, node in nodes()
-        if isinstance(node, ast.keyword)
-        and node.arg == "max_examples"
-        and isinstance(node.value, ast.Constant)
+        for path, node in nodes("tests", ast.keyword)
+        if node.arg == "max_examples" and isinstance(node.value, ast.Constant)
     }
     assert own == {"conftest.py"}
 
@@ -46,9 +30,8 @@ def test_profiles_alone_say_how_many_examples_there_are():
 def test_whoever_waits_has_patience():
     impatient = [
         f"{path}:{node.value.lineno}"
-        for path, node in nodes()
-        if isinstance(node, ast.keyword)
-        and node.arg in ("timeout", "deadline")
+        for path, node in nodes("tests", ast.keyword)
+        if node.arg in ("timeout", "deadline")
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, int | float)
         and node.value.value < 30
@@ -57,19 +40,15 @@ def test_whoever_waits_has_patience():
 
 
 def test_only_who_waits_reads_a_clock():
-    read = {
-        path.name
-        for path, node in nodes()
-        if isinstance(node, ast.Attribute) and node.attr in CLOCKS
-    }
+    read = {path.name for path, node in nodes("tests", ast.Attribute) if node.attr in CLOCKS}
     assert read <= {"forked.py", "test_turns.py", "waiting.py"}  # one computes for so long
 
 
 def test_only_who_waits_sleeps():
     sleepers = {
         path.name
-        for path, node in nodes()
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "time.sleep"
+        for path, node in nodes("tests", ast.Call)
+        if ast.unparse(node.func) == "time.sleep"
     }
     assert sleepers <= {"forked.py", "waiting.py", "openapi_examples.py"}  # one is slow to be late
 
@@ -79,17 +58,16 @@ COMMANDS = {"subprocess.run", "subprocess.check_output", "subprocess.check_call"
 
 @pytest.mark.parametrize("folder", ["tests", "tools", "benchmarks", "studies"])
 def test_everything_that_waits_has_a_limit(folder):
-    """Processes, events and barriers; an event loop's own events end with it."""
+    """Processes, threads, events and barriers; an event loop's own events end with it."""
     unlimited = [
         f"{path}:{node.lineno}"
-        for path, node in nodes(folder)
-        if isinstance(node, ast.Call)
-        and not any(keyword.arg == "timeout" for keyword in node.keywords)
+        for path, node in nodes(folder, ast.Call)
+        if not any(keyword.arg == "timeout" for keyword in node.keywords)
         and (
             ast.unparse(node.func) in COMMANDS
             or (
                 isinstance(node.func, ast.Attribute)
-                and node.func.attr in ("wait", "communicate")
+                and node.func.attr in ("wait", "communicate", "join")
                 and not node.args
                 and not node.keywords
                 and not ast.unparse(node.func).startswith(("asyncio.", "SumCheck("))
@@ -103,9 +81,8 @@ def test_loops_that_only_wait_have_a_limit():
     """Those that do nothing but wait belong to `wait_until`."""
     polling = [
         f"{path}:{node.lineno}"
-        for path, node in nodes()
-        if isinstance(node, ast.While)
-        and isinstance(node.test, ast.UnaryOp | ast.Compare)
+        for path, node in nodes("tests", ast.While)
+        if isinstance(node.test, ast.UnaryOp | ast.Compare)
         and len(node.body) == 1
         and isinstance(node.body[0], ast.Pass | ast.Expr)
         and path.name not in ("waiting.py", "test_turns.py")

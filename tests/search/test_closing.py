@@ -12,7 +12,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
 from tests.search.conftest import DOCUMENTS
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 LAYOUTS = ("dense", "factored", "sparse")
 RANKERS = ("klsa", "bm25", "rm3")
@@ -71,7 +71,7 @@ def test_a_closed_index_has_no_file_mapped_or_open(path, dropped, without_collec
         assert not held(path)
     finally:
         ended.set()
-        thread.join()
+        thread.join(PATIENCE)
 
 
 CALLS = {
@@ -125,7 +125,7 @@ def test_searches_of_other_threads_end_whole_or_with_a_sentence(path):
         wait_until(lambda: seen or failures)
         index.close()
         for thread in threads:
-            thread.join()
+            thread.join(PATIENCE)
     finally:
         sys.setswitchinterval(interval)
     assert len(failures) == 4

@@ -190,7 +190,7 @@ def test_a_damaged_record_gives_no_passage_and_a_damaged_forward_index_another(t
     rng = np.random.default_rng(0)
     documents, forward = kept.documents, kept.passages._forward
     content, codes = documents.content.copy(), forward.codes.copy()
-    for _ in range(60):
+    for _ in range(20):
         harmed, forward.codes = content.copy(), codes.copy()
         harmed[rng.integers(0, len(content), 3)] = rng.integers(0, 256, 3)
         documents._records = Records(harmed, documents.starts, Path("documents.npy"))

@@ -7,7 +7,7 @@ from klsa_search.deadlines import in_time
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.service.admission import FEWEST, Admission
 from klsa_search.service.writing import Writes
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 LONG = 300.0
 
@@ -212,7 +212,7 @@ def test_one_admission_serves_several_event_loops():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE)
     assert sorted(results) == list(range(8))
 
 

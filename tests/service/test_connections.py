@@ -250,7 +250,7 @@ def test_many_that_do_nothing_do_not_end_the_service(catalog_of, tiny_home):
 
 
 def test_who_does_not_take_his_answer_holds_no_thread_and_is_dropped(catalog_of, tmp_path):
-    build_tiny(tmp_path, documents=[{"id": "1", "text": "wing", "notes": "x" * 25_000_000}])
+    build_tiny(tmp_path, documents=[{"id": "1", "text": "wing", "notes": "x" * 12_000_000}])
     with (
         serving(catalog_of(tmp_path), running=1) as served,
         Client(served.address, receive_buffer=4096) as client,
@@ -268,8 +268,8 @@ def test_who_does_not_take_his_answer_holds_no_thread_and_is_dropped(catalog_of,
 
 
 def test_answers_that_nobody_takes_are_bounded_together(catalog_of, tmp_path):
-    build_tiny(tmp_path, documents=[{"id": "1", "text": "wing", "notes": "x" * 25_000_000}])
-    with serving(catalog_of(tmp_path), bounds=Bounds(unsent=30_000_000)) as served:
+    build_tiny(tmp_path, documents=[{"id": "1", "text": "wing", "notes": "x" * 12_000_000}])
+    with serving(catalog_of(tmp_path), bounds=Bounds(unsent=15_000_000)) as served:
         clients = [Client(served.address, receive_buffer=4096) for _ in range(3)]
         for client in clients:
             client.ask("/documents/1")

@@ -23,6 +23,7 @@ from klsa_search.service.messages import reading
 from klsa_search.service.writing import Writes
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
+from tests.support.waiting import PATIENCE
 
 from .conftest import build_tiny, failure_of
 
@@ -399,7 +400,7 @@ def test_more_writes_than_are_kept_are_told_to_come_again(writer_of, home, monke
         assert found(writer, "wing") != []
     finally:
         done.set()
-        thread.join()
+        thread.join(PATIENCE)
     assert writer.delete("/indexes/tiny/documents/1").status_code == 200
 
 

@@ -19,6 +19,7 @@ from klsa_search.store.arrays import (
     read_vocabulary,
     write_arrays,
 )
+from tests.support.waiting import PATIENCE
 
 
 @pytest.mark.parametrize("kind", ["<f4", "<f8", "<i4", "<i8", "<u4", "|i1", "|u1", "|b1"])
@@ -108,7 +109,7 @@ def test_an_array_can_be_opened_while_another_thread_parses(tmp_path):
             if sweeps == chosen:
                 other = threading.Thread(target=deeper, args=(100,))
                 other.start()
-                other.join()
+                other.join(PATIENCE)
 
     before = gc.get_threshold()
     gc.callbacks.append(parse)

@@ -83,7 +83,7 @@ def test_several_write_at_once_and_nothing_is_lost(tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE)
     assert sum(len(grades) for _, _, grades in told(tmp_path)) == 80
     assert sorted(number for number, _, _ in told(tmp_path)) == [1, 2, 3]
 

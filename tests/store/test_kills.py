@@ -135,6 +135,7 @@ def test_a_first_build_killed_at_any_step(monkeypatch, tmp_path):
         assert not [name for name in os.listdir(path) if name.startswith(".")]
 
 
+@pytest.mark.long
 def test_a_failing_build_killed_at_any_step_of_its_cleaning_up(monkeypatch, prepared):
     def failing(path):
         with pytest.raises(RuntimeError), new_generation(path) as generation:
@@ -147,6 +148,7 @@ def test_a_failing_build_killed_at_any_step_of_its_cleaning_up(monkeypatch, prep
         assert has(path, mine)
 
 
+@pytest.mark.long
 def test_a_failing_first_build_killed_at_any_step_of_its_cleaning_up(monkeypatch, tmp_path):
     def failing(path):
         with pytest.raises(RuntimeError), new_generation(path):
@@ -171,7 +173,10 @@ def test_going_back_killed_at_any_step(monkeypatch, prepared):
         assert has(path, mine)
 
 
-@pytest.mark.parametrize("finish", ["delete", "build", "rollback"])
+@pytest.mark.parametrize(
+    "finish",
+    ["delete", *(pytest.param(each, marks=pytest.mark.long) for each in ("build", "rollback"))],
+)
 def test_a_deletion_killed_at_any_step(monkeypatch, prepared, finish):
     def delete(path):
         assert delete_index(path)  # what is the user's stays, and is named
@@ -199,7 +204,10 @@ def test_a_deletion_killed_at_any_step(monkeypatch, prepared, finish):
         assert has(path, mine)
 
 
-@pytest.mark.parametrize("change", ["build", "rollback", "delete"])
+@pytest.mark.parametrize(
+    "change",
+    ["build", *(pytest.param(each, marks=pytest.mark.long) for each in ("rollback", "delete"))],
+)
 def test_a_change_that_fails_once_at_any_step(monkeypatch, prepared, change):
     """A disk that refuses one change: the error comes up, and what is there is whole."""
     work = {

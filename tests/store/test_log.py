@@ -19,6 +19,7 @@ from klsa_search.store.log import WriteLog
 from klsa_search.store.log_format import MOST_DOCUMENT, Last, document_of
 from klsa_search.store.log_writing import LogWriter
 from tests.support.forked import another_thread, in_child
+from tests.support.waiting import PATIENCE
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 ids = st.sampled_from(["a", "b", "c", "'", "ü;--", " \n-"])
@@ -178,7 +179,7 @@ def test_it_is_read_while_it_is_written_and_by_threads(tmp_path):
         for n in range(20):
             writer.append([doc("a", f"{n}"), doc("b")], ["c"])
         for thread in threads:
-            thread.join()
+            thread.join(PATIENCE)
     assert not failed
 
 

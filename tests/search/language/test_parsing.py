@@ -94,5 +94,5 @@ def test_any_text_parses(text):
 @pytest.mark.parametrize("part", ['"', "\\", '"a', "-", "+", '-"', "a:", "title:", "*", "a*", " *"])
 def test_long_texts_take_linear_time(part):
     # A square of these lengths would take minutes.
-    text = part * (300_000 // len(part))
+    text = part * (100_000 // len(part))
     assert parse(text, FIELDS) or part == " "
