@@ -2,6 +2,7 @@ import hashlib
 import io
 import tarfile
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -90,6 +91,19 @@ def test_fetch_once_and_not_again(server, tmp_path):
     assert fetch(["cran"], home, base_url=server.url) == folders
     assert server.asked == ["/collections/cran/cran.tar.gz"]
     assert [path.name for path in home.iterdir()] == ["cran"]
+
+
+@pytest.mark.parametrize("name", sorted(known.PUBLIC))
+def test_every_collection_comes_from_its_archive(server, tmp_path, monkeypatch, name):
+    public = known.PUBLIC[name]
+    files = {file: f"{file}\n".encode() for file in public.sums}
+    sums = {file: hashlib.sha256(body).hexdigest() for file, body in files.items()}
+    monkeypatch.setitem(known.PUBLIC, name, replace(public, sums=sums))
+    archived = {file: there for there, file in public.aliases.items()}
+    server.give(tar(*((archived.get(file, file), body) for file, body in files.items())))
+    (folder,) = fetch([name], tmp_path, base_url=server.url)
+    assert server.asked == [f"/collections/{public.archive}"]
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == files
 
 
 def test_a_damaged_folder_is_mended_and_other_files_stay(server, tmp_path):
