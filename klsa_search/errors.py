@@ -1,10 +1,10 @@
-"""One tree of errors; each names the thing, the fact and the next step.
+"""Errors of the package. Each message names the thing, the fact and the next step.
 
 KlsaError
-├── SettingsError         a setting outside its limits
-├── CollectionError       a source that cannot be read as it stands
-│   ├── BadDocument       a document that cannot be kept
-│   └── FetchError        a public collection that could not be downloaded
+├── SettingsError         an unknown setting, or one outside its limits
+├── CollectionError       a source that cannot be read
+│   ├── BadDocument       a document that cannot be stored
+│   └── FetchError        a public collection that was not downloaded
 ├── StoreError            an index directory that cannot be used
 │   ├── IndexNotFound
 │   ├── DocumentNotFound
@@ -12,19 +12,19 @@ KlsaError
 │   ├── IndexBusy         an index that another process is changing
 │   ├── IndexDamaged
 │   ├── FormatUnsupported
-│   └── WritingRefused    an index, or a service, that takes no writes
+│   └── WritingRefused    a read-only index or service
 ├── QueryError            a search parameter outside its limits
-├── InvalidApiKey            a request without a key that counts
-├── InsufficientScope          a request for more than its key allows
-├── ServiceBusy           a request that the service has no room for now
-│   ├── TooManyWrites     one of more writes than the disk takes
-│   └── RateExceeded      one of more requests than its key may make
-├── RequestTimedOut       a request that took longer than the service may
-│   └── BodyTooSlow       a request whose body comes too slowly
-├── ClusterFailed         a cluster that is not there, or whose processes die
-│   └── ShardMissing      a search without an answer of some shards
-├── ServiceFailed         a service that was asked and did not answer
-├── ReplayFailed          a run that is not what was recorded, or cannot be replayed
+├── InvalidApiKey         a request without a valid API key
+├── InsufficientScope     a request that its API key does not allow
+├── ServiceBusy           a request that the service is too busy for
+│   ├── TooManyWrites     a write while too many others wait
+│   └── RateExceeded      a request above the rate limit of its key or address
+├── RequestTimedOut       a request that took longer than the service allows
+│   └── BodyTooSlow       a request whose body arrives too slowly
+├── ClusterFailed         a cluster that cannot be reached, or whose processes fail
+│   └── ShardMissing      a search that some shards did not answer
+├── ServiceFailed         a service that did not answer, or refused
+├── ReplayFailed          a run that cannot be replayed, or differs from its record
 ├── ArgumentError         an argument of an estimator outside its limits; a ValueError too
 └── MissingExtra          a feature whose optional packages are not installed
 """
@@ -33,9 +33,10 @@ from __future__ import annotations
 
 
 class KlsaError(Exception):
-    """Root of every error a user can cause or meet.
+    """Base class of all errors of klsa-search.
 
-    `code` is a stable word for programs; `field` names the argument, if there is one.
+    `code` is stable, for programs; `message` is for people; `field` names the argument at fault, or
+    is None.
 
     >>> try:
     ...     klsa.open_index("index/nothing")
@@ -53,55 +54,55 @@ class KlsaError(Exception):
 
 
 class SettingsError(KlsaError):
-    """A setting outside its limits."""
+    """An unknown setting, or one outside its limits."""
 
     code = "bad_settings"
 
 
 class CollectionError(KlsaError):
-    """A source that cannot be read: the message says file, line and reason."""
+    """A source that cannot be read; the message has file, line and reason."""
 
     code = "bad_collection"
 
 
 class BadDocument(CollectionError):
-    """A document that cannot be kept as it is, or an id."""
+    """A document, or an ID, that cannot be stored."""
 
     code = "bad_document"
 
 
 class FetchError(CollectionError):
-    """A public collection that could not be downloaded whole and unchanged."""
+    """A public collection that was not downloaded completely."""
 
     code = "fetch_failed"
 
 
 class StoreError(KlsaError):
-    """An index directory that cannot be used as it stands."""
+    """An index that cannot be used."""
 
     code = "index_unusable"
 
 
 class IndexNotFound(StoreError):
-    """No index of that name."""
+    """There is no index of that name."""
 
     code = "index_not_found"
 
 
 class DocumentNotFound(StoreError):
-    """No document of that id in the index."""
+    """The index has no document with that ID."""
 
     code = "document_not_found"
 
 
 class TermNotFound(StoreError):
-    """No term of that text in the index."""
+    """No document of the index contains the term."""
 
     code = "term_not_found"
 
 
 class IndexBusy(StoreError):
-    """Another process is changing the index: the message says which, and since when."""
+    """Another process is changing the index; the message says which, and since when."""
 
     code = "index_busy"
 
@@ -113,13 +114,13 @@ class IndexDamaged(StoreError):
 
 
 class FormatUnsupported(StoreError):
-    """The index was written in a format this version does not read."""
+    """The index has a format that this version cannot read."""
 
     code = "format_unsupported"
 
 
 class WritingRefused(StoreError):
-    """The index, or the service, takes no writes."""
+    """The index or the service is read-only."""
 
     code = "writing_refused"
 
@@ -131,7 +132,7 @@ class QueryError(KlsaError):
 
 
 class InvalidApiKey(KlsaError):
-    """A request without a key that counts; `sent` if it had one."""
+    """A request without a valid API key; `sent` is true if it had one."""
 
     code = "invalid_api_key"
 
@@ -141,7 +142,7 @@ class InvalidApiKey(KlsaError):
 
 
 class InsufficientScope(KlsaError):
-    """A request for more than its key allows; `scope` is what it needs."""
+    """A request that its API key does not allow; `scope` is the scope it needs."""
 
     code = "insufficient_scope"
 
@@ -151,9 +152,9 @@ class InsufficientScope(KlsaError):
 
 
 class ServiceBusy(KlsaError):
-    """A request that the service has no room for now; `leaving` if it will have none any more.
+    """A request that the service is too busy for; `leaving` is true if the service is stopping.
 
-    `after` is in how many seconds it may be asked again.
+    `after` is the number of seconds after which the client may try again.
     """
 
     code = "busy"
@@ -165,55 +166,55 @@ class ServiceBusy(KlsaError):
 
 
 class TooManyWrites(ServiceBusy):
-    """A write that comes while as many wait as the service takes."""
+    """A write that was refused because too many others wait."""
 
     code = "too_many_writes"
 
 
 class RateExceeded(ServiceBusy):
-    """A request of a client that asks more often than it may."""
+    """A request above the rate limit of its API key or address."""
 
     code = "rate_exceeded"
 
 
 class RequestTimedOut(KlsaError):
-    """A request that took longer than the service may."""
+    """A request that took longer than the service allows."""
 
     code = "timed_out"
 
 
 class BodyTooSlow(RequestTimedOut):
-    """A request whose client sends its body more slowly than it may."""
+    """A request whose body arrives too slowly."""
 
     code = "body_too_slow"
 
 
 class ClusterFailed(KlsaError):
-    """A cluster that cannot be reached, or whose processes do not do what they are for."""
+    """A cluster that cannot be reached, or whose processes fail."""
 
     code = "cluster_failed"
 
 
 class ShardMissing(ClusterFailed):
-    """A search without one of the shards of its index, or all."""
+    """A search that some or all shards of the index did not answer."""
 
     code = "shard_missing"
 
 
 class ServiceFailed(KlsaError):
-    """A service that was asked and cannot be reached, or refuses: its own words."""
+    """A service that cannot be reached, or refused; the message is that of the service."""
 
     code = "service_failed"
 
 
 class ReplayFailed(KlsaError):
-    """A run that cannot be recorded or replayed, or came out as another: what differs first."""
+    """A run that cannot be recorded or replayed, or differs; the message says where."""
 
     code = "replay_failed"
 
 
 class ArgumentError(KlsaError, ValueError):
-    """An argument of an estimator outside its limits; scikit-learn expects a ValueError."""
+    """An argument of an estimator outside its limits; a ValueError, as scikit-learn expects."""
 
     code = "bad_argument"
 

@@ -25,7 +25,9 @@ what stands there: it may be its base form.
 
 
 class SearchParameters(TypedDict, total=False):
-    """How a query is read and ranked, to be handed on as `**parameters`; None is as not given.
+    """Keyword arguments that say how a query is read and ranked, to be passed as `**parameters`.
+
+    None stands for the setting of the index.
 
     >>> bold: SearchParameters = {"alpha": 0.9, "spelling": "off"}
     >>> index.parameters(**bold).alpha
@@ -53,7 +55,7 @@ class SearchParameters(TypedDict, total=False):
 
 
 class IndexSettings(TypedDict, total=False):
-    """All settings of an index, to be handed on as `**settings` of a build.
+    """Keyword arguments of `build`: all settings of an index, to be passed as `**settings`.
 
     >>> published: IndexSettings = {"k1": 2.0, "title_weight": 1}
     >>> build("reports.jsonl", name="reports", **published).settings.k1

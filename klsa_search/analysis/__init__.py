@@ -1,4 +1,4 @@
-"""Analyse: text to terms with positions."""
+"""Analyse texts: terms with positions."""
 
 from klsa_search.analysis.analyzer import LONGEST_WORD, Analyzer, Token
 from klsa_search.analysis.detecting import detected

@@ -1,4 +1,4 @@
-"""Read collections: documents, queries and judgements in the formats they come in."""
+"""Read sources: documents, queries and judgements, in all supported formats."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Queries and judgements that lie beside the documents of a folder."""
+"""Queries and judgements in the same folder as the documents."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def judgements(folder: Path, links: bool = False) -> list[Judgement]:
 def read_queries(file: str | Path) -> list[Query]:
     """Return the queries of one file: JSON lines, lines of id, tab and text, or TREC topics.
 
-    They are told apart by what it begins with. CollectionError if it is none of them, or for a bad
-    line. Memory: all of them.
+    The format is detected from the beginning of the file. CollectionError for another format or an
+    invalid line. Memory: all queries.
 
     >>> read_queries("queries.jsonl")
     [Query(id='1', text='leaking coolant')]

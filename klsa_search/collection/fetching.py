@@ -28,15 +28,14 @@ def fetch(
     base_url: str = BASE_URL,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Download collections into `home/<name>` and return these folders, in the order asked.
+    """Download collections into `home/<name>`, and return these folders in order.
 
-    names     of cran, cisi, cacm, med (cran-1837 is cran)
-    base_url  where `cran/cran.tar.gz` and the others lie
-    progress  called with (name, bytes so far, bytes in all or None) as an archive arrives
+    names     names of collections: cran, cisi, cacm, med (cran-1837 is cran)
+    base_url  URL of the folder with `cran/cran.tar.gz` and the others
+    progress  called with (name, bytes done, total bytes or None)
 
-    A folder that is there and whole is left alone and nothing is downloaded. Otherwise the
-    archive is unpacked beside it and only files whose sum is right take their place, so a
-    failure leaves what was there. FetchError names the URL and what to do by hand.
+    A complete folder is not downloaded again. Only files with the right checksum replace others, so
+    a failure changes nothing. FetchError names the URL, and what to do by hand.
 
     >>> fetch(["trec-8"], "data")
     Traceback (most recent call last):

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One document as its source gives it; `id` is opaque and unique in the collection.
+    """One document as in its source; `id` is any string, unique in the collection.
 
     >>> Document(id="oil", title="Oil", text="Change it.", metadata={"year": 2024}).title
     'Oil'
@@ -25,7 +25,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One information need."""
+    """One query."""
 
     id: str
     text: str
@@ -33,10 +33,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """How relevant one document is to one query.
+    """Relevance of one document to one query.
 
-    `grade` as trec_eval reads it: above 0 is relevant. `gain` is what nDCG counts, where the
-    collection's grades run the other way (cran); it equals max(grade, 0) otherwise.
+    `grade` is read as by trec_eval: above 0 is relevant. `gain` is the gain in nDCG: max(grade, 0),
+    unless lower grades of the collection are better (cran).
     """
 
     query_id: str
@@ -47,10 +47,10 @@ class Judgement:
 
 @dataclass(slots=True)
 class Problems:
-    """What was skipped while reading: how many, and the first reasons.
+    """Number of records and files that were skipped, and the first reasons.
 
-    kinds  of files that cannot be read: how many of each suffix and fault, ".pdf: is damaged"; the
-           first reason of each kind is kept
+    kinds  number of unreadable files by suffix and fault, as in ".pdf: is damaged"; the first
+           reason of each kind is kept
 
     >>> open_collection("reports.jsonl", on_error="skip").problems
     Problems(count=0, reasons=[], kinds={})
@@ -61,7 +61,7 @@ class Problems:
     kinds: dict[str, int] = field(default_factory=dict)
 
     def add(self, reason: str, keep: int = 5, *, kind: str | None = None) -> None:
-        """Count one more; the first `keep` reasons are kept in words, and the first of a kind."""
+        """Count one more; keep the first `keep` reasons, and the first of each kind."""
         self.count += 1
         if kind is not None:
             self.kinds[kind] = self.kinds.get(kind, 0) + 1
@@ -69,17 +69,17 @@ class Problems:
             self.reasons.append(reason)
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, for programs."""
+        """Return all values as JSON."""
         return {"count": self.count, "first": self.reasons, "kinds": self.kinds}
 
 
 @dataclass(slots=True)
 class Unread:
-    """Files of a folder that hold no document of its collection; hidden ones do not count.
+    """Files of a folder that are not read as documents; hidden files are not counted.
 
-    kinds  how many there are of each: a suffix, "without suffix", "linked" (and not followed),
-           "special" (neither file nor folder, nor a link to one)
-    first  of each kind the first, as a path below the folder
+    kinds  number of files by kind: a suffix, "without suffix", "linked" (and not followed), or
+           "special" (neither a file nor a folder, nor a link to one)
+    first  first file of each kind, as a path below the folder
 
     >>> unread = Unread()
     >>> unread.add(".pdf", "2023/report.pdf")
@@ -92,7 +92,7 @@ class Unread:
 
     @property
     def count(self) -> int:
-        """Files in all."""
+        """Return the number of all files."""
         return sum(self.kinds.values())
 
     def add(self, kind: str, path: str) -> None:
@@ -101,13 +101,13 @@ class Unread:
         self.first.setdefault(kind, path)
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, their number included, for programs."""
+        """Return all values as JSON."""
         return {"count": self.count, "kinds": self.kinds, "first": self.first}
 
 
 @runtime_checkable
 class Collection(Protocol):
-    """A source that has been recognised; nothing is read before it is asked for.
+    """An opened source; documents are read on demand.
 
     >>> isinstance(open_collection("reports.jsonl"), Collection)
     True
@@ -115,15 +115,15 @@ class Collection(Protocol):
 
     @property
     def name(self) -> str:
-        """Short name: the target's name, or that of the folder or file."""
+        """Return the name of the collection, folder or file."""
 
     @property
     def format(self) -> str:
-        """One of the format names."""
+        """Return the name of the format."""
 
     @property
     def problems(self) -> Problems:
-        """What `documents` has skipped so far."""
+        """Return what `documents` has skipped so far."""
 
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""

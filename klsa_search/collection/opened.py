@@ -12,13 +12,13 @@ from klsa_search.errors import CollectionError
 
 
 class OpenedCollection:
-    """The one `Collection`: a way to stream documents, and queries and judgements if any.
+    """Implementation of `Collection`: a stream of documents, and queries and judgements if any.
 
     root     file or folder that is read; None for Python objects
-    address  where that is, as an absolute path; None where the name tells all
-    files    how to find the files of the documents; notes what it passes over
-    columns  that make a document
-    holding  what has to live as long, as a temporary folder has
+    address  its absolute path; None if the name is sufficient
+    files    function that finds the files of the documents and notes the others
+    columns  columns of a table that make a document
+    holding  object that must live as long, such as a temporary folder
 
     >>> collection = open_collection("reports.jsonl")
     >>> isinstance(collection, OpenedCollection), len(list(collection.documents()))
@@ -55,12 +55,12 @@ class OpenedCollection:
 
     @property
     def problems(self) -> Problems:
-        """What the last pass over the documents has skipped so far."""
+        """Return what the last pass over the documents has skipped so far."""
         return self._intake.problems
 
     @property
     def numbered(self) -> list[str]:
-        """Files without ids, whose documents the last pass over them has numbered so far."""
+        """Return the files whose documents the last pass has numbered, for lack of IDs."""
         return self._intake.numbered
 
     def documents(self) -> Iterator[Document]:
@@ -80,11 +80,11 @@ class OpenedCollection:
             ) from error
 
     def refuse(self, message: str) -> None:
-        """Refuse a document of the present pass: CollectionError, or one more in `problems`."""
+        """Refuse a document of this pass: raise CollectionError, or count it in `problems`."""
         self._intake.refuse(message)
 
     def adopt(self, problems: Problems, numbered: list[str]) -> None:
-        """Take what others have found who made a pass over the documents for this one."""
+        """Adopt the problems and numbered files that other processes found in a pass."""
         self._intake = Intake(self._on_error, self._intake.columns)
         self._intake.problems, self._intake.numbered = problems, numbered
 
@@ -96,10 +96,9 @@ class OpenedCollection:
 
     @property
     def unread(self) -> Unread:
-        """What lies in the folder and is not read, as of the last time the files were found.
+        """Return the files of the folder that are not read, as of the last listing.
 
-        Cost: once that of finding them, which is a look at the names, or into each file where its
-        content tells what it is.
+        Cost: listing the files once, or reading the beginning of each if its content decides.
         """
         if self._unread is None:
             self._unread = Unread()

@@ -60,7 +60,9 @@ READERS: dict[str, Reader] = {
 
 
 class Reading(TypedDict, total=False):
-    """How a source is read, to be handed on as `**reading`. See `open_collection`.
+    """Keyword arguments that say how a source is read, to be passed as `**reading`.
+
+    See `open_collection`.
 
     >>> lenient: Reading = {"format": "jsonl", "on_error": "skip"}
     >>> len(list(open_collection("reports.jsonl", **lenient).documents()))
@@ -85,28 +87,28 @@ def open_collection(
     columns: Mapping[str, str | Sequence[str]] | None = None,
     sections: bool = False,
 ) -> OpenedCollection:
-    """Recognise a source; nothing but the beginnings of files is read before it is asked for.
+    """Open a source and detect its format; documents are read on demand.
 
-    source    a file or folder; one of `COLLECTIONS`; documents (or mappings with `id`, `title`,
-              `text`) as Python objects, which can be read again only if they can; a data frame of
-              pandas or polars with columns of these names; a data set of ir_datasets, or whatever
-              else has its `docs_iter`, or "irds:NAME" for that of a name (the extra `irds`); a
-              stream of bytes in one of the formats of files, which is copied to a temporary file
-    format    one of `FORMATS`, where the content does not tell
-    on_error  stop at the first bad record, or skip it and count it in `problems`; queries and
+    source    a file or folder; one of `COLLECTIONS`; an iterable of documents or mappings with
+              `id`, `title`, `text` (an iterator can be read once only); a data frame of pandas or
+              polars with such columns; a data set of ir_datasets or another object with
+              `docs_iter`, or "irds:NAME" (extra `irds`); or a stream of bytes in one of the file
+              formats, which is copied to a temporary file
+    format    one of `FORMATS`; by default detected from the content
+    on_error  "stop" at the first bad record, or "skip" and count it in `problems`; queries and
               judgements are always strict
-    data      the folder or folders in which named collections are looked for; by default
+    data      folder or folders in which to look for named collections; by default
               `$KLSA_COLLECTIONS`, ../shared/collections and the user's cache, in this order
     follow_links
-              read what links in a folder lead to, outside of it too; the source may be a link
-              in any case
-    columns   of CSV, TSV, JSON and Python objects: the names that stand for "id", "title" and
-              "text", which may be several: {"id": "ticket", "text": ["body", "notes"]}
-    sections  of files of text: one document for each section, page or chapter
+              follow symbolic links in a folder, also to files outside; the source itself may
+              always be a link
+    columns   columns of a table, JSON or Python objects for "id", "title" and "text"; several
+              texts are joined: {"id": "ticket", "text": ["body", "notes"]}
+    sections  make one document of each section, page or chapter of a file
 
-    A plain string that is one of the names means the collection, even beside a file of that
-    name: write `./cran` for the folder. Memory: one document, and the set of ids seen.
-    CollectionError if there is no such source or it is not recognised.
+    A string that is the name of a collection means the collection, even if there is a file of that
+    name: write `./cran` for the file. Memory: one document, and the set of all IDs.
+    CollectionError if the source does not exist or its format is unknown.
 
     >>> collection = open_collection("reports.jsonl")
     >>> collection.name, collection.format

@@ -12,11 +12,11 @@ from klsa_search.errors import CollectionError
 
 
 def read_qrels(path: str | Path) -> list[Judgement]:
-    """Return the judgements of a file, in its order; CollectionError names a bad line.
+    """Return the judgements of a file, in order; CollectionError names an invalid line.
 
     TREC: `query 0 document grade`, separated by white space. BEIR: `query document grade`,
-    separated by tabs, under a header. The gain is max(grade, 0). Always strict: a judgement lost
-    in silence would change every measure. Memory: one object a judgement.
+    separated by tabs, under a header. The gain is max(grade, 0). Invalid lines are never
+    skipped, because that would change every measure. Memory: one object per judgement.
 
     >>> read_qrels("qrels.txt")
     [Judgement(query_id='1', document_id='leak', grade=2, gain=2)]

@@ -49,7 +49,7 @@ def documents(path: Path, intake: Intake) -> Iterator[Document]:
 def read_topics(path: str | Path) -> list[Query]:
     """Return the TREC topics of a file: id from <num>, text from <title>, else from <desc>.
 
-    CollectionError, with the file, if there is none, or one without a number, or one twice. Memory:
+    CollectionError if there is no topic, or one without a number, or a number occurs twice. Memory:
     the whole file.
 
     >>> read_topics("topics.txt")

@@ -1,3 +1,3 @@
-"""Connect: an index where its users already are, one module a connector, each with its extra."""
+"""Connectors to other tools: one module each, with an extra of its own."""
 
-__all__: list[str] = []  # each module is a face of its own: it needs an extra
+__all__: list[str] = []  # each module is imported by itself: it needs an extra

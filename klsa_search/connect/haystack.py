@@ -26,21 +26,22 @@ except ModuleNotFoundError:
     raise
 
 _REST: Final = "_haystack"
-"""Metadata that holds what is no content and no plain meta: an embedding, a blob, ..."""
+"""Metadata field for the other parts of a Haystack document: embedding, blob, ..."""
 _OURS: Final = frozenset({"id", "_id", "title", "text", "contents", "metadata", _REST})
-"""Names of meta that mean something else where documents are exported."""
+"""Metadata names with another meaning in exported documents."""
 
 
 class KlsaDocumentStore:
-    """The documents of the index at HOME/NAME.
+    """Document store of Haystack: the index at the path HOME/NAME.
 
-    path      of the index; where there is none, the first documents that are written build it
-    fields    declared meta, as "year:number", so that it is a column whatever comes; other meta is
-              one as long as all its values are of one type
-    settings  of the build: `{"language": "german"}`, ...
-    The build learns from the documents of that first call. Later ones are found as well, and learnt
-    from once `klsa_search.indexing.refit(path)` or `klsa-index refit` builds it anew. A title in
-    meta is the title of the document, and searched. Safe to share between threads.
+    path      path of the index; if there is none, the first `write_documents` builds it
+    fields    declared metadata fields, such as "year:number"; other metadata is filterable if all
+              its values have one type
+    settings  settings of the build, such as `{"language": "german"}`
+
+    The build learns from the documents of that first call. Later documents are searchable at once;
+    `klsa_search.indexing.refit(path)` or `klsa-index refit` learns from them. A title in the
+    metadata is the title of the document, and is searched. Safe to share between threads.
     """
 
     def __init__(
@@ -55,20 +56,20 @@ class KlsaDocumentStore:
         self._opened: Index | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What makes it again, for pipelines as YAML."""
-        told: dict[str, Any] = default_to_dict(
+        """Return the arguments, for pipelines in YAML."""
+        arguments: dict[str, Any] = default_to_dict(
             self, path=self.path, fields=self.fields, settings=self.settings
         )
-        return told
+        return arguments
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> KlsaDocumentStore:
-        """Make it again."""
+        """Return an instance with these arguments."""
         made: KlsaDocumentStore = default_from_dict(cls, data)
         return made
 
     def index(self) -> Index | None:
-        """The index as it is now, None where nothing was written yet; nothing changes it."""
+        """Return a snapshot of the index, or None if nothing has been written yet."""
         if self._opened is None and is_index(Path(self.path)):
             self._opened = open_index(self.path)
         if self._opened is None:
@@ -77,12 +78,12 @@ class KlsaDocumentStore:
         return self._opened.snapshot()
 
     def count_documents(self) -> int:
-        """Count them."""
+        """Return the number of documents."""
         index = self.index()
         return 0 if index is None else len(index)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """Documents that pass, all by default, in the order they were written. FilterError."""
+        """Return the documents that pass filters, all by default, in write order. FilterError."""
         index = self.index()
         if index is None:
             return []
@@ -92,9 +93,9 @@ class KlsaDocumentStore:
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
-        """Write them; returns how many were written. They are on the disk, and found, on return.
+        """Write documents and return their number; they are durable and searchable on return.
 
-        policy  what becomes of one whose id is there: OVERWRITE, SKIP, or FAIL, the default, a
+        policy  how to treat an existing ID: OVERWRITE, SKIP, or FAIL, the default, which raises
                 DuplicateDocumentError before anything is written
         """
         if not isinstance(documents, list) or not all(
@@ -122,18 +123,18 @@ class KlsaDocumentStore:
         return len(written)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Delete those that are there."""
+        """Delete documents; unknown IDs are ignored."""
         if self.index() is not None and self._opened is not None:
             self._opened.delete(document_ids)
 
 
 @component
 class KlsaRetriever:
-    """The documents of a store that fit a query best, best first, with their scores.
+    """Retriever of Haystack: the best documents of a store for a query, with scores.
 
-    top_k       how many
-    filters     of Haystack; those given to `run` are used instead
-    parameters  of `Index.rank`: `{"ranker": "bm25"}`, ...
+    top_k       maximum number of documents
+    filters     filters of Haystack; those passed to `run` replace them
+    parameters  parameters of `Index.rank`, such as `{"ranker": "bm25"}`
     """
 
     def __init__(
@@ -149,19 +150,19 @@ class KlsaRetriever:
         self.parameters = dict(parameters or {})
 
     def to_dict(self) -> dict[str, Any]:
-        """What makes it again, for pipelines as YAML."""
-        told: dict[str, Any] = default_to_dict(
+        """Return the arguments, for pipelines in YAML."""
+        arguments: dict[str, Any] = default_to_dict(
             self,
             document_store=self.document_store.to_dict(),
             top_k=self.top_k,
             filters=self.filters,
             parameters=self.parameters,
         )
-        return told
+        return arguments
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> KlsaRetriever:
-        """Make it again."""
+        """Return an instance with these arguments."""
         given = data["init_parameters"]
         store = KlsaDocumentStore.from_dict(given["document_store"])
         data = {**data, "init_parameters": {**given, "document_store": store}}
@@ -172,7 +173,7 @@ class KlsaRetriever:
     def run(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """Search. FilterError; QueryError for a parameter outside its limits."""
+        """Return the best documents. FilterError; QueryError for invalid parameters."""
         index = self.document_store.index()
         if index is None:
             return {"documents": []}
@@ -189,21 +190,21 @@ class KlsaRetriever:
 
 
 def passing(index: Index, filters: dict[str, Any] | None) -> Allowed:
-    """Documents that a filter of Haystack lets through: (size,) bool. FilterError."""
+    """Return a mask of documents that pass a Haystack filter: (max_doc,) bool. FilterError."""
     if not filters:
         return np.ones(index.max_doc, np.bool_)
     return mask_of(filter_of(filters, index.fields, _OURS), index.fields, index.max_doc).allowed
 
 
 def _kept(document: Document) -> Kept:
-    told = document.to_dict(flatten=False)
-    meta, id_, content = (told.pop(name) for name in ("meta", "id", "content"))
+    parts = document.to_dict(flatten=False)
+    meta, id_, content = (parts.pop(name) for name in ("meta", "id", "content"))
     title = meta.get("title")
     if isinstance(title, str) and title:
         del meta["title"]
     else:
         title = ""
-    rest = {name: value for name, value in told.items() if value is not None}
+    rest = {name: value for name, value in parts.items() if value is not None}
     if content is None:
         rest["content"] = None
     if hidden := {name: value for name, value in meta.items() if name in _OURS}:
@@ -219,5 +220,5 @@ def _given(document: Kept) -> Document:
     meta |= rest.pop("meta", {})
     if document.title:
         meta["title"] = document.title
-    told = {"id": document.id, "content": document.text, "meta": meta, **rest}
-    return Document.from_dict(told)
+    parts = {"id": document.id, "content": document.text, "meta": meta, **rest}
+    return Document.from_dict(parts)

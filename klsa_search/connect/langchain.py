@@ -23,14 +23,15 @@ except ModuleNotFoundError:
 
 
 class KlsaRetriever(BaseRetriever):
-    """The documents of an index that fit a query best, best first.
+    """Retriever of LangChain: the best documents of an index for a query.
 
-    index       an open `Index`; what is written to it meanwhile is found
-    k           how many; `invoke(query, k=3)` asks for another number
-    filter      what their metadata must be, as text or JSON; of one call, likewise
-    parameters  what else `Index.search` takes: `{"ranker": "bm25"}`, ...
-    A document has its text as content, its id, and title and score beside its metadata. `ainvoke`
-    has it done in a thread. QueryError for what cannot be read.
+    index       open `Index`; each call sees its current state
+    k           maximum number of documents; `invoke(query, k=3)` overrides it
+    filter      condition on the metadata, as text or JSON; `invoke(query, filter=...)` overrides it
+    parameters  other parameters of `Index.search`, such as `{"ranker": "bm25"}`
+
+    Documents have `title` and `score` in their metadata. `ainvoke` runs in a thread. QueryError for
+    invalid parameters.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

@@ -1,6 +1,6 @@
 """Indexes as tools of an assistant, over the Model Context Protocol (`klsa-search[mcp]`).
 
-`search` and `fetch` keep the convention of deep research: each answers one text, which is JSON.
+`search` and `fetch` follow the convention for deep research: each returns one text, in JSON.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _READS: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_
 
 
 def server(home: str | Path, name: str | None = None) -> MCPServer[Any]:
-    """Make a server of the index of that name, or of all indexes of a home; `run` runs it.
+    """Return an MCP server of one index, or of all indexes of an index directory; call its `run`.
 
-    A document is called INDEX/ID, in every tool. What others write, build and delete meanwhile is
-    taken up with each call. IndexNotFound where there is nothing to serve.
+    All tools name a document as INDEX/ID. Each call sees the current state of the indexes.
+    IndexNotFound if there is no index.
     """
     tools = _Tools(Path(home), name)
     made: MCPServer[Any] = MCPServer("klsa-search", version=__version__, log_level="WARNING")
@@ -53,7 +53,7 @@ def server(home: str | Path, name: str | None = None) -> MCPServer[Any]:
 
 
 class _Tools:
-    """The tools over the indexes of a home, each opened when it is first asked for."""
+    """Tools over the indexes of an index directory; each index is opened at its first use."""
 
     def __init__(self, home: Path, name: str | None) -> None:
         self._home, self._name = home, name
@@ -78,11 +78,11 @@ class _Tools:
         index: str | None = None,
         filter: str | None = None,  # noqa: A002 - as everywhere
     ) -> Mapping[str, Any]:
-        """Find the documents that fit a query best, by its words and by what they mean there.
+        """Search documents by the words of a query and by related words.
 
-        The best come first, each with its id (for fetch and explain), title, url and a passage.
-        `index` names what is searched where there are several. `filter` is a condition on metadata,
-        as in: year >= 2020 AND kind != draft
+        Returns the best documents first, each with its id (for fetch and explain), title, url and a
+        passage. `index` selects an index if there are several. `filter` is a condition on metadata,
+        such as: year >= 2020 AND kind != draft
         """
         asked = self._index(index)
         hits = asked.search(query, k, filter=filter).hits
@@ -94,28 +94,28 @@ class _Tools:
         }
 
     def fetch(self, id: str) -> Mapping[str, Any]:  # noqa: A002 - of the convention
-        """Read one document in full, by its id as search gives it."""
+        """Return one complete document, by the id that search returned."""
         index, inner = self._place(id)
         document = index.document(inner)
         facts = _facts(index.name, inner, document.title, document.metadata)
         return facts | {"text": document.text, "metadata": document.metadata}
 
     def explain(self, query: str, id: str) -> Mapping[str, Any]:  # noqa: A002 - likewise
-        """Explain why a document scores as it does for a query: parts that add up to the score.
+        """Explain the score of a document for a query, as a sum of parts.
 
-        lexical: words of the query that it holds; coverage: what it and documents near it hold of
-        them; latent: nearness in meaning; expansion: documents that hold the words and are like it.
+        lexical: query words in the document; coverage: query words in similar documents; latent:
+        similarity in meaning; expansion: similar documents that contain the query words.
         """
         index, inner = self._place(id)
         return asdict(index.explain(query, inner))
 
     def related(self, term: str, k: int = 10, index: str | None = None) -> Mapping[str, Any]:
-        """Find words that go together with a word, or mean nearly the same, in these documents."""
+        """Return words that are related to a word in these documents, or nearly synonymous."""
         found = mining.related(self._index(index), term, k)
         return {"related": [asdict(one) for one in found]}
 
     def _index(self, name: str | None) -> Index:
-        """The index of a name, or the only one, as it is now."""
+        """Return the current state of an index, by name, or of the only one."""
         known = self.names()
         if name is None and len(known) == 1:
             (name,) = known
@@ -131,7 +131,7 @@ class _Tools:
         return self._opened[name]
 
     def _place(self, called: str) -> tuple[Index, str]:
-        """Find the index of a document, and its id there."""
+        """Return the index of a document, and its ID there."""
         name, parted, inner = called.partition("/")
         if not parted:
             raise QueryError(
@@ -141,7 +141,7 @@ class _Tools:
 
 
 def _facts(name: str, id_: str, title: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What every answer says of a document; its url is its own, else one that names it."""
+    """Return the facts of a document in every answer; without a url of its own it gets one."""
     called, url = f"{name}/{id_}", metadata.get("url")
     if not isinstance(url, str) or not url.strip():
         url = f"klsa://{quote(called)}"
@@ -149,7 +149,7 @@ def _facts(name: str, id_: str, title: str, metadata: Mapping[str, Any]) -> dict
 
 
 def _as_text(tool: Callable[..., Mapping[str, Any]]) -> Callable[..., str]:
-    """Have a tool answer JSON; what it refuses is told to the assistant, which can ask anew."""
+    """Make a tool return JSON, and report errors to the assistant, which can try again."""
 
     @wraps(tool)
     def answer(**given: Any) -> str:

@@ -27,7 +27,7 @@ except ModuleNotFoundError:
 
 
 class BuildOptions(IndexSettings, total=False):
-    """What `klsa_search.build` takes by name, but for source and place."""
+    """Keyword arguments of `klsa_search.build`, except source and place."""
 
     preset: str
     on_error: str
@@ -36,13 +36,14 @@ class BuildOptions(IndexSettings, total=False):
 
 
 class KlsaRetriever(pt.Transformer):
-    """Q → R: the documents of an index that fit each query best.
+    """Q → R: the best documents of an index for each query.
 
-    index        an open `Index`; each frame is answered by what it holds at that moment
-    num_results  of each query, at most
-    threads      that work on a frame
-    parameters   of `Index.rank`: `ranker`, `alpha`, `z`, `operators`, ...
-    QueryError for a parameter outside its limits.
+    index        open `Index`; each frame sees its current state
+    num_results  maximum number of results of each query
+    threads      number of threads for a frame
+    parameters   parameters of `Index.rank`: `ranker`, `alpha`, `z`, `operators`, ...
+
+    QueryError for invalid parameters.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class KlsaRetriever(pt.Transformer):
         self._ranker = self.parameters.get("ranker", index.settings.ranker)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Add docno, score and rank, from 0; what else stands beside a query stays."""
+        """Add docno, score and rank (from 0); other columns of the query are kept."""
         pt.validate.query_frame(inp, extra_columns=["query"], context=self)
         now = self.index.snapshot()
         answers = now.rank_many(
@@ -76,25 +77,26 @@ class KlsaRetriever(pt.Transformer):
         return found.assign(docno=ids_by_position(now)[positions], score=scores, rank=ranks)
 
     def fuse_rank_cutoff(self, k: int) -> KlsaRetriever:
-        """Look for no more than a following cut-off lets through: `retriever % k`."""
+        """Return a retriever with at most k results, for `retriever % k`."""
         if k >= self.num_results:
             return self
         return KlsaRetriever(self.index, num_results=k, threads=self.threads, **self.parameters)
 
     def schematic(self, *, input_columns: Sequence[str] | None = None) -> Mapping[str, Any]:
-        """Label in pictures of pipelines; without it, help is looked up on the network."""
+        """Return the label in pictures of pipelines; without it, PyTerrier asks the network."""
         return {"label": self._ranker, "help_url": None}
 
     def __repr__(self) -> str:
-        """Index and ranker: its name in experiments."""
+        """Return index and ranker, the name in experiments."""
         return f"{self.index.name} {self._ranker}"
 
 
 class KlsaTexts(pt.Transformer):
-    """D → D: adds the fields of documents, as a reranker needs them.
+    """D → D: adds fields of the documents, as rerankers need them.
 
-    index   an open `Index`
-    fields  "title", "text", or names of metadata
+    index   open `Index`
+    fields  "title", "text", or names of metadata fields
+
     DocumentNotFound.
     """
 
@@ -104,7 +106,7 @@ class KlsaTexts(pt.Transformer):
         self.fields = [fields] if isinstance(fields, str) else list(fields)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Add one column a field; None where a document has no such metadata."""
+        """Add one column per field; None if a document does not have it."""
         pt.validate.columns(inp, includes=["docno"])
         now = self.index.snapshot()
         documents = now.documents(now.doc_ids(inp["docno"]))
@@ -122,16 +124,16 @@ class KlsaTexts(pt.Transformer):
         )
 
     def schematic(self, *, input_columns: Sequence[str] | None = None) -> Mapping[str, Any]:
-        """Label in pictures of pipelines. See `KlsaRetriever.schematic`."""
+        """Return the label in pictures of pipelines. See `KlsaRetriever.schematic`."""
         return {"label": "texts", "help_url": None}
 
 
 class KlsaIndexer(pt.Indexer):
-    """Builds an index at HOME/NAME of the documents of a corpus, in place of any former one.
+    """Builds an index of a corpus at HOME/NAME; an existing index is replaced.
 
-    text_attrs  names whose texts are joined into that of a document; `title`, where there is one
-                and it is none of them, is its title, and what else there is its metadata
-    settings    of the index, as `klsa_search.build` takes them: `k1`, `language`, `memory`, ...
+    text_attrs  fields whose texts are joined into the text of a document. `title` is its title,
+                unless it is one of them; other fields are metadata
+    settings    other arguments of `klsa_search.build`: `k1`, `language`, `memory`, ...
     """
 
     def __init__(
@@ -147,13 +149,13 @@ class KlsaIndexer(pt.Indexer):
         self.settings = settings
 
     def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> KlsaIndex:  # noqa: A002 - PyTerrier's name
-        """Build it of mappings with `docno`. For what fails, see `klsa_search.build`."""
+        """Build the index from mappings with `docno`. Errors are those of `klsa_search.build`."""
         home, name = self.path.parent, self.path.name
         build(self._records(iter), name=name, home=home, replace=True, **self.settings).close()
         return KlsaIndex(self.path)
 
     def index_inputs(self) -> list[list[str]]:
-        """Columns that a corpus must have."""
+        """Return the fields that a corpus must have."""
         return [["docno", *self.text_attrs]]
 
     def _records(self, corpus: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -169,9 +171,9 @@ class KlsaIndexer(pt.Indexer):
 
 
 class KlsaIndex(pt.Artifact, pt.Indexer):
-    """An index on disk, as an artifact: at HOME/NAME, opened when it is first asked.
+    """Index on disk as an artifact, at HOME/NAME; opened at its first use.
 
-    `pt.Artifact.load(path)` gives one for the folder of any index, wherever it was built.
+    `pt.Artifact.load(path)` returns one for the folder of any index.
     """
 
     ARTIFACT_TYPE = "sparse_index"
@@ -182,30 +184,30 @@ class KlsaIndex(pt.Artifact, pt.Indexer):
         self._opened: Index | None = None
 
     def opened(self) -> Index:
-        """Open it; IndexNotFound where nothing was built yet."""
+        """Return the opened index; IndexNotFound if nothing has been built yet."""
         if self._opened is None:
             self._opened = open_index(self.path)
         return self._opened
 
     def built(self) -> bool:
-        """Whether there is an index."""
+        """Return whether there is an index."""
         return bool(is_index(self.path))
 
     def retriever(
         self, *, num_results: int = 1000, threads: int = 1, **parameters: Unpack[RankingOptions]
     ) -> KlsaRetriever:
-        """Rank its documents: see `KlsaRetriever`."""
+        """Return a retriever of its documents: see `KlsaRetriever`."""
         index = self.opened()
         return KlsaRetriever(index, num_results=num_results, threads=threads, **parameters)
 
     def text_loader(self, fields: Sequence[str] = ("text",)) -> KlsaTexts:
-        """Add fields of its documents: see `KlsaTexts`."""
+        """Return a transformer that adds fields of its documents: see `KlsaTexts`."""
         return KlsaTexts(self.opened(), fields)
 
     def indexer(
         self, *, text_attrs: Sequence[str] = ("text",), **settings: Unpack[BuildOptions]
     ) -> KlsaIndexer:
-        """Build it: see `KlsaIndexer`."""
+        """Return an indexer that builds it: see `KlsaIndexer`."""
         return KlsaIndexer(self.path, text_attrs=text_attrs, **settings)
 
     def index(
@@ -215,14 +217,14 @@ class KlsaIndex(pt.Artifact, pt.Indexer):
         text_attrs: Sequence[str] = ("text",),
         **settings: Unpack[BuildOptions],
     ) -> KlsaIndex:
-        """Build it of a corpus, and open that."""
+        """Build the index from a corpus."""
         self.indexer(text_attrs=text_attrs, **settings).index(iter)
         self._opened = None
         return self
 
 
 def artifact_metadata(path: str, listing: Sequence[str]) -> dict[str, str] | None:
-    """Tell PyTerrier that a folder is such an artifact; nothing of its own lies in it."""
+    """Return the type and format of an index folder for PyTerrier; None for other folders."""
     if not is_index(Path(path)):
         return None
     return {"type": KlsaIndex.ARTIFACT_TYPE, "format": KlsaIndex.ARTIFACT_FORMAT}

@@ -1,4 +1,4 @@
-"""Offer: the features and kernels as scikit-learn estimators (`klsa-search[estimators]`)."""
+"""Features and kernels as scikit-learn estimators (extra `estimators`)."""
 
 from klsa_search.extras import require
 from klsa_search.kernel.alignment import AlignmentCurve, alignment

@@ -13,14 +13,17 @@ from klsa_search.features import bm25
 
 
 class BM25Features(Weighting):
-    """φ(d)_t = w(t)^p · sat(t, d), saturated by repetition and by the length of the document.
+    """BM25 weights of term counts: φ(d)_t = w(t)^p · sat(t, d).
 
-    k1         above 0: how far repetitions count
-    b          0 to 1: how far long documents are held back
-    idf_power  p, 0 or more; at .5 the inner product is the published document kernel
+    k1         saturation of term counts, above 0
+    b          weight of the document length, from 0 to 1
+    idf_power  p, at least 0; with 0.5 the inner product is the published document kernel
 
-    idf_             (V,) w(t)^p
-    average_length_  tokens of a training document on average
+    idf_             (V,) w(t)^p of each term
+    average_length_  mean number of tokens of a training document
+
+    `transform` maps counts (n, V) to weights (n, V), sparse. Cost: O(nnz). Source: Park &
+    Ramamohanarao, Kernel Latent Semantic Analysis, CIKM 2009, equation 4.
 
     >>> BM25Features(k1=1.2).fit_transform(counts).shape
     (4, 4)
@@ -32,7 +35,7 @@ class BM25Features(Weighting):
         self.idf_power = idf_power
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn document frequencies and the average length from counts (N, V)."""
+        """Learn document frequencies and the mean length from counts (N, V)."""
         checked_number("k1", self.k1, 0, open_below=True)
         checked_number("b", self.b, 0, 1)
         power = checked_number("idf_power", self.idf_power, 0)

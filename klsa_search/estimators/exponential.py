@@ -13,16 +13,20 @@ from klsa_search.estimators.kernel import Kernel
 
 
 class ExponentialKernel(AlignedKernel):
-    """K̂ = K exp(γK/λ_1): chains as in the von Neumann kernel, long ones counting far less.
+    """Exponential (diffusion) kernel: K̂ = K exp(γK/λ_1).
 
-    gamma         0 (the base kernel) to 300, or "alignment" for the γ at which the kernel agrees
-                  best with the labels given to fit; the kernel grows like exp(γ), so look for C
-                  over as many powers of ten
-    n_components  eigenvectors kept, 1 to the rank of the base kernel; None keeps all
-    centred       align centred matrices: for classes of very different size
-    base          a kernel estimator; None compares rows by their inner product
+    Documents are similar through chains of documents, as in the von Neumann kernel, but long chains
+    count much less.
 
-    Cost of fit as of LatentSemanticKernel; the line search adds O(k) a step.
+    gamma         from 0 (the base kernel) to 300; or "alignment", for the γ with the largest
+                  alignment with the labels given to `fit`. The kernel grows like exp(γ), so search
+                  C over many powers of ten
+    n_components  number of eigenvectors, from 1 to the rank of the base kernel; None for all
+    centred       use the centred alignment, for classes of very different size
+    base          kernel estimator to build on; None is the inner product of the rows
+
+    Cost: `fit` as LatentSemanticKernel; the line search adds O(k) per step. Source: Kandola,
+    Shawe-Taylor & Cristianini, NIPS 2002, section 4.
 
     >>> ExponentialKernel(2.0).fit(counts).gamma_
     2.0

@@ -12,10 +12,12 @@ from klsa_search.estimators.pointwise import PointwiseKernel
 
 
 class GaussianKernel(PointwiseKernel):
-    """k̂ = exp(-‖x - z‖² / sigma²), the distance taken in the space of the base kernel.
+    """Gaussian kernel: k̂ = exp(-‖x - z‖² / sigma²), with distances in the space of the base kernel.
 
-    sigma  above 0; distances well below it count as alike
-    base   a kernel estimator; None compares rows by their inner product
+    sigma  width, above 0: points much nearer than this are similar
+    base   kernel estimator to build on; None is the inner product of the rows
+
+    Cost: `fit` nothing but that of the base; `kernel` that of the base.
 
     >>> GaussianKernel(2.0).fit(counts).diagonal(counts)
     array([1., 1., 1., 1.])

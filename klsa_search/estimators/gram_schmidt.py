@@ -18,19 +18,23 @@ from klsa_search.kernel.gram_schmidt import gram_schmidt
 
 
 class GramSchmidtKernel(Kernel):
-    """The base kernel on the span of T training documents: what LSK does, without eigenvectors.
+    """Gram-Schmidt kernel: the base kernel on the span of T selected training documents.
 
-    n_components  T, 1 to the rank of the base kernel; None takes all, which is the base kernel
-    bias          B above 0: before each pick the residual of a document of the last class of y
-                  (of two, in sorted order) is multiplied by it, so that fewer features describe a
-                  rare class; or a mapping from label to B, others 1. 1 looks at no labels
-    base          a kernel estimator; None compares rows by their inner product
+    It approximates the latent semantic kernel without eigenvectors: each step selects the document
+    that the previous ones describe least.
+
+    n_components  T, from 1 to the rank of the base kernel; None for all, which is the base kernel
+    bias          factor above 0 for the residuals of documents of one class, so that they are
+                  selected first: a number for the second of two classes in sorted order, or a
+                  mapping from label to number, 1 for others. With 1, labels are not used
+    base          kernel estimator to build on; None is the inner product of the rows
 
     factor_   R of K ≈ RRᵀ, with the residuals
-    pivots_   (T,) training rows picked, in order
-    points_   the pivots themselves: all that placing a point needs, O(T) kernel values and O(T²)
+    pivots_   (T,) indices of the selected training rows, in order
+    points_   selected training points
 
-    Cost of fit O(N · T²) and T rows of the kernel; memory O(N · T).
+    Cost: `fit` O(N · T²) and T rows of the kernel, memory O(N · T); `transform` T kernel values and
+    O(T²) per point. Source: Cristianini, Shawe-Taylor & Lodhi, JIIS 2002, table 1.
 
     >>> GramSchmidtKernel(2).fit(counts).pivots_.tolist()
     [0, 3]

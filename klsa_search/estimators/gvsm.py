@@ -9,15 +9,17 @@ from klsa_search.estimators.kernel import Kernel, Points
 
 
 class GVSMKernel(Kernel):
-    """k̂(x, z) = Σ_n k(x, n) k(n, z): two points are alike if they resemble the same documents.
+    """Generalised vector space model: k̂(x, z) = Σ_n k(x, n) k(n, z).
 
-    Between the training documents K², over a linear base xᵀ(ΦᵀΦ)z with ΦᵀΦ never formed. A point
-    lies at its kernel row.
+    Two points are similar if they are similar to the same training documents.
 
-    base     a kernel estimator; None compares rows by their inner product
-    points_  the training points
+    Between training documents this is K². The coordinates of a point are its kernel row.
 
-    Cost of fit none; of placing n points N · n kernel values, dense.
+    base     kernel estimator to build on; None is the inner product of the rows
+    points_  training points
+
+    Cost: `fit` nothing; `transform` of n points N · n kernel values, dense. Source: Cristianini,
+    Shawe-Taylor & Lodhi, JIIS 2002.
 
     >>> K = counts @ counts.T
     >>> bool((GVSMKernel().fit(counts).kernel(counts) == K @ K).all())

@@ -26,14 +26,16 @@ Points: TypeAlias = Matrix | sparse.csr_array
 
 # scikit-learn is untyped, so mypy takes its classes for Any.
 class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """A kernel built on another one, `base`; None is the inner product of the rows of X.
+    """Base class of all kernels; each builds on another one, `base`.
 
-    A subclass says what it learns from the training points and where it places points; this class
-    checks input, carries it through the base, and makes Gram matrices. New points are placed from
-    what the base says of them and the training points, never by fitting again.
+    `base=None` is the inner product of the rows of X.
 
-    base_           the base, fitted; None where there is none
-    n_features_in_  columns of X
+    This class checks the input, applies the base, and computes Gram matrices. A subclass defines
+    what is learned from the training points and how points are transformed. New points are
+    transformed without fitting again.
+
+    base_           fitted base, or None
+    n_features_in_  number of columns of X
 
     >>> [base.__name__ for base in (LatentSemanticKernel, GVSMKernel) if issubclass(base, Kernel)]
     ['LatentSemanticKernel', 'GVSMKernel']
@@ -46,12 +48,12 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
     base_: Kernel | None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the kernel from training points.
+        """Fit the kernel to training points.
 
         X  (N, F) dense or sparse, finite
-        y  (N,) labels, for the kernels that look at them
+        y  (N,) labels, for kernels that use them
 
-        ArgumentError, a ValueError, names the argument that is outside its limits.
+        ArgumentError, which is a ValueError, names the argument that is outside its limits.
         """
         X = self._checked(X, reset=True)
         self.base_ = None if self.base is None else clone(self.base).fit(X, y)
@@ -59,21 +61,21 @@ class Kernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, A
         return self
 
     def transform(self, X: Any) -> Points:
-        """Place points: (n, F) → (n, T), with kernel(x, z) the inner product of two rows."""
+        """Return coordinates (n, T) of points (n, F); their inner products are the kernel."""
         check_is_fitted(self)
         return self._place(self._points(self._checked(X)))
 
     def kernel(self, X: Any, Y: Any = None) -> Matrix:
-        """Gram matrix: (n, F) and (m, F) → (n, m); of X with itself where Y is None.
+        """Return the Gram matrix (n, m) of points (n, F) and (m, F); Y defaults to X.
 
-        Symmetric and positive semi-definite for X with itself: what
-        `SVC(kernel="precomputed")` takes.
+        For X with itself it is symmetric and positive semi-definite, as
+        `SVC(kernel="precomputed")` needs.
         """
         places = self.transform(X)
         return inner_products(places, places if Y is None else self.transform(Y))
 
     def diagonal(self, X: Any) -> npt.NDArray[np.float64]:
-        """k(x, x) of each point: (n,)."""
+        """Return k(x, x) of each point: (n,)."""
         return squared_lengths(self.transform(X))
 
     def __sklearn_tags__(self) -> Tags:

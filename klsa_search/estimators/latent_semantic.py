@@ -11,13 +11,13 @@ from klsa_search.spectrum import SPECTRAL_FUNCTIONS, SpectralFunction, Spectrum
 
 
 class LatentSemanticKernel(SpectralKernel):
-    """K̂ = U_k Λ_k U_kᵀ: latent semantic indexing, in the space of any kernel.
+    """Latent semantic kernel: K̂ = U_k Λ_k U_kᵀ, which is LSI in the space of any kernel.
 
-    n_components  k, 1 to the rank of the base kernel; None takes all, which is the base kernel
-    base          a kernel estimator; None compares rows by their inner product, which is LSI
+    n_components  k, from 1 to the rank of the base kernel; None for all, which is the base kernel
+    base          kernel estimator to build on; None is the inner product of the rows, which is LSI
 
-    Cost of fit over a linear base O(nnz · k + N · k²), over any other O(N²) products and memory;
-    for None O(N³).
+    Cost: `fit` O(nnz · k + N · k²) without a base, O(N²) kernel values and memory with one, O(N³)
+    for all components. Source: Cristianini, Shawe-Taylor & Lodhi, JIIS 2002, section 3.
 
     >>> LatentSemanticKernel(2).fit_transform(counts).shape
     (4, 2)

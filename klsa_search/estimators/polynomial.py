@@ -12,13 +12,16 @@ from klsa_search.estimators.pointwise import PointwiseKernel
 
 
 class PolynomialKernel(PointwiseKernel):
-    """k̂ = (k + offset)^degree.
+    """Polynomial kernel: k̂ = (k + offset)^degree, whose features are conjunctions of terms.
 
-    degree  a whole number of 1 to 20; with offset = 0, 1 leaves the base kernel as it is
-    offset  0 or more: how much single terms count beside conjunctions of them
-    base    a kernel estimator: LatentSemanticKernel makes conjunctions of concepts, while
-            LatentSemanticKernel(base=PolynomialKernel()) makes concepts of conjunctions; None
-            compares rows by their inner product
+    degree  integer from 1 to 20; with degree 1 and offset 0 it is the base kernel
+    offset  at least 0: weight of single terms relative to conjunctions
+    base    kernel estimator to build on; None is the inner product of the rows. With
+            LatentSemanticKernel the features are conjunctions of concepts;
+            LatentSemanticKernel(base=PolynomialKernel()) has concepts of conjunctions
+
+    Cost: `fit` nothing but that of the base; `kernel` that of the base. Source: Cristianini,
+    Shawe-Taylor & Lodhi, JIIS 2002, section 3.1.
 
     >>> PolynomialKernel(2).fit(counts).kernel(counts[:1])
     array([[36.]])

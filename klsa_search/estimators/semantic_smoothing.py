@@ -14,15 +14,16 @@ from klsa_search.estimators.kernel import Kernel, Points
 
 
 class SemanticSmoothingKernel(Kernel):
-    """k(x, z) = (Rx)ᵀ(Rz) = xᵀPz with P = RᵀR, never formed: any R makes a kernel.
+    """Semantic smoothing kernel: k(x, z) = (Rx)ᵀ(Rz), which matches terms through given concepts.
 
-    concepts  R: (C, V) dense or sparse, how far each of V terms means each of C concepts; a
-              term-term matrix (V, V), such as TermNetwork makes, counts a term's neighbours as
-              its concepts. None: each term is its own, the inner product
+    concepts  R: (C, V) dense or sparse, the weight of each of V terms in each of C concepts; for
+              example a matrix of terms (V, V) as `TermNetwork.proximities` returns. None is the
+              inner product
 
     concepts_  R, checked
 
-    Cost of fit none; of placing points one product with R.
+    Cost: `fit` nothing; `transform` one product with R. Source: Cristianini, Shawe-Taylor & Lodhi,
+    JIIS 2002.
 
     >>> concepts = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
     >>> SemanticSmoothingKernel(concepts).fit_transform(counts)

@@ -17,20 +17,21 @@ _LEAST = 1e-10  # of λ_1: below it K + γI is not positive definite in float64
 
 
 class SquashedKernel(Kernel):
-    """K̂ = K (K + γλ_1 I)⁻¹ K: eigenvalues far above γλ_1 stay, those far below vanish.
+    """Squashed kernel: K̂ = K (K + γλ_1 I)⁻¹ K, a soft form of the latent semantic kernel.
 
-    λ becomes λ²/(λ + γλ_1), the soft form of truncation; at a wide gap in the spectrum both are
-    the same. No eigenvectors are computed: a point lies at L⁻¹t, t its kernel row and L the
+    An eigenvalue λ becomes λ²/(λ + γλ_1): those far above γλ_1 stay, those far below vanish. No
+    eigenvectors are computed: the coordinates of a point are L⁻¹t, with t its kernel row and L the
     Cholesky factor of K + γλ_1 I.
 
     gamma  γ above 1e-10, in units of the first eigenvalue
-    base   a kernel estimator; None compares rows by their inner product
+    base   kernel estimator to build on; None is the inner product of the rows
 
     eigenvalue_  λ_1 of the base kernel
     factor_      L: (N, N) lower triangular
-    points_      the training points
+    points_      training points
 
-    Cost of fit O(N³/3), memory 8 N² bytes; of placing a point N kernel values and O(N²).
+    Cost: `fit` O(N³/3), memory 8 N² bytes; `transform` N kernel values and O(N²) per point. Source:
+    Cristianini, Shawe-Taylor & Lodhi, JIIS 2002, section 4.1.
 
     >>> SquashedKernel(0.1).fit_transform(counts).shape
     (4, 4)

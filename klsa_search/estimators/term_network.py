@@ -15,10 +15,12 @@ from klsa_search.estimators.wordnet import read_nouns
 
 
 class TermNetwork:
-    """Nodes joined by edges that are walked both ways, and the nodes each term can mean.
+    """Network of meanings, such as WordNet, that relates terms by the length of paths.
 
-    meanings  term → its nodes
-    edges     pairs of nodes
+    meanings  nodes of each term
+    edges     pairs of connected nodes, in both directions
+
+    Source: Cristianini, Shawe-Taylor & Lodhi, JIIS 2002.
 
     >>> network = TermNetwork.of_terms([("dog", "wolf"), ("wolf", "animal")])
     >>> network.proximities(["dog", "animal"]).toarray().round(2)
@@ -39,31 +41,29 @@ class TermNetwork:
 
     @classmethod
     def of_terms(cls, edges: Iterable[tuple[str, str]]) -> TermNetwork:
-        """Join terms directly: every term is its own node."""
+        """Return a network of terms that are connected directly."""
         pairs = list(edges)
         return cls({term: (term,) for pair in pairs for term in pair}, pairs)
 
     @classmethod
     def wordnet(cls, folder: str | os.PathLike[str]) -> TermNetwork:
-        """Read the nouns of WordNet 2.x or 3.x and their hypernym tree.
+        """Return the network of the nouns of WordNet 2.x or 3.x and their hypernyms.
 
-        folder  holds the database files data.noun and index.noun, as WordNet is distributed;
-                nothing is downloaded
+        folder  folder with the files data.noun and index.noun of WordNet; nothing is downloaded
 
-        ArgumentError where one is missing or is no such file. Terms are lower-case lemmas, the
-        words of one parted by blanks: use them with features that are not stemmed.
+        Terms are lower-case lemmas, with blanks between words: use features that are not
+        stemmed. ArgumentError if a file is missing or has another format.
         """
         return cls(*read_nouns(Path(folder)))
 
     def proximities(self, terms: Sequence[str], *, longest: int = 3) -> sparse.csr_array:
-        """1 / (1 + length of the shortest path) of each pair of terms: (V, V) sparse, symmetric.
+        """Return 1 / (1 + length of the shortest path) of all pairs of terms: (V, V), sparse.
 
         terms    V terms, in the order of the features
-        longest  edges of the longest path that counts, 0 or more: pairs further apart have 0, and
-                 it is they that keep the matrix sparse
+        longest  maximum number of edges of a path; terms further apart have 0
 
-        1 for a term with itself, in the network or not, and for two that share a meaning. Cost
-        O(V · nodes within reach).
+        The value is 1 for a term and itself, and for two terms that share a meaning. The matrix
+        is symmetric. Cost: O(V · nodes within reach).
         """
         if not isinstance(longest, Integral) or longest < 0:
             raise ArgumentError(

@@ -12,12 +12,15 @@ from klsa_search.features import tfidf
 
 
 class TfidfFeatures(Weighting):
-    """log(1 + f(t, d)) · log(N / n_t), of unit length or as it is.
+    """Log-tf-idf weights of term counts: log(1 + f(t, d)) · log(N / n_t).
 
-    unit_length  scale each document to length 1 [LSK]; without, long ones weigh more [KSC]. A
-                 document without weighted terms stays 0
+    unit_length  scale each document to length 1; a document without weighted terms stays 0
 
-    idf_  (V,) log(N / n_t); 0 for a term that every training document holds, or none
+    idf_  (V,) log(N / n_t); 0 for a term that every training document contains, or none
+
+    `transform` maps counts (n, V) to weights (n, V), sparse. Cost: O(nnz). Sources: Cristianini,
+    Shawe-Taylor & Lodhi, JIIS 2002 (unit length); Kandola, Shawe-Taylor & Cristianini, NIPS 2002
+    (not scaled).
 
     >>> features = TfidfFeatures().fit_transform(counts)
     >>> features[0].round(2)

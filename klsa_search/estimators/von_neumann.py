@@ -13,15 +13,19 @@ from klsa_search.estimators.kernel import Kernel
 
 
 class VonNeumannKernel(AlignedKernel):
-    """K̂ = K (I - γK/λ_1)⁻¹, which solves K̂ = (γ/λ_1) XĜXᵀ + K with Ĝ alike for the terms.
+    """Von Neumann kernel: K̂ = K (I - γK/λ_1)⁻¹.
 
-    gamma         0 (the base kernel) to below 1, or "alignment" for the γ at which the kernel
-                  agrees best with the labels given to fit
-    n_components  eigenvectors kept, 1 to the rank of the base kernel; None keeps all
-    centred       align centred matrices: for classes of very different size
-    base          a kernel estimator; None compares rows by their inner product
+    Documents are similar through every chain of documents and terms: K̂ = (γ/λ_1) XĜXᵀ + K, where Ĝ
+    is the same kernel of the terms.
 
-    Cost of fit as of LatentSemanticKernel; the line search adds O(k) a step.
+    gamma         from 0 (the base kernel) to below 1; or "alignment", for the γ with the largest
+                  alignment with the labels given to `fit`
+    n_components  number of eigenvectors, from 1 to the rank of the base kernel; None for all
+    centred       use the centred alignment, for classes of very different size
+    base          kernel estimator to build on; None is the inner product of the rows
+
+    Cost: `fit` as LatentSemanticKernel; the line search adds O(k) per step. Source: Kandola,
+    Shawe-Taylor & Cristianini, NIPS 2002, section 3.
 
     >>> kernel = VonNeumannKernel(0.9).fit(counts)
     >>> bool(kernel.kernel(counts)[0, 2] > (counts @ counts.T)[0, 2])

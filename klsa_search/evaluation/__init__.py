@@ -1,4 +1,4 @@
-"""Judge: runs, records of them and judgements to measures, comparisons, MAP and Figure 1."""
+"""Measure and compare rankings, record and replay runs, and tune settings."""
 
 from klsa_search.evaluation.comparison import TIE, Compared, Comparison, Contrast, compare
 from klsa_search.evaluation.differences import draw_differences
@@ -10,7 +10,7 @@ from klsa_search.evaluation.own import compare_rankers, own_judgements
 from klsa_search.evaluation.rankings import DEPTH, rank_best
 from klsa_search.evaluation.record import RunRecord, read_record, record_run, write_record
 from klsa_search.evaluation.replaying import Replayed, build_as_recorded, refuse_other_files, replay
-from klsa_search.evaluation.runs import Ranking, read_run, recorded, told_apart
+from klsa_search.evaluation.runs import Ranking, distinct_scores, read_run, recorded
 from klsa_search.evaluation.significance import (
     confidence_interval,
     effect_size,
@@ -52,6 +52,7 @@ __all__ = [
     "compare",
     "compare_rankers",
     "confidence_interval",
+    "distinct_scores",
     "draw_differences",
     "draw_grid",
     "effect_size",
@@ -70,7 +71,6 @@ __all__ = [
     "recorded",
     "refuse_other_files",
     "replay",
-    "told_apart",
     "tune",
     "tune_by_halves",
     "write_record",

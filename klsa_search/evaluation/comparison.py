@@ -1,6 +1,6 @@
-"""Systems side by side: each against a baseline, query by query.
+"""Comparison of systems with a baseline, query by query.
 
-A query is won or lost where the difference is larger than `TIE`, and tied otherwise.
+A query is won or lost if the difference is larger than `TIE`, and tied otherwise.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from klsa_search.evaluation.significance import (
 )
 
 TIE = 0.01
-"""A difference of at most this is none that a user would notice."""
+"""Largest difference that counts as a tie; users do not notice it."""
 
 EXTREMES = 5
-"""Queries named at either end."""
+"""Maximum number of queries in `worst` and in `best`."""
 
 _ROUNDING = 1e-12
 """.51 - .50 is a tie, although floating point makes it a little more than .01."""
@@ -35,7 +35,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class AtQuery:
-    """One query, and what baseline and system made of it."""
+    """Value of one query with the baseline and with the system."""
 
     query: str
     baseline: float
@@ -44,7 +44,7 @@ class AtQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class Significance:
-    """A p value, and the same after Holm's correction over the systems of the comparison."""
+    """A p value, and its value after Holm's correction over the systems of the comparison."""
 
     p: float
     holm: float
@@ -52,15 +52,15 @@ class Significance:
 
 @dataclass(frozen=True, kw_only=True)
 class Contrast:
-    """One system against the baseline, over the n judged queries.
+    """Comparison of one system with the baseline, over the n judged queries.
 
-    gain         share by which the mean is above the baseline's; None if that is 0
-    interval     of the mean difference: see `confidence_interval`
-    effect_size  Cohen's d of the differences; None where it has no meaning
+    gain         relative gain of the mean over that of the baseline; None if the latter is 0
+    interval     95% confidence interval of the mean difference: see `confidence_interval`
+    effect_size  Cohen's d of the differences; None if it is undefined
     hurt         losses / n
     robustness   (wins - losses) / n, the robustness index [Sakai et al., 2005]
     worst_tenth  mean of the lowest tenth of the differences, rounded up to whole queries
-    worst, best  up to five queries that lie below, above the baseline, the farthest first
+    worst, best  up to five queries with the largest losses and gains, largest first
     """
 
     gain: float | None
@@ -80,10 +80,12 @@ class Contrast:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """One system: its mean, its values by query, and its contrast, which the baseline lacks.
+    """Result of one system; `contrast` is None for the baseline.
 
-    `interval` is where the mean of all such queries lies: see `confidence_interval`.
-    `answered` counts the judged queries for which it found anything; the others hold 0.
+    mean      mean value over the judged queries
+    interval  95% confidence interval of the mean: see `confidence_interval`
+    answered  number of judged queries with at least one result; the others have the value 0
+    values    value of each judged query
     """
 
     mean: float
@@ -95,7 +97,7 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Systems by name on one collection and measure, the baseline first."""
+    """Comparison of systems on one collection by one measure, the baseline first."""
 
     target: str
     measure: str
@@ -103,11 +105,11 @@ class Comparison:
     systems: Mapping[str, Compared]
 
     def differences(self, system: str) -> Differences:
-        """Give the values of a system less those of the baseline, (n,), in query order."""
+        """Return the values of a system minus those of the baseline, (n,), in query order."""
         return _array(self.systems[system].values) - _array(self.systems[self.baseline].values)
 
     def as_json(self) -> dict[str, Any]:
-        """Give all of it as a value for JSON, with what the figures were made with."""
+        """Return all values, and the parameters of the tests, as JSON."""
         return {"tie": TIE, "samples": SAMPLES, **asdict(self)}
 
 
@@ -118,10 +120,10 @@ def compare(
     measure: str = "map",
     baseline: str = "bm25",
 ) -> Comparison:
-    """Compare systems that one judge has measured on the collection `target`.
+    """Return a comparison of systems that were measured on the collection `target`.
 
-    Systems keep their order, after the baseline. SettingsError if the baseline is none of them.
-    Cost a system: 100,000 sign flips of the judged queries, about 0.3 s for 225.
+    SettingsError if no system has the name of the baseline. Cost: 100,000 sign flips of the judged
+    queries per system, about 0.3 s for 225 queries.
     """
     if baseline not in measured:
         raise SettingsError(

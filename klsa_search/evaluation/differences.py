@@ -19,11 +19,10 @@ _PANEL = (7.2, 2.1)  # inches
 
 
 def draw_differences(comparisons: Sequence[Comparison], system: str, path: Path) -> None:
-    """Draw the differences of one system from the baseline, largest first, a panel a target.
+    """Draw the differences of one system to the baseline, largest first, one panel per target.
 
-    Every panel spans all its queries, few or many, on one scale of differences; its p is that of
-    the randomisation test, corrected. Errors are those of `drawn`; KeyError if a comparison lacks
-    the system.
+    All panels have the same scale; p is the corrected one of the randomisation test. KeyError if a
+    comparison does not have the system; OSError; MissingExtra without matplotlib (extra `figures`).
     """
     width, height = _PANEL
     with drawn(path, width, height * len(comparisons) + 0.5) as figure:

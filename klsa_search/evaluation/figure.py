@@ -14,9 +14,9 @@ _MARKERS = ("o", "s", "^", "D", "v")
 
 
 def draw_grid(grid: Grid, path: Path) -> None:
-    """Draw MAP against α, a line for each z, above the grey of BM25 and the dashes of LSI.
+    """Draw MAP against α: a line for each z, a grey one for BM25 and a dashed one for LSI.
 
-    Errors are those of `drawn`.
+    OSError; MissingExtra without matplotlib (extra `figures`).
     """
     with drawn(path, 7.2, 4.5) as figure:
         axes = figure.add_subplot()

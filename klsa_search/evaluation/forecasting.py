@@ -1,4 +1,4 @@
-"""How hard queries are for an index, told before anything is judged.
+"""Prediction of the difficulty of queries, without judgements.
 
     WIG(q) = (mean of the first five scores of BM25 - s(C)) / √|q|
 
@@ -30,10 +30,10 @@ _FIRST: Final = 5
 
 
 class Forecast(NamedTuple):
-    """What is foretold of one query.
+    """Prediction for one query.
 
-    query  id and text
-    wig    more is easier; None where nothing is found, which is hardest
+    query  ID and text
+    wig    weighted information gain: higher is easier; None if nothing is found
     """
 
     query: Query
@@ -41,11 +41,11 @@ class Forecast(NamedTuple):
 
 
 def forecast(index: Index, queries: Sequence[Query]) -> list[Forecast]:
-    """Order queries by how badly they are likely to be answered, the worst first.
+    """Return queries in order of expected difficulty, the most difficult first.
 
-    A rank among queries of one index: the figure is no probability, and not to be compared with
-    that of another index. Queries are words as they stand; equals keep their order. Cost a
-    query: the five best by BM25.
+    The prediction is the weighted information gain of BM25 (Zhou & Croft, SIGIR 2007). It orders
+    the queries of one index; it is not a probability, and not comparable across indexes. Queries
+    are read as plain words. Cost: the five best documents by BM25 per query.
     """
     texts = [query.text for query in queries]
     plain = {"ranker": "bm25", "title_boost": 1.0, "text_boost": 1.0}

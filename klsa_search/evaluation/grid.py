@@ -20,9 +20,9 @@ SEEDS = (1, 5, 10, 20, 50)
 
 @dataclass(frozen=True)
 class Grid:
-    """MAP over α and z on one collection, and the two base lines.
+    """MAP by α and z on one collection, and that of BM25 and LSI.
 
-    `points` maps z to one MAP for each of `alphas`.
+    `points` has one MAP for each of `alphas`, by z.
     """
 
     collection: str
@@ -32,7 +32,7 @@ class Grid:
     points: dict[int, tuple[float, ...]]
 
     def best(self) -> tuple[int, float, float]:
-        """Find z, α and MAP of the highest point; of equals the first, small z before large."""
+        """Return z, α and MAP of the best point; of equal ones that with the smallest z."""
         flat = [
             (z, alpha, value)
             for z, values in self.points.items()
@@ -41,7 +41,7 @@ class Grid:
         return max(flat, key=lambda point: point[2])
 
     def as_json(self) -> dict[str, Any]:
-        """Give the grid as a value for JSON."""
+        """Return the grid as JSON."""
         return {
             "collection": self.collection,
             "bm25": self.bm25,
@@ -57,10 +57,11 @@ def measure_grid(
     *,
     progress: Progress | None = None,
 ) -> Grid:
-    """Measure Kernel LSA at every point of the figure, BM25 and LSI on the same index.
+    """Return MAP of Kernel LSA by α and z, and of BM25 and LSI on the same index.
 
-    `progress` is told ("points", done, total). Cost: 57 runs over the judged queries.
-    CollectionError if the collection has no judgements.
+    progress  called with ("points", done, total)
+
+    Cost: 57 runs of the judged queries. CollectionError if the collection has no judgements.
     """
     judge = Judge(collection.judgements(), measures=("map",))
     queries = judged_queries(collection, judge)

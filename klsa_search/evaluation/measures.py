@@ -24,31 +24,32 @@ MEASURES = ("map", "ndcg@10", "p@10", "recall@1000")
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run scored: one value a measure and judged query.
+    """Measures of a run, by judged query.
 
-    `queries` maps every judged query, in the order of the judgements, to its values by measure;
-    `answered` counts those for which the run has at least one document.
+    queries   values by measure of each judged query, in the order of the judgements
+    answered  number of judged queries with at least one document in the run
     """
 
     queries: Mapping[str, Mapping[str, float]]
     answered: int
 
     def values(self, measure: str) -> list[float]:
-        """Return the values of one measure, query by query, in the order of `queries`."""
+        """Return the values of one measure, by query, in the order of `queries`."""
         return [values[measure] for values in self.queries.values()]
 
     def means(self) -> dict[str, float]:
-        """Average every measure over the judged queries."""
+        """Return the mean of each measure over the judged queries."""
         names = next(iter(self.queries.values()))
         return {name: sum(self.values(name)) / len(self.queries) for name in names}
 
 
 class Judge:
-    """The judgements of one collection, ready to measure any number of runs.
+    """Judgements of one collection, prepared for measuring runs.
 
-    A query counts as judged when it has at least one judgement, relevant or not, as in trec_eval.
-    `measures` are the ones to compute. CollectionError if there is no judgement at all,
-    MissingExtra without ir_measures (the extra `eval`).
+    measures  names of the measures to compute
+
+    A query is judged if it has at least one judgement, relevant or not, as in trec_eval.
+    CollectionError if there are no judgements; MissingExtra without ir_measures (extra `eval`).
     """
 
     def __init__(self, judgements: Iterable[Judgement], measures: Sequence[str] = MEASURES) -> None:
@@ -85,9 +86,9 @@ class Judge:
         }
 
     def measure(self, run: Iterable[Ranking]) -> Measured:
-        """Measure a run; a judged query that it misses holds 0, one that is not judged is ignored.
+        """Return the measures of a run; missing queries count 0, unjudged ones are ignored.
 
-        The run is read once, one ranking at a time: memory stays at one ranking.
+        The run is read once; memory: one ranking.
         """
         judged = (ranking for ranking in run if ranking.query_id in self._evaluators)
         found = {r.query_id: self.score(r) for r in judged if r.document_ids}
@@ -98,11 +99,10 @@ class Judge:
         )
 
     def score(self, ranking: Ranking) -> dict[str, float]:
-        """Measure the ranking of one judged query; KeyError if it is not judged.
+        """Return the measures of the ranking of one judged query; KeyError if it is not judged.
 
-        Its order is what counts, not its scores: they are replaced by falling whole numbers, since
-        trec_eval would break a tie by document id. Exact up to the 2^24 documents that its 32-bit
-        scores can tell apart. Cost O(N log N).
+        Only the order counts: scores are replaced by descending integers, because trec_eval breaks
+        ties by document ID. Exact for up to 2^24 documents. Cost: O(N log N).
         """
         ids = ranking.document_ids
         falling = {

@@ -14,19 +14,18 @@ from klsa_search.search import Index
 
 
 def own_judgements(index: Index) -> tuple[list[Query], list[Judgement], int]:
-    """Queries of an index that were judged, by their numbers, and what was said of its documents.
+    """Return the judged queries of an index, its judgements, and the number of those left out.
 
-    Judgements of documents that are gone are left out, and counted by the third. CollectionError
-    where nothing else is there.
+    Judgements of deleted documents are left out. CollectionError if there are no others.
     """
     judged = index.judgements.queries()
     held = set(index.ids())
     said = [judgement for each in judged for judgement in each.judgements()]
     kept = [each for each in said if each.document_id in held]
     if not kept:
-        gone = f", only of {len(said):,} documents that are gone" if said else ""
+        others = f", only {len(said):,} of deleted documents" if said else ""
         raise CollectionError(
-            f"index `{index.name}` has no judgements{gone}; judge hits on its "
+            f"index `{index.name}` has no judgements{others}; judge hits on its "
             "page, or with index.judge(query, id, grade)"
         )
     queries = [Query(id=str(each.number), text=each.text) for each in judged]
@@ -39,9 +38,10 @@ def compare_rankers(
     judgements: Sequence[Judgement],
     rankers: Sequence[RankerName],
 ) -> tuple[Mapping[str, Measured], Comparison]:
-    """Measure rankers of an index, and compare their MAP with that of the first.
+    """Return measures of rankers of an index, and a comparison of their MAP with that of the first.
 
-    Each ranks the best 1,000 documents for each judged query. MissingExtra without ir_measures.
+    Each ranker returns the best 1,000 documents for each judged query. MissingExtra without the
+    extra `eval`.
     """
     judge = Judge(judgements)
     judged = set(judge.query_ids)

@@ -1,4 +1,4 @@
-"""From an index and queries to a run."""
+"""Run queries on an index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from klsa_search.search import Index
 from klsa_search.search.batch import ids_by_position
 
 AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
-"""Parameters that take the words of a query as they stand."""
+"""Parameters that read queries as plain words."""
 
 _AT_ONCE: Final = 4096
 """Queries of a batch that are in memory with their hits."""
@@ -31,9 +31,9 @@ def rank_best(
     dimensions: int | None = None,
     **parameters: Unpack[SearchParameters],
 ) -> Iterator[Ranking]:
-    """Rank the k best documents for each query, lazily, in the order of the queries.
+    """Yield the k best documents for each query, in order.
 
-    What `Index.rank_many` gives, with its parameters, some thousand queries in memory at a time.
+    Takes the parameters of `Index.rank_many`. Memory: some thousand queries at a time.
     """
     ids = ids_by_position(index)
     for begin in range(0, len(queries), _AT_ONCE):

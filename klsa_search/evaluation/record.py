@@ -1,4 +1,4 @@
-"""The record of a run: all that its bytes follow from.
+"""Record of a run: everything that its bytes depend on.
 
     record = record_run(index, queries, run, k, alpha=0.5)    writes the run
     write_record(record, path), read_record(path)             JSON
@@ -96,7 +96,7 @@ class Conditions(Frozen):
 
 
 class RunRecord(Conditions):
-    """All that a run follows from, and its sum."""
+    """Record of a run: everything it depends on, and its checksum."""
 
     run: RunEntry
 
@@ -111,12 +111,14 @@ def record_run(
     dimensions: int | None = None,
     **parameters: Unpack[SearchParameters],
 ) -> RunRecord:
-    """Rank for every query of a file, write the run, and say all that it follows from.
+    """Run the queries of a file, write the run, and return its record.
 
-    queries  lines of an id, a tab and a text
-    run      TREC's format; its tag is the name of the ranker
-    Others as of `Index.rank_many`. Cost: that, and reading both files once more.
-    ReplayFailed for an index that was written to since it was built; CollectionError, QueryError.
+    queries  file with lines of an ID, a tab and a text
+    run      file to write, in TREC format; the tag is the name of the ranker
+
+    Other parameters are those of `Index.rank_many`. Cost: that of the run, and of reading both
+    files again. ReplayFailed if the index was written to since its build; CollectionError;
+    QueryError.
     """
     known = conditions(index, queries, k, dimensions, parameters)
     entry = write_run(known, index, queries, run, threads=threads)
@@ -130,7 +132,7 @@ def conditions(
     dimensions: int | None,
     parameters: SearchParameters,
 ) -> Conditions:
-    """Say what a run follows from, before it is made. See `record_run`."""
+    """Return the record of a run before it is made. See `record_run`."""
     if index.last_write.seq:
         raise ReplayFailed(
             f"index `{index.name}` has writes after its build, which a record "
@@ -188,7 +190,7 @@ def write_record(record: RunRecord, path: Path) -> None:
 
 
 def read_record(path: Path) -> RunRecord:
-    """Read the record of a run; ReplayFailed for what is none, or of a later version; OSError."""
+    """Return the record of a run from a file; ReplayFailed for other files; OSError."""
     try:
         raw = json.loads(path.read_bytes())
         found = raw["record"]

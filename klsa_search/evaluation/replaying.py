@@ -1,4 +1,4 @@
-"""Replay: a run made again from its record, and what differs where it is another one."""
+"""Replay of a recorded run, and the first difference if there is one."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _DOCUMENTS: Final = ("documents.npy", "documents_starts.npy")
 
 
 class Replayed(NamedTuple):
-    """A run that came out as it was recorded, and what differs all the same.
+    """Result of a replay that is identical to the recorded run.
 
-    files     of the index, of other bytes than those of then
-    versions  that are others, each with that of then
+    files     files of the index with other bytes than recorded
+    versions  package versions that differ, each with the recorded one
     """
 
     run: RunEntry
@@ -41,16 +41,16 @@ def replay(
     run: Path | None = None,
     out: Path | None = None,
 ) -> Replayed:
-    """Make a run again, and compare it byte for byte with what was recorded.
+    """Repeat a recorded run, and compare it byte for byte.
 
-    queries  the file of then
-    index    that of then, or one with its documents and settings: see `build_as_recorded`
-    run      the run of then, to be told the first line that differs
-    out      is written the run that comes out; it stays where that is another one
+    queries  file of the recorded queries
+    index    the recorded index, or one with its documents and settings: see `build_as_recorded`
+    run      file of the recorded run, to report the first line that differs
+    out      file to write the new run to; it is kept if the run differs
 
-    ReplayFailed names what differs first: the queries, the settings, documents, synonyms or
-    tokenizer of the index, or else the run, with the versions that are others; and for an index
-    that was written to since it was built. Cost: that of the run.
+    ReplayFailed names the first difference: the queries; the settings, documents, synonyms or
+    tokenizer of the index; or the run, with the package versions that differ. It is also raised for
+    an index that was written to since its build. Cost: that of the run.
     """
     refuse_other_files(record, queries, run)
     parameters = cast(SearchParameters, record.parameters)
@@ -80,11 +80,11 @@ def replay(
 def build_as_recorded(
     record: RunRecord, source: Collection, home: Path, *, progress: Progress | None = None
 ) -> Index:
-    """Build the index of a record anew in a home, with the settings and synonyms of then.
+    """Build the index of a record in an index directory, with the recorded settings and synonyms.
 
-    Whether the source has the documents of then, `replay` finds out. ReplayFailed for settings
-    that this version does not have; SettingsError for a tokenizer that this process does not
-    trust; else as `klsa_search.build`. Cost: that of the build.
+    `replay` checks whether the documents are the recorded ones. ReplayFailed for settings that this
+    version does not have; SettingsError for a tokenizer that this process does not trust; other
+    errors and cost are those of `klsa_search.build`.
     """
     then = record.index
     try:
@@ -102,9 +102,9 @@ def build_as_recorded(
 
 
 def refuse_other_files(record: RunRecord, queries: Path, run: Path | None = None) -> None:
-    """ReplayFailed for queries, or a run, that are not those of a record; `replay` looks, too.
+    """Raise ReplayFailed if queries or run are not those of a record.
 
-    For who would build an index first.
+    `replay` checks this, too; call it before building an index.
     """
     if sha256_of(queries) != record.queries.sha256:
         raise ReplayFailed(

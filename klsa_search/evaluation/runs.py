@@ -27,9 +27,9 @@ _SUBNORMAL = 0x7FFFFF
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The answer to one query: documents best first; a run is an iterable of these.
+    """Ranking of one query, best document first; a run is an iterable of rankings.
 
-    `document_ids` and `scores` have one entry a document; `scores` never rise.
+    `document_ids` and `scores` have one entry per document; `scores` do not increase.
     """
 
     query_id: str
@@ -38,15 +38,15 @@ class Ranking:
 
 
 def recorded(run: Iterable[Ranking], path: Path, tag: str) -> Iterator[Ranking]:
-    """Pass a run on, writing it to a run file on the way; the file is whole once the run has ended.
+    """Yield the rankings of a run, and write them to a file, which is complete at the end.
 
-    Any tool that sorts by score finds our order in it, ties included: see `told_apart`.
-    CollectionError for an id with white space, which the format cannot hold; OSError.
+    Scores are made distinct, so that tools that sort by score keep the order: see
+    `distinct_scores`. CollectionError for an ID with white space; OSError.
     """
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for ranking in run:
             query = column(ranking.query_id, _FILE)
-            scores = told_apart(ranking.scores).tolist()
+            scores = distinct_scores(ranking.scores).tolist()
             answers = zip(ranking.document_ids, scores, strict=True)
             file.writelines(
                 # Nine digits are what it takes to read back the same 32-bit float.
@@ -57,12 +57,12 @@ def recorded(run: Iterable[Ranking], path: Path, tag: str) -> Iterator[Ranking]:
 
 
 def read_run(path: Path) -> list[Ranking]:
-    """Read a run file, plain or gzip, into one ranking a query, in the order of their first lines.
+    """Return the rankings of a run file, plain or gzip, in the order of their first lines.
 
-    Documents are sorted as trec_eval sorts them, by score in 32 bits and then by id, both
-    descending; the order of the lines and the ranks they claim count for nothing. Blank lines are
-    passed over. CollectionError names file and line of what is no such line, of a score that is no
-    number or too large, and of a document that a query is given twice. Memory: the whole run.
+    Documents are sorted as by trec_eval: by 32-bit score, then by ID, both descending; the order of
+    lines and the rank column are ignored, and so are blank lines. CollectionError names file and
+    line of an invalid line or score, or of a document that occurs twice for a query. Memory: the
+    whole run.
     """
     found: dict[str, dict[str, float]] = {}
     for number, line in lines(path):
@@ -104,14 +104,13 @@ def _sorted(query: str, answers: Mapping[str, float]) -> Ranking:
     return Ranking(query, tuple(ids[order]), scores[order])
 
 
-def told_apart(scores: Scores) -> npt.NDArray[np.float32]:
-    """Turn scores that never rise into 32-bit scores that fall at every step.
+def distinct_scores(scores: Scores) -> npt.NDArray[np.float32]:
+    """Return scores as strictly descending 32-bit scores.
 
-    trec_eval keeps 32 bits and breaks ties by document id. Each score moves down by as few steps
-    of the 32-bit grid as it takes; subnormal numbers are passed over, since some tools read them
-    as 0.
+    scores  (n,)  not increasing, without NaN
 
-    scores  (n,)  never rising, no NaN
+    trec_eval keeps 32 bits and breaks ties by document ID. Each score is lowered by as few steps of
+    the 32-bit grid as necessary; subnormal numbers are skipped, because some tools read them as 0.
     """
     steps = _steps(scores.astype(np.float32))
     places = np.arange(len(steps))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Differences = npt.NDArray[np.float64]
-"""(n,) value of a system less that of the baseline, one a query."""
+"""(n,) value of a system minus that of the baseline, by query."""
 
 SAMPLES = 100_000
 """Random sign flips where there are too many queries to try them all."""
@@ -27,16 +27,15 @@ _ROUNDING = 1e-12
 
 
 def randomisation_test(differences: Differences, *, samples: int = SAMPLES, seed: int = 0) -> float:
-    """Find how often chance alone would make the mean as far from 0 [Smucker et al., CIKM 2007].
+    """Return the two-sided p value of the paired randomisation test (Smucker et al., CIKM 2007).
 
-    If the two systems were alike, either could have had either value of a query: each sign is a
-    coin. p is the share of flips whose sum is at least as large in size as the one seen. Exact
-    when at most 16 queries differ; else from `samples` random flips, to which the one seen is
-    added, so that p is never 0 [Phipson & Smyth, 2010]: the error is below 0.0016 near p = .05
-    (two standard errors). Queries without a difference change no sum and are left out.
+    If both systems were equal, the sign of each difference would be random. p is the share of sign
+    flips whose sum is at least as far from 0 as the observed one. Exact if at most 16 queries
+    differ; otherwise estimated from `samples` random flips and the observed one, so that p is never
+    0 (Phipson & Smyth, 2010), with an error below 0.0016 near p = 0.05 (two standard errors). 1 if
+    no query differs.
 
-    p of no difference at all is 1; p of the differences turned round is the same.
-    Cost O(2^n · n) up to 16, else O(samples · n).
+    Cost: O(2^n · n) for up to 16 differences, otherwise O(samples · n).
     """
     moved = differences[differences != 0]
     limit = abs(moved.sum()) - _ROUNDING * np.abs(moved).sum()
@@ -58,10 +57,10 @@ def _as_far(flips: npt.NDArray[np.generic], moved: Differences, limit: float) ->
 
 
 def paired_t_test(differences: Differences) -> float:
-    """Student's paired t-test: p of the mean over its standard error, n - 1 degrees of freedom.
+    """Return the two-sided p value of Student's paired t-test, with n - 1 degrees of freedom.
 
-    1 where it can say nothing, since fewer than two queries are there or none differs; 0, its
-    limit, where all differ by the same amount. Cost O(n).
+    1 for fewer than two queries, or if none differs; 0, the limit, if all differ by the same
+    amount. Cost: O(n).
     """
     if len(differences) < 2 or not differences.any():
         return 1.0
@@ -74,10 +73,10 @@ def paired_t_test(differences: Differences) -> float:
 
 
 def effect_size(differences: Differences) -> float | None:
-    """Cohen's d of paired values: the mean difference in units of its standard deviation.
+    """Return Cohen's d of paired values: the mean difference in units of its standard deviation.
 
-    About .2 is small, .5 medium, .8 large [Cohen, 1988]. 0 where no query differs; None where it
-    has no meaning: one query alone, or all differing by the same amount. Cost O(n).
+    About 0.2 is small, 0.5 medium, 0.8 large (Cohen, 1988). 0 if no query differs; None if it is
+    undefined, for one query, or if all differ by the same amount. Cost: O(n).
     """
     if not differences.any():
         return 0.0
@@ -89,12 +88,12 @@ def effect_size(differences: Differences) -> float | None:
 def confidence_interval(
     values: Differences, within: tuple[float, float] = (-np.inf, np.inf)
 ) -> tuple[float, float] | None:
-    """Where the mean of all such queries lies, with 95 % confidence, by Student's t.
+    """Return the 95% confidence interval of a mean, by Student's t; None for fewer than two values.
 
-    mean ± t(.975, n - 1) s / √n, s being the standard deviation [Sakai, SIGIR Forum 2014]; of
-    values, or of differences. None for fewer than two queries, which say nothing of others.
-    within  where a mean can lie at all: it ends there
-    Cost O(n).
+    within  limits of the mean; the interval ends there
+
+    It is mean ± t(0.975, n - 1) s / √n with the standard deviation s (Sakai, SIGIR Forum 2014).
+    Cost: O(n).
     """
     if len(values) < 2:
         return None
@@ -111,11 +110,11 @@ def _alike(differences: Differences) -> bool:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p values for being m at once, step-down [Holm, 1979]; in the order given.
+    """Return m p values with the step-down correction of Holm (1979), in the same order.
 
-    The smallest is multiplied by m, the next by m - 1, and so on; none is above 1 or below the one
-    before it. To call significant what is then below .05 errs anywhere at all in at most 5 % of
-    such families, whatever depends on what. Cost O(m log m).
+    The smallest is multiplied by m, the next by m - 1, and so on; no value is above 1 or below its
+    predecessor. With a threshold of 0.05, the probability of any false positive is at most 5%, for
+    dependent tests, too. Cost: O(m log m).
     """
     corrected = [0.0] * len(p_values)
     highest = 0.0

@@ -19,10 +19,9 @@ from klsa_search.search import Index
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """One row of the table: the preset of its index, and the ranker that searches it.
+    """System that is measured: the preset of its index, and the ranker.
 
-    `expansion` is how the index keeps D: what only rivals read is not in every index. Everything
-    else is the index's own setting.
+    `expansion` is how the index stores D. All other settings are those of the index.
     """
 
     name: str
@@ -68,12 +67,13 @@ def judge_systems(
     run_dir: Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Measured]:
-    """Measure systems, by name, on the judged queries of a collection.
+    """Return measures of systems, by name, on the judged queries of a collection.
 
-    `index_of` gives the index of a preset over the collection's documents that keeps D in a way.
-    With `run_dir`, an existing folder, each run is also written there as
-    `<collection>.<system>.run`. `progress` is told ("<collection> systems", done, total).
-    CollectionError if the collection has no judgements, OSError.
+    index_of  function that returns an index of the collection, for a preset and a storage of D
+    run_dir   existing folder to write each run to, as `<collection>.<system>.run`
+    progress  called with ("<collection> systems", done, total)
+
+    CollectionError if the collection has no judgements; OSError.
     """
     judge = Judge(collection.judgements(), measures)
     queries = judged_queries(collection, judge)
@@ -94,10 +94,10 @@ def judge_systems(
 def judge_runs(
     collection: Collection, files: Mapping[str, Path], *, measures: Sequence[str] = MEASURES
 ) -> dict[str, Measured]:
-    """Measure run files of other systems, by name, on the judged queries of a collection.
+    """Return measures of run files, by name of the system, on the judged queries of a collection.
 
-    A judged query that a run misses counts 0. CollectionError for what `read_run` refuses, for a
-    run that answers none of the judged queries, and if there are no judgements.
+    A judged query that is missing from a run counts 0. CollectionError for invalid run files, for a
+    run without any judged query, and if there are no judgements.
     """
     judge = Judge(collection.judgements(), measures)
     measured = {}

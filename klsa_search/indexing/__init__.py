@@ -1,4 +1,4 @@
-"""Build: a collection → an index on disk."""
+"""Build, estimate, refit, rebuild, repair, upgrade and verify indexes."""
 
 from klsa_search.indexing.build import build
 from klsa_search.indexing.deep import verify_deep

@@ -53,7 +53,7 @@ _SCATTERED = 0.25
 
 @dataclass(frozen=True)
 class PhaseCost:
-    """Time of one phase: units times seconds a unit."""
+    """Estimated time of one phase: number of units times seconds per unit."""
 
     phase: str
     unit: str

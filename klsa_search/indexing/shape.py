@@ -1,4 +1,4 @@
-"""The size of a collection in the figures that decide what a build costs, known or foretold."""
+"""Size of a collection in the figures that decide what a build costs, counted or estimated."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from klsa_search.features import TermCounts
 
 @dataclass(frozen=True)
 class Shape:
-    """How much there is of what.
+    """Size of a collection, counted or estimated.
 
-    documents       N
-    stored          bytes of the documents and of the forward index
-    tokens          terms, repetitions counted
-    terms           V
-    non_zeros       pairs of a document and a term it holds
-    pairs           P, adjacent pairs of terms that two documents hold
-    pair_non_zeros  of a document and one of those
-    words           of all documents, those that make no term included
-    columns         bytes of the metadata fields that are columns
-    texts           different ones in their keyword fields
+    documents       N, number of documents
+    stored          bytes of the stored documents and of the forward index
+    tokens          number of terms in all documents, with repetitions
+    terms           V, number of different terms
+    non_zeros       number of document-term pairs
+    pairs           P, number of adjacent term pairs that at least two documents contain
+    pair_non_zeros  number of pairs of a document and an adjacent term pair
+    words           number of words in all documents, stop words included
+    columns         bytes of the filterable metadata fields
+    texts           number of distinct texts of keyword fields
     """
 
     documents: int
@@ -40,7 +40,7 @@ class Shape:
 
     @classmethod
     def of(cls, counts: TermCounts, stored: int, *, columns: int = 0, texts: int = 0) -> Shape:
-        """Take it of what was counted. Cost O(non-zeros)."""
+        """Return the shape of counted documents. Cost: O(non_zeros)."""
         return cls(
             documents=counts.matrix.shape[0],
             stored=stored,
@@ -56,7 +56,7 @@ class Shape:
 
     @property
     def features(self) -> int:
-        """Non-zeros of Φ, adjacent pairs among them."""
+        """Return the non-zeros of the features: terms and adjacent pairs."""
         return self.non_zeros + self.pair_non_zeros
 
 

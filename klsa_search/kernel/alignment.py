@@ -38,13 +38,15 @@ def one_vs_rest(y: npt.ArrayLike) -> Matrix:
 
 
 def alignment(K: npt.ArrayLike, y: npt.ArrayLike, *, centred: bool = False) -> float:
-    """A(K, T), between -1 and 1; 0 for a kernel that is 0.
+    """Return the alignment of a kernel matrix with labels, from -1 to 1; 0 if all of it is 0.
 
-    K        (m, m) symmetric
-    y        (m,) labels of two classes or more
-    centred  take the mean out of both matrices first
+    K        (m, m) kernel matrix, symmetric
+    y        (m,) labels of at least two classes
+    centred  subtract the mean from both matrices first; better if one class is rare
 
-    Cost O(m² · classes). ArgumentError where shapes do not fit or y holds one class.
+    Several classes are each compared with the rest. Cost: O(m² · classes). ArgumentError if the
+    shapes differ or there is only one class. Source: Kandola, Shawe-Taylor & Cristianini, NIPS
+    2002.
 
     >>> alignment(np.array([[1, 0], [0, 1]]), ["a", "b"])
     0.7071067811865475
@@ -114,12 +116,12 @@ class SpectralAlignment:
 
 @dataclass(frozen=True)
 class AlignmentCurve:
-    """Alignment against γ, with the γ of the line search.
+    """Alignment of a kernel with labels, as a function of γ.
 
     gammas      (n,) ascending
-    alignments  (n,) A at each
-    best        γ where A is largest: a zero of dA/dγ, or an end of the interval
-    alignment   A there
+    alignments  (n,) alignment at each of them
+    best        γ with the largest alignment: a zero of the derivative, or an end of the interval
+    alignment   alignment at `best`
 
     >>> kernel = VonNeumannKernel("alignment").fit(counts, ["a", "a", "b", "b"])
     >>> isinstance(kernel.alignment_curve_, AlignmentCurve)

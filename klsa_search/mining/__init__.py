@@ -1,4 +1,4 @@
-"""Mine: what an index knows beside the answers to queries."""
+"""Explore an index: similar documents, related terms, duplicates, clusters, map, classes."""
 
 from klsa_search.mining.classification import Classified, classify, classify_texts
 from klsa_search.mining.clusters import Cluster, Clustering, cluster

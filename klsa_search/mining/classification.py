@@ -29,13 +29,13 @@ _BLOCK: Final = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classified:
-    """The label of a document, or of a text.
+    """Label of a document or text.
 
-    id      of the document; None for a text
-    label   the best
-    margin  how far its score is above the second best
-    scores  of every label, about 1 where a document is like those with the label, 0 where it is
-            unlike; they add up to 1
+    id      ID of the document; None for a text
+    label   label with the highest score
+    margin  difference to the second highest score
+    scores  score of each label: about 1 if the document is similar to those with the label, 0 if
+            not; their sum is 1
     """
 
     id: str | None
@@ -51,14 +51,16 @@ def classify(
     *,
     k: int | None = None,
 ) -> tuple[Classified, ...]:
-    """Label documents by others that are labelled.
+    """Return labels of documents, learned from a few labelled documents.
 
-    labels  label of each of some documents by id; at least two labels
-    ids     documents to label, answered in this order; by default all that have no label,
-            surest first, equal margins in document order
-    k       of the default, the surest so many
-    Cost O(n · m² + m³) for n labelled documents and m latent dimensions, O(m) for each label and
-    document answered. DocumentNotFound; QueryError.
+    labels  labels of some documents by ID; at least two different labels
+    ids     IDs of documents to label, in the order of the result; by default all documents without
+            a label, by descending margin, then by doc id
+    k       maximum number of results, if `ids` is not given
+
+    Method: regularised least squares on the latent coordinates, one label against the others
+    (Cristianini, Shawe-Taylor & Lodhi, JIIS 2002, section 4). Cost: O(n · m² + m³) for n labelled
+    documents and m dimensions, and O(m) per label and result. DocumentNotFound; QueryError.
 
     >>> labels = {"heat": "engine", "tyre": "wheels"}
     >>> [(one.id, one.label) for one in classify(index, labels, ["pump", "grip"])]
@@ -88,10 +90,10 @@ def classify(
 def classify_texts(
     index: Index, labels: Mapping[str, str], texts: Iterable[str]
 ) -> tuple[Classified, ...]:
-    """Label texts that are not in the index by documents that are, in their order. See `classify`.
+    """Return labels of texts, in order, learned from labelled documents. See `classify`.
 
-    A text without a known term is scored by how the labels are shared among those documents. Cost:
-    that of `classify`, and analysing the texts.
+    The scores of a text without a known term are the shares of the labels. Cost: that of
+    `classify`, and of analysing the texts.
 
     >>> labels = {"heat": "engine", "tyre": "wheels"}
     >>> [one.label for one in classify_texts(index, labels, ["bald in the rain"])]

@@ -36,12 +36,12 @@ _Labels = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """Documents that lie together.
+    """Similar documents, as one group.
 
-    words    that weigh more in it than elsewhere, strongest first
-    size     documents in it
-    central  ids of its documents, the nearest to its middle first
-    titles   of the first of those, or how their texts begin
+    words    words that are more important in it than elsewhere, most important first
+    size     number of documents
+    central  IDs of its documents, from the centre outwards
+    titles   titles of the first of those, or the beginnings of their texts
     """
 
     words: tuple[str, ...]
@@ -52,9 +52,9 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clustering:
-    """The clusters of an index, largest first, and the ids of what lies in none.
+    """Clusters of an index, largest first, and the IDs of documents in none.
 
-    That is what has no known term, or is the mean of all documents.
+    A document is in no cluster if it has no known term, or equals the mean of all documents.
     """
 
     clusters: tuple[Cluster, ...]
@@ -66,15 +66,15 @@ class Clustering:
 
 
 def cluster(index: Index, k: int = 20, *, words: int = 6, titles: int = 3) -> Clustering:
-    """Divide the documents into k clusters, or fewer where so many are copies of each other.
+    """Return k clusters of the documents; fewer if there are not enough different documents.
 
-    words, titles  how many name a cluster
-    k-means on coordinates of length 1, on which squared distance is 2 - 2 · cosine, from five
-    starts chosen apart with the index's own seed; the tightest clusters are kept. A word's
-    strength is its mean BM25 impact in the cluster, less that in all documents. Cost O(N · k · m)
-    a round, of which there are 50 a start, and O(nnz) for the words; memory 8 N · (m + k) and
-    8 V · k bytes.
-    QueryError, also for more clusters than documents.
+    words, titles  number of words and titles of each cluster
+
+    Method: k-means on latent coordinates of length 1, from five starts (k-means++) with the seed of
+    the index; the best result is kept. The importance of a word is its mean BM25 impact in the
+    cluster, minus that in all documents. Cost: O(N · k · m) per round, at most 50 rounds per start,
+    and O(nnz) for the words; memory 8 N · (m + k) + 8 V · k bytes. QueryError, also for more
+    clusters than documents.
 
     >>> found = cluster(index, 2, words=1)
     >>> found.clusters[0]

@@ -12,12 +12,12 @@ from klsa_search.store.log import WriteLog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftPoint:
-    """How far an index was from its build after one batch of writes.
+    """Drift of an index after one batch of writes.
 
-    writes         documents put in and deleted by then
-    time           of the batch: ISO 8601, UTC
-    added_share    of the documents there were, those that came later
-    changed_share  of all there were by then, those that came later or were gone
+    writes         number of documents written and deleted until then
+    time           time of the batch: ISO 8601, UTC
+    added_share    documents added since the build, as a share of all documents
+    changed_share  documents added, deleted and replaced, as a share of all that ever existed
     """
 
     writes: int
@@ -27,10 +27,10 @@ class DriftPoint:
 
 
 def drift(index: Index) -> tuple[DriftPoint, ...]:
-    """Tell how far an index was from its build after each batch of writes that stands.
+    """Return the drift of an index after each batch of writes; None if there are no writes.
 
-    None where nothing was written. The last is what `index.drift` says, where no write came since
-    the index was opened or refreshed. Cost: reading the log. IndexDamaged.
+    The last point agrees with `index.drift`, unless there were writes since the last refresh. Cost:
+    reading the log. IndexDamaged.
 
     >>> index.delete(["copy", "tyre"])
     2

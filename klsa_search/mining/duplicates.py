@@ -23,9 +23,9 @@ _ROUNDING: Final = 1e-5  # of float32, in a sum over the features of two documen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplicate:
-    """A document of a group, and how near it is to the group's first: 1 for a copy.
+    """Document of a group, and its similarity to the first of the group: 1 for a copy.
 
-    `title` is the beginning of the text where it has none.
+    `title` is the beginning of the text if the document has no title.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateGroup:
-    """Documents that say the same, in document order; the first stands for the others."""
+    """Near-duplicate documents, by doc id."""
 
     documents: tuple[Duplicate, ...]
 
@@ -43,19 +43,16 @@ class DuplicateGroup:
 def duplicates(
     index: Index, threshold: float = THRESHOLD, *, progress: Progress | None = None
 ) -> tuple[DuplicateGroup, ...]:
-    """Group the documents that nearly repeat another, in document order.
+    """Return groups of near-duplicate documents, by doc id.
 
-    threshold  least normalised kernel K(d,e) / √(K(d,d) K(e,e)) between a document and the first of
-               its group; it compares words, and adjacent words if the index has pairs, not order
-               beyond
-    progress   called as "neighbours" with the documents done, and all
-    Each document joins the earliest document before it that is near enough and in no group as
-    another's repetition. One without terms is no duplicate. Documents that are the mean of all,
-    such as copies in an index of nothing else, have no K and are copies of each other. What the 64
-    nearest of a document by `nearest_rows` do not hold is missed.
+    threshold  minimum normalised kernel K(d,e) / √(K(d,d) K(e,e)) between a document and the first
+               of its group; K compares words, and adjacent words if the index has pairs
+    progress   called with ("neighbours", documents done, all documents)
 
-    Cost: as `nearest_rows` has it, linear in N, over all processors; memory of the features twice.
-    QueryError.
+    A document joins the group of the first earlier document that is similar enough. Documents
+    without terms are in no group. Only the 64 nearest neighbours of a document are compared, so a
+    pair may be missed in a large group. Cost: linear in N, on all processors; memory for the
+    features twice. QueryError.
 
     >>> (group,) = duplicates(index)
     >>> group

@@ -35,13 +35,12 @@ _BLOCK: Final = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapCluster:
-    """A cluster on the map.
+    """Cluster of a map.
 
-    words  that weigh more in it than elsewhere, strongest first
-    size   documents in it, on the map or not
-    x, y   where it lies densest: each from 0 to 1
-    tone   one of `TONES` numbers, from 0: the colour to draw it in, so that who is of the same
-           colour is far
+    words  words that are more important in it than elsewhere, most important first
+    size   number of documents, on the map or not
+    x, y   its densest place, each from 0 to 1
+    tone   number of a colour, from 0 to 7; clusters of the same colour are far apart
     """
 
     words: tuple[str, ...]
@@ -53,14 +52,14 @@ class MapCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentMap:
-    """An index in two dimensions.
+    """Map of an index in two dimensions; n is the number of documents on it.
 
-    doc_ids    (n,) of the documents that are drawn, in their order
+    doc_ids    (n,) doc ids, ascending
     places     (n, 2) x and y of each, from 0 to 1; the larger of both spans is 1
-    cluster    (n,) the number of each one's cluster
-    clusters   the largest first
-    documents  how many there are
-    unplaced   of them lie nowhere: they have no known term, or are the mean of all
+    cluster    (n,) index of the cluster of each
+    clusters   clusters, largest first
+    documents  number of documents in the index
+    unplaced   number of documents without a place: without a known term, or equal to the mean
     """
 
     doc_ids: Positions
@@ -71,30 +70,29 @@ class DocumentMap:
     unplaced: int
 
     def __len__(self) -> int:
-        """Count the documents that are drawn."""
+        """Return the number of documents on the map."""
         return len(self.doc_ids)
 
     def whole(self, span: int) -> Positions:
-        """Tell the places in whole numbers from 0 to span: (n, 2)."""
+        """Return the places as integers from 0 to span: (n, 2)."""
         return np.rint(self.places * span).astype(np.int64)
 
 
 def document_map(index: Index, *, words: int = 4, ids: Iterable[str] | None = None) -> DocumentMap:
-    """Draw the map of an index.
+    """Return a map of an index, with similar documents near each other.
 
-    words  that name a cluster, at most
-    ids    where these documents lie instead, whether the map draws them or not: those of them that
-           lie somewhere, in document order, with no word of the clusters
-    The documents of the build are laid out by their nearest neighbours in the latent space
-    (`klsa_search.mining.layout`), and divided by k-means there, into 20 clusters where there are
-    documents enough. Each that came later is put among those of the build that it is nearest to.
-    Of more than 25,000 so many are drawn, evenly chosen.
-    Near on the map means near in the latent space, for most; far apart on the map says little, as
-    do the size of a group and the space between groups: two dimensions have no room for more.
+    words  maximum number of words of each cluster
+    ids    return the places of these documents instead, without the words of clusters; also of
+           documents that the map of a large index leaves out
 
-    Cost: O(N² · m) and 200 rounds of O(N), a few seconds at 20,000, once in a process for the same
-    documents; then .2 ms for each that came later, or that is asked for and not drawn, and O(nnz)
-    for the words. QueryError, DocumentNotFound.
+    The documents of the build are placed by t-SNE on the latent coordinates, and divided by k-means
+    into at most 20 clusters. Documents added later are placed among their nearest neighbours. Of
+    more than 25,000 documents, an evenly spaced sample is drawn. Documents near each other on the
+    map are similar, for the most part; other distances, sizes and gaps mean little.
+
+    Cost: O(N² · m) and 200 rounds of O(N), a few seconds for 20,000 documents, once per process;
+    then 0.2 ms per document that was added later or left out, and O(nnz) for the words. QueryError;
+    DocumentNotFound.
 
     >>> drawn = document_map(index, words=1)
     >>> drawn

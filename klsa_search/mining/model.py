@@ -12,7 +12,7 @@ from klsa_search.search import Index
 
 
 class Spectrum(NamedTuple):
-    """Eigenvalues and eigenvectors of the document kernel K that were computed.
+    """Eigenvalues and eigenvectors of the document kernel K, as far as they were computed.
 
     eigenvalues   (k,) descending
     eigenvectors  U: (N, k); (N, 0) for a sparse D of more than some thousand documents
@@ -26,9 +26,9 @@ class Spectrum(NamedTuple):
 
 
 def spectrum(index: Index) -> Spectrum:
-    """Return the spectrum of the document kernel K of the build. Cost: reading it.
+    """Return the spectrum of the document kernel K, as of the build. Cost: reading it.
 
-    Documents added since the build have no part in it.
+    It does not include documents added since the build.
 
     >>> values, vectors = spectrum(index)
     >>> bool(values[0] >= values[1] > 0), vectors.shape == (len(vectors), len(values))
@@ -42,7 +42,7 @@ def kernel_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
     """Return rows of the document kernel K: (n, N) float64, columns by doc id.
 
     ids  documents whose rows are returned, in this order; all by default
-    A sparse D stores features in 8 bits, so that its K is approximate, to about 1%.
+    An index with a sparse D stores features in 8 bits, so K is approximate, within about 1%.
     Cost: the features of all documents, O(nnz), and 8 n N bytes of memory. DocumentNotFound.
 
     >>> row = kernel_rows(index, ["tyre"])[0]
@@ -53,12 +53,12 @@ def kernel_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
 
 
 def expansion_rows(index: Index, ids: Iterable[str] | None = None) -> Matrix:
-    """Return rows of the expansion matrix D, as the index's settings make it: (n, N) float32.
+    """Return rows of the expansion matrix D of an index: (n, N) float32.
 
     ids  documents whose rows are returned, in this order; all by default
-    D is K, divided by its largest eigenvalue, unless `spectral` says otherwise. Rows are complete,
-    also where only the strongest entries are stored. Cost as `kernel_rows` for each row, or
-    reading it where D is dense. DocumentNotFound.
+    D is K divided by its largest eigenvalue, unless `spectral` is set otherwise. Rows are complete,
+    even if the index stores only the strongest entries. Cost: that of `kernel_rows`, or of reading
+    a dense D. DocumentNotFound.
 
     >>> expansion_rows(index, ["tyre", "copy"]).shape == (2, index.max_doc)
     True

@@ -30,19 +30,18 @@ def similar(
     kernel: str = LATENT,
     gamma: float | None = None,
 ) -> tuple[Hit, ...]:
-    """Find the k documents most like one, best first; the document itself is left out.
+    """Return the k documents most similar to one, best first, without the document itself.
 
-    kernel  "latent" is the cosine on the first eigenvectors: who is about the same; "document" the
-            index's own K: who shares words; or a function of the spectrum, such as
-            "squashing", for D made with it, which goes from one to the other
-    gamma   parameter of that function; the index's own by default
-    The score is D(d,e) / D(d,d): 1 for a copy, about how much they have in common.
-    Only scores above 0 count; ties go by document order; a document without terms is like no
-    other. Snippets show what the two share.
+    kernel  "latent", the cosine on the first eigenvectors, finds documents on the same subject;
+            "document", the kernel K of the index, finds documents with the same words; a function
+            of the spectrum, such as "squashing", lies between both and needs a dense or factored D
+    gamma   parameter of that function; by default that of the index
 
-    Cost: O(N · m) in the latent space; by K one product with the features, O(nnz); by D one row,
-    O(N · k) and that product where it is not stored. Where D is cut, K costs the stored row of the
-    document and the features of those in it, whatever N is, and k is limited by its length.
+    The score is D(d,e) / D(d,d): 1 for a copy. Only documents with a score above 0 are returned;
+    ties are ordered by doc id. Snippets show the common words.
+
+    Cost: O(N · m) in the latent space; O(nnz) for K; O(N · k) + O(nnz) for D if it is not stored.
+    With a sparse D, K costs the stored row of the document, for any N, and k is at most its length.
     DocumentNotFound; QueryError.
 
     >>> [hit.id for hit in similar(index, "tyre", 2)]

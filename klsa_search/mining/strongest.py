@@ -14,13 +14,13 @@ from klsa_search.search.parameters import whole_number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrongTerm:
-    """A term of a document.
+    """Term of a document.
 
-    word       as the document writes it most often
-    term       as it is indexed
-    weight     what it adds to the document's BM25 score where it is asked for once
-    count      how often the document holds it, words of the title by their weight
-    documents  how many hold it
+    word       the term as the document writes it most often
+    term       the term as it is indexed
+    weight     its part of the BM25 score of the document, for a query that contains it once
+    count      number of occurrences, those in the title times the title weight
+    documents  number of documents that contain it
     """
 
     word: str
@@ -35,10 +35,10 @@ def strongest_terms(
     id: str,  # noqa: A002 - the field's own name
     k: int = 10,
 ) -> tuple[StrongTerm, ...]:
-    """Tell the k terms of a document that weigh most in BM25, common ones apart; best first.
+    """Return the k terms of a document with the highest BM25 weights, without stop words.
 
-    A document without terms has none; ties go by the alphabet. Cost: the postings of the
-    document's terms, some ms, and its text, analysed once. DocumentNotFound; QueryError.
+    Ties are in alphabetical order. Cost: some milliseconds, for the postings of the terms and the
+    analysis of the text. DocumentNotFound; QueryError.
 
     >>> [strong.word for strong in strongest_terms(index, "tyre", 3)]
     ['tyres', 'slip', 'Bald']

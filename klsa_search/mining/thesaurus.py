@@ -31,12 +31,12 @@ about: undamped, the first places go to terms of two or three documents.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedTerm:
-    """A term near to that asked for.
+    """Term that is related to the queried one.
 
-    word        as the documents write it
-    term        as it is indexed
+    word        the term as documents write it
+    term        the term as it is indexed
     similarity  cosine of the two in the latent space, times n / (n + 3)
-    documents   n, how many hold it
+    documents   n, the number of documents that contain it
     """
 
     word: str
@@ -46,12 +46,11 @@ class RelatedTerm:
 
 
 def related(index: Index, term: str, k: int = 10) -> tuple[RelatedTerm, ...]:
-    """Find the k terms nearest to a word, or to the sum of several, best first.
+    """Return the k terms most related to a word, or to the sum of several, best first.
 
-    Common words and those the collection does not hold are passed over; TermNotFound if no other
-    is left. Terms of a
-    single document are left out, as they say no more than the document; ties go by the alphabet.
-    Cost O(V · m), and the documents that show how words are written. QueryError.
+    Stop words and words that no document contains are ignored; TermNotFound if no other is left.
+    Terms of a single document are not returned. Ties are in alphabetical order. Cost: O(V · m) for
+    V terms and m dimensions. QueryError.
 
     >>> [near.word for near in related(index, "tyre", 3)]
     ['Bald', 'roads', 'wet']

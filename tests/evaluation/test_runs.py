@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from klsa_search.errors import CollectionError
-from klsa_search.evaluation import Judge, Ranking, read_run, recorded, told_apart
+from klsa_search.evaluation import Judge, Ranking, distinct_scores, read_run, recorded
 from tests.evaluation.worlds import judgement
 
 FINITE = st.floats(-(2.0**100), 2.0**100, width=32)
@@ -25,7 +25,7 @@ def falling(values):
 @example(np.array([-2.8e-45]))
 def test_told_apart_falls_at_every_step_and_stays_close(values):
     scores = falling(values)
-    told = told_apart(scores)
+    told = distinct_scores(scores)
     assert told.dtype == np.float32
     assert (np.diff(told) < 0).all()
     # Downwards only, from 0 if a score is too small for every tool to see.
@@ -38,11 +38,11 @@ def test_told_apart_falls_at_every_step_and_stays_close(values):
 
 def test_scores_that_differ_in_32_bits_are_left_alone():
     scores = np.array([3.5, 2.25, 0.0, -1.0])
-    assert told_apart(scores).tolist() == scores.tolist()
+    assert distinct_scores(scores).tolist() == scores.tolist()
 
 
 def test_ties_move_down_by_the_smallest_step():
-    told = told_apart(np.array([1.0, 1.0, 1.0, 0.0, 0.0]))
+    told = distinct_scores(np.array([1.0, 1.0, 1.0, 0.0, 0.0]))
     step = np.float32(1) - np.nextafter(np.float32(1), np.float32(0))
     assert told.tolist() == [1.0, 1.0 - step, 1.0 - 2 * step, 0.0, -TINY]
 

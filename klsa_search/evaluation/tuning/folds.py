@@ -26,14 +26,14 @@ _CHUNK = 1000
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What the procedure of choosing is worth, each query judged by a choice made without it.
+    """Result of cross-validation: each query is measured with settings chosen without it.
 
-    default    mean of the index's own settings
-    tuned      mean of the choices
-    low, high  95 % interval of tuned - default, by bootstrap over the queries
-    p          of no difference, by the paired randomisation test
+    default    mean of the settings of the index
+    tuned      mean of the chosen settings
+    low, high  95% interval of tuned - default, by bootstrap over the queries
+    p          p value of the paired randomisation test
     chosen     column that is chosen from all queries
-    agreement  share of the folds whose choice was that column
+    agreement  share of the folds that chose this column
     """
 
     default: float

@@ -40,14 +40,14 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Tuning:
-    """What tuning found.
+    """Result of tuning.
 
     evidence    "judgements" or "halves"
-    queries     how many were judged
-    candidates  how many settings were tried
-    held_out    what the choice is worth, by `measure`
-    changes     settings of the choice that are not the index's own; none: the default is best
-    margin      share of the default's value that the gain has to be beyond
+    queries     number of judged queries
+    candidates  number of combinations of settings that were tried
+    held_out    result of the choice on other queries, by `measure`
+    changes     chosen settings that differ from those of the index; empty if the index has the best
+    margin      gain that is required, as a share of the value of the index
     """
 
     evidence: str
@@ -60,13 +60,13 @@ class Tuning:
 
     @property
     def sure(self) -> bool:
-        """Whether the choice beats the default beyond noise, and the margin."""
+        """Return whether the gain is significant and above the margin."""
         found = self.held_out
         beyond = found.low > self.margin * found.default
         return bool(self.changes) and beyond and found.p < SIGNIFICANT
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as a value for JSON."""
+        """Return all values as JSON."""
         known = {name: value for name, value in asdict(self).items() if name != "held_out"}
         found = {name: value for name, value in asdict(self.held_out).items() if name != "chosen"}
         return {**known, **found, "sure": self.sure}
@@ -82,12 +82,14 @@ def tune(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Tuning:
-    """Choose settings by judgements, and judge the choice on queries it has not seen.
+    """Choose settings by judgements, and measure the choice by cross-validation.
 
-    The index stays as it is. Judgements of queries that are not in `queries` are left out.
-    `progress` is told ("candidates", done, total). Cost: see `measure_candidates`.
-    CollectionError for fewer judged queries than can be parted, or where no judgement names a
-    relevant document of the index; SettingsError for fewer than 2 folds, OSError.
+    progress  called with ("candidates", done, total)
+
+    The index is not changed. Judgements of queries that are not in `queries` are ignored. Cost: one
+    run per candidate, and a build for each k1 and b. CollectionError for too few judged queries, or
+    if no judgement names a relevant document of the index; SettingsError for fewer than 2 folds;
+    OSError.
     """
     asked = {query.id for query in queries}
     held = set(index.ids())
@@ -112,13 +114,12 @@ def tune(
 def tune_by_halves(
     index: Index, *, folds: int = 5, seed: int = 0, progress: Progress | None = None
 ) -> Tuning:
-    """Choose α without judgements, by what halves of documents say; see `halves`.
+    """Choose α without judgements: one half of a document is the query for the other.
 
-    Only α: the best spectral function, z and length normalisation of texts half as long are
-    not those of the whole ones. The gain has to be beyond `MARGIN`, for a smaller α beyond
-    `MARGIN_OF_LESS`. Two indexes of halves are built in a folder that goes away, and both halves of
-    every document are in memory. Cost: those builds, and six runs over at most 200 queries.
-    CollectionError where too few documents are long enough to be cut, OSError.
+    Other settings are not chosen, because the best ones for halves are not the best for complete
+    documents. The gain must exceed `MARGIN`, or `MARGIN_OF_LESS` for a smaller α. Cost: two builds
+    of halves in a temporary folder, six runs of at most 200 queries, and memory for all documents.
+    CollectionError if too few documents are long enough; OSError.
     """
     documents = map(index.document, index.ids())
     halves = halve(documents, index.analyzer, seed)
