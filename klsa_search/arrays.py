@@ -26,7 +26,7 @@ Matrix = npt.NDArray[np.floating[Any]]
 def narrowed(starts: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
     """Where the rows of a sparse matrix begin, as int32 while that can count the entries.
 
-    SciPy gives both arrays of indices one type: beside starts of 8 bytes it copies the columns, by
+    SciPy gives both arrays of indices one type: with starts of 8 bytes it copies the columns, by
     far the longer array, to 8 bytes each.
     """
     return starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts

@@ -23,7 +23,7 @@ _WIDTH: Final = 100
 
 
 @contextmanager
-def told(progress: Progress | bool | None) -> Iterator[Progress]:
+def reporting(progress: Progress | bool | None) -> Iterator[Progress]:
     """Give what is called as work goes on: what was given; for True a bar, where somebody looks.
 
     A notebook and a terminal have one, and anything else has none.

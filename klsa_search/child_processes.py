@@ -34,7 +34,7 @@ def command_of(module: str, *arguments: str) -> list[str]:
 def start_worker(module: str) -> subprocess.Popen[bytes]:
     """Start a process that calls `serve()` of a module, with pipes as standard input and output.
 
-    It gets the import path of this process, so that modules beside a script of the user are found.
+    It gets the import path of this process, so that modules next to a script of the user are found.
     It runs nothing of that script, which `multiprocessing` would (spawn, forkserver), and copies no
     locks that other threads hold (fork). BrokenPipeError if it ends at once; OSError if it cannot
     be started.

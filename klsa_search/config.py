@@ -46,7 +46,7 @@ def _misfit(field: str, reason: str, value: object) -> PydanticCustomError:
 
 
 def left_open(group: type[BaseModel]) -> dict[str, Any]:
-    """Declare the settings of a group anew, each of which may be left out, for `create_model`."""
+    """Return the settings of a group as optional fields for `create_model`."""
     return {
         name: (
             Annotated[field.annotation, Field(), *field.metadata] | None,

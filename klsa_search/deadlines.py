@@ -1,4 +1,4 @@
-"""Deadlines: work that nobody waits for any more is given up at its next step."""
+"""Deadlines: work that is no longer needed stops at its next step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def checked(check: Check | None) -> Iterator[None]:
 
 
 def in_time() -> None:
-    """Raise what `checked` was told to, once it is time; by itself nothing is given up.
+    """Raise the exception of `checked` after its deadline; otherwise do nothing.
 
     For between the steps of what takes long, where nothing is half done. Cost: .1 µs.
     """

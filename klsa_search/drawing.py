@@ -27,7 +27,7 @@ TONES = (
     "#5a5a5a",
     "#7a5bb0",
 )
-"""Colours told apart by whoever sees fewer: those of Okabe and Ito, their pale ones darkened for
+"""Colours for colour-blind people, too: those of Okabe and Ito, their pale ones darkened for
 white paper. What has to be read in grey is named or marked besides.
 """
 
@@ -42,7 +42,7 @@ _STYLE: Any = {
     "svg.fonttype": "path",
     "svg.hashsalt": "klsa-search",  # ids of the elements; random otherwise
 }
-# What matplotlib would write beside the picture: the date and its own version.
+# Metadata that matplotlib would write: the date and its version.
 _METADATA = {
     "png": {"Software": None},
     "svg": {"Creator": None, "Date": None},
@@ -109,7 +109,7 @@ def drawn(path: Path, width: float, height: float, words: Iterable[str] = ()) ->
 
     style = {**_STYLE, "font.family": fonts_of(words)}
     with rc_context(style), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # each was told of
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # each was reported
         figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
         yield figure
         figure.savefig(path, metadata=_METADATA[ending])

@@ -33,6 +33,6 @@ class lazily(Generic[T]):  # noqa: N801 - a decorator
         """Make the value and keep it."""
         if instance is None:
             return self
-        with checked(None):  # whoever asked first may be gone: others will ask
+        with checked(None):  # the first caller may have stopped; others will wait
             made: T = vars(instance).setdefault(self._name, self._make(instance))
         return made

@@ -40,7 +40,7 @@ def end_with_starter(last: Callable[[], object] | None = None) -> None:
     """
 
     def watch() -> None:
-        os.read(0, 1)  # not by sys.stdin, whose lock nobody could take at the end
+        os.read(0, 1)  # not by sys.stdin, whose lock could not be taken at the end
         try:
             if last is not None:
                 last()

@@ -1,4 +1,4 @@
-"""How long work tells how far it has come, and what a build calls its phases."""
+"""Progress of long work, and the names of the phases of a build."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Progress = Callable[[str, int, int | None], None]
 
 
 def silent(phase: str, done: int, total: int | None) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def steps(progress: Progress | None, phase: str, total: int | None = None) -> Callable[[], None]:
-    """Give a function that is called after each step of a phase and tells how many are done."""
+    """Return a function to call after each step of a phase, which reports the steps done."""
     done = count(1)
 
     def step() -> None:

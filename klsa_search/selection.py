@@ -24,7 +24,7 @@ def select_largest(keys: Keys, count: int, k: int) -> None:
     """Move the k largest of keys[:count] to the front, the k-th last, the others behind; k >= 1.
 
     The bar is found by halving the span of the keys: counting what is above goes by whole vectors,
-    and no branch hangs on the comparison of two keys, which nobody can foretell. O(n) a halving,
+    and no branch hangs on the comparison of two keys, which is unpredictable. O(n) a halving,
     64 at most, and a third of the time that quickselect takes.
     """
     if k < count:

@@ -215,7 +215,7 @@ class _TermOf(dict[str, str]):
         return term
 
     def found(self, word: str) -> str:
-        """Term of a word, found anew."""
+        """Return the term of a word, not cached."""
         return "" if len(word) > LONGEST_WORD else self._term(self.folded(word))
 
     def pair(self, pair: str) -> str:

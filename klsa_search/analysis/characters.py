@@ -36,7 +36,7 @@ REORDERED: Final = 16  # a mark that NFKC may move before the one on its left
 _POINTS: Final = 0xE0200
 # The planes between and beyond hold nothing yet that is not a separator.
 _ASSIGNED: Final = (*range(0xD800), *range(0xE000, 0x34000), *range(0xE0000, _POINTS))
-_LINE_END: Final = "\n"  # NFKC joins nothing with it, so it tells forms apart
+_LINE_END: Final = "\n"  # NFKC joins nothing with it, so it separates forms
 
 
 class Characters(NamedTuple):
@@ -87,7 +87,7 @@ def all_characters() -> Characters:
 
 
 def _classes(text: str) -> npt.NDArray[np.uint8]:
-    """Classes of the characters of a text, marks left to be told."""
+    """Classes of the characters of a text, marks undecided."""
     classes = np.zeros(len(text), np.uint8)
     for pattern, kind in ((LETTER_PATTERN, LETTER), (UNSPACED_PATTERN, UNSPACED), (r"\s", SPACE)):
         for run in re.finditer(f"(?:{pattern})+", text):

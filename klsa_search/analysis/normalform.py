@@ -1,7 +1,7 @@
 """Unicode forms: NFKC of a text with the way back to its offsets, and the folding of a word.
 
 NFKC makes one character of many spellings (full-width, ligatures, circled digits, letter and
-accent) and changes lengths while doing so; whoever points into the original needs the way back.
+accent) and changes lengths while doing so; offsets into the original need the way back.
 """
 
 from __future__ import annotations

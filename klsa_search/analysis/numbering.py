@@ -30,7 +30,7 @@ class NumberedTexts(NamedTuple):
 class Numbering:
     """A dictionary of terms that numbers them from 0 in the order they are met.
 
-    Memory: the terms, some 100 bytes each, and `CACHED_WORDS` words. `name` tells it from others
+    Memory: the terms, some 100 bytes each, and `CACHED_WORDS` words. `name` identifies it
     of the same collection.
     """
 

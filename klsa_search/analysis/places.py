@@ -41,7 +41,7 @@ def place_words(
     starts: Offsets,
     ends: Offsets,
 ) -> int:
-    """Find where some words of line[:size] begin and end, as `Analyzer.tokens` tells it.
+    """Find where some words of line[:size] begin and end, as `Analyzer.tokens` reports it.
 
     wanted        numbers of words from 0, left-out ones counted, ascending
     starts, ends  (at least len(wanted),) what is found of them

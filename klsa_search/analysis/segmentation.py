@@ -38,7 +38,7 @@ _NAME: Final = re.compile(
     r"(?<![^\W_])(?:[A-Za-z](?:\+\+(?!\+)|#(?![^\W_]))|(?<!\.)\.(?:net|NET|Net)(?![^\W_]))"
 )
 _NAME_SIGNS: Final = {"++": 1, "#": 1, ".net": 0, ".NET": 0, ".Net": 0}
-"""What tells a name, and letters before it: plain text is searched faster than a pattern."""
+"""Signs of a name, and letters before them: plain text is searched faster than a pattern."""
 
 Span = tuple[int, int, bool]
 """Start and end of a word or pair, and whether it is a pair."""

@@ -1,7 +1,7 @@
 """Tokenizers of users: functions that find the words of a text, known by where they are imported.
 
 An index keeps `module:function`. To import that is to run code, and who wrote a folder is not
-always who opens it: a process imports what it was told to trust, and nothing else.
+always the process that opens it: it imports only what it trusts.
 """
 
 from __future__ import annotations

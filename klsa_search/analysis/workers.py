@@ -102,7 +102,7 @@ def serve() -> None:
         answer: NumberedTexts | KlsaError
         try:
             answer = numbering.numbered(texts)
-        except KlsaError as error:  # of a tokenizer: the parent tells it
+        except KlsaError as error:  # of a tokenizer: the parent reports it
             answer = error
         pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()

@@ -58,7 +58,7 @@ def _fields_for_people(fields: FieldsEntry, documents: int) -> list[tuple[str, s
     if fields.more:
         others.append(f"fields beyond the first {MOST_FIELDS}: declare needed ones with --field")
     facts = [("filterable", "; ".join(columns)), ("not filterable", "; ".join(others))]
-    return [(title, told) for title, told in facts if told]
+    return [(title, text) for title, text in facts if text]
 
 
 def settings_for_people(settings: Settings) -> list[tuple[str, str]]:
@@ -87,7 +87,7 @@ def writes_for_programs(generation: Path) -> dict[str, Any]:
 
     batches = WriteLog(generation).batches()
     standing = [batch for batch in batches if batch.undone is None]
-    beside = [file for file in generation.iterdir() if LIVING.fullmatch(file.name)]
+    later_files = [file for file in generation.iterdir() if LIVING.fullmatch(file.name)]
     return {
         "batches": len(standing),
         "undone": len(batches) - len(standing),
@@ -97,7 +97,7 @@ def writes_for_programs(generation: Path) -> dict[str, Any]:
             {"time": batch.time, "puts": batch.puts, "deletes": batch.deletes}
             for batch in reversed(standing[-_BATCHES:])
         ],
-        "bytes": sum(file.stat().st_size for file in beside),
+        "bytes": sum(file.stat().st_size for file in later_files),
     }
 
 
@@ -106,7 +106,7 @@ def writes_for_people(generation: Path) -> list[tuple[str, str]]:
     facts = writes_for_programs(generation)
     if not facts["batches"] and not facts["undone"]:
         return []
-    told = (
+    line = (
         f"{facts['puts']:,} written, {facts['deletes']:,} deleted, {facts['batches']:,} "
         f"batches, {facts['undone']:,} undone, {in_bytes(facts['bytes'])}"
     )
@@ -117,13 +117,13 @@ def writes_for_people(generation: Path) -> list[tuple[str, str]]:
         )
         for number, batch in enumerate(facts["last"], 1)
     ]
-    return [("writes", told), *undoes]
+    return [("writes", line), *undoes]
 
 
 def drift_for_programs(generation: Path) -> dict[str, Any] | None:
     """Say how far an index has come from its build; None where nothing was written drift.
 
-    It is opened for that: some 1 ms a later document. Where it cannot be, the reason is told.
+    It is opened for that: some 1 ms a later document. If that fails, the reason is returned.
     """
     from klsa_search.errors import StoreError
     from klsa_search.store.log import WriteLog
@@ -162,7 +162,7 @@ def drift_for_people(generation: Path) -> list[tuple[str, str]]:
         return []
     if "error" in drift:
         return [("drift", f"unknown: {drift['error']}")]
-    told = (
+    line = (
         f"{drift['documents']:,} documents, {drift['added_share']:.1%} of them added after "
         f"the build ({drift['unseen_share']:.1%} of their words are new), "
         f"{drift['deleted']:,} of the build deleted or replaced"
@@ -170,7 +170,7 @@ def drift_for_people(generation: Path) -> list[tuple[str, str]]:
     found = [f"{name} ({type_})" for name, type_ in drift["fields"].items()]
     counted = [f"{name} {count:,}" for name, count in drift["misfits"].items()]
     return [
-        ("drift", told),
+        ("drift", line),
         *([("added fields", ", ".join(found))] if found else []),
         *([("misfits", ", ".join(counted))] if counted else []),
     ]
@@ -215,9 +215,9 @@ def write_field_warnings(warnings: Problems) -> None:
 def write_problems(problems: Problems) -> None:
     """Write what was skipped to stderr: files by kind and reason, then the first of each."""
     records = problems.count - sum(problems.kinds.values())
-    told = [f"{records:,} bad record{'' if records == 1 else 's'}"] if records else []
-    told += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
-    if told:
-        echo(f"skipped {', '.join(told)}; the first reasons:", err=True)
+    line = [f"{records:,} bad record{'' if records == 1 else 's'}"] if records else []
+    line += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
+    if line:
+        echo(f"skipped {', '.join(line)}; the first reasons:", err=True)
     for reason in problems.reasons:
         echo(f"  {reason}", err=True)

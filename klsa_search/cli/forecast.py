@@ -36,10 +36,12 @@ def forecast(name: str, queries: Path, home: Path, json_file: Path | None) -> No
     asked = read_query_lines(queries)
     make_folders(json_file)
     index = open_index(index_path(home, name))
-    told = forecast_queries(index, asked)
+    forecasts = forecast_queries(index, asked)
     index.close()
     if json_file is not None:
-        rows = [{"id": each.query.id, "query": each.query.text, "wig": each.wig} for each in told]
+        rows = [
+            {"id": each.query.id, "query": each.query.text, "wig": each.wig} for each in forecasts
+        ]
         write_json_file(json_file, rows)
     columns = [Column("rank", right=True), Column("wig", right=True), Column("id")]
     columns.append(Column("query", wraps=True))
@@ -52,6 +54,6 @@ def forecast(name: str, queries: Path, home: Path, json_file: Path | None) -> No
                 each.query.id,
                 each.query.text,
             )
-            for rank, each in enumerate(told, start=1)
+            for rank, each in enumerate(forecasts, start=1)
         ],
     )

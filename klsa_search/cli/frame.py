@@ -151,7 +151,7 @@ def _is_wrong_usage(failure: KlsaError | OSError | MemoryError) -> bool:
 
 
 def _hook(frame: _Frame) -> Callable[..., None]:
-    """Make the last resort: one line for a failure that nobody foresaw."""
+    """Return the last resort: one line for an unexpected failure."""
 
     def hook(kind: type[BaseException], failure: BaseException, traceback: Any) -> None:
         if frame.debug:

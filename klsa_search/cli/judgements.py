@@ -38,11 +38,11 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
         text, left_out = qrels_text(one for each in queries for one in each.judgements())
         make_folders(out)
         out.write_text(text, encoding="utf-8")
-        beside = out.with_suffix(".queries.tsv")
-        beside.write_text("".join(each.as_line() for each in queries), encoding="utf-8")
+        sidecar = out.with_suffix(".queries.tsv")
+        sidecar.write_text("".join(each.as_line() for each in queries), encoding="utf-8")
         echo(
             f"{name}: {text.count(chr(10)):,} judgements in {out}, {len(queries):,} queries in "
-            f"{beside}"
+            f"{sidecar}"
         )
         for one in left_out:
             echo(

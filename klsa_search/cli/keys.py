@@ -98,8 +98,8 @@ def list_(config: Path | None, as_json: bool, **options: Any) -> None:
         )
     keys = read_keys(path)
     if as_json:
-        told = {"name", "scopes", "indexes", "created", "expires"}
-        write_json([key.model_dump(mode="json", include=told) for key in keys])
+        shown = {"name", "scopes", "indexes", "created", "expires"}
+        write_json([key.model_dump(mode="json", include=shown) for key in keys])
     elif not keys:
         echo(f"{path} has no keys: all requests that need one are refused")
     else:

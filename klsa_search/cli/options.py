@@ -18,7 +18,7 @@ from klsa_search.extras import require
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# readable=False: that a folder cannot be read is found out, and told, by who reads it.
+# readable=False: the reader reports a folder that cannot be read.
 FOLDER = click.Path(path_type=Path, file_okay=False, readable=False)
 """Type of an option that names a folder, which need not be there."""
 

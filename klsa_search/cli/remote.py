@@ -30,7 +30,7 @@ _HITS: Final = 10_000
 
 
 class _Straight(HTTPRedirectHandler):
-    """Follows no redirection: the service makes none, and the key is for nobody else."""
+    """Follows no redirection: the service has none, and the key must not go elsewhere."""
 
     def redirect_request(self, *_: Any) -> None:
         """Tell it as a failure."""
@@ -63,10 +63,10 @@ class RemoteIndex:
         """Name, generation and what was found. See `Index.search`."""
         from klsa_search.search import SearchResults
 
-        told = self._asked("/search", self._search(query, k, options))
-        for facet in told.get("facets", {}).values():
+        answered = self._asked("/search", self._search(query, k, options))
+        for facet in answered.get("facets", {}).values():
             facet["values"] = [(each["value"], each["count"]) for each in facet["values"]]
-        return told["index"], told["generation"], self._read(SearchResults, told)
+        return answered["index"], answered["generation"], self._read(SearchResults, answered)
 
     def explain(
         self, query: str, id_: str, options: Mapping[str, Any]
@@ -75,8 +75,12 @@ class RemoteIndex:
         from klsa_search.search import Explanation
 
         asked = urlencode({"q": query, **{name: _in_url(held) for name, held in options.items()}})
-        told = self._asked(f"/indexes/{_part(self._name)}/explain/{_part(id_)}?{asked}")
-        return told["index"], told["generation"], self._read(Explanation, told["explanation"])
+        answered = self._asked(f"/indexes/{_part(self._name)}/explain/{_part(id_)}?{asked}")
+        return (
+            answered["index"],
+            answered["generation"],
+            self._read(Explanation, answered["explanation"]),
+        )
 
     def ranker(self, options: Mapping[str, Any]) -> str:
         """Return the name of the ranker that these options ask for."""
@@ -104,11 +108,11 @@ class RemoteIndex:
     def _search(self, query: str, k: int, options: Mapping[str, Any]) -> dict[str, Any]:
         return {"index": self._name, "q": query, "k": k, **options}
 
-    def _read(self, kind: type[T], told: Any) -> T:
+    def _read(self, kind: type[T], answered: Any) -> T:
         from pydantic import TypeAdapter, ValidationError
 
         try:
-            return TypeAdapter(kind).validate_python(told)
+            return TypeAdapter(kind).validate_python(answered)
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
             raise self._failure(
@@ -135,7 +139,7 @@ class RemoteIndex:
             raise self._failure(str(reason) or type(error).__name__) from None
 
     def _refusal(self, status: int, body: bytes) -> KlsaError:
-        """Make of an answer of the service the error that it tells, in its own words."""
+        """Return the error of an answer of the service, with its message."""
         try:
             error = json.loads(body)["error"]
             message, field = str(error["message"]), error["field"]

@@ -77,10 +77,10 @@ def replay(
         f"{known.run.name}: identical, {done.run.queries:,} queries, {done.run.hits:,} hits, "
         f"sha256 {done.run.sha256}"
     )
-    told = f"all {whole} files are as recorded"
+    compared = f"all {whole} files are as recorded"
     if done.files:
-        told = f"{len(done.files)} of {whole} files differ, first {done.files[0]}"
-    echo(f"index {'opened' if source is None else 'rebuilt'}: {told}")
+        compared = f"{len(done.files)} of {whole} files differ, first {done.files[0]}"
+    echo(f"index {'opened' if source is None else 'rebuilt'}: {compared}")
     for each in done.versions:
         echo(f"note: {each}", err=True)
 

@@ -11,7 +11,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from klsa_search.cli.options import FOLDER, type_of
-from klsa_search.service.settings import PREFIX, ServiceSettings, told_of
+from klsa_search.service.settings import PREFIX, ServiceSettings, shown_as
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,15 +41,15 @@ def service_options(*names: str) -> Callable[[F], F]:
 def flag_of(name: str, field: FieldInfo) -> str:
     """The option of a setting."""
     own = "--" + name.replace("_", "-")
-    return told_of(field).option or (f"{own}/--no-{own[2:]}" if field.annotation is bool else own)
+    return shown_as(field).option or (f"{own}/--no-{own[2:]}" if field.annotation is bool else own)
 
 
 def default_of(field: FieldInfo) -> str:
     """The default of a setting, in words."""
-    told = told_of(field).default
-    if told is None and isinstance(field.default, bool):
+    default = shown_as(field).default
+    if default is None and isinstance(field.default, bool):
         return "yes" if field.default else "no"
-    return told or ("none" if field.default in (None, ()) else f"{field.default}")
+    return default or ("none" if field.default in (None, ()) else f"{field.default}")
 
 
 def _option(name: str, field: FieldInfo) -> Callable[[F], F]:
@@ -61,7 +61,7 @@ def _option(name: str, field: FieldInfo) -> Callable[[F], F]:
         name,
         default=None,
         multiple=many,
-        metavar=told_of(field).metavar,
+        metavar=shown_as(field).metavar,
         type=path if kind is Path else str if many else type_of(kind, field.metadata),
         callback=(lambda _context, _option, values: values or None) if many else None,
         help=f"{field.description}{'; repeatable' if many else ''}  [default: {default_of(field)}]",

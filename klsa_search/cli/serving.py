@@ -63,8 +63,8 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
     compile_beside(MODULE)
     opened = opening(settings.cluster, settings.shards, settings.replicas, settings.workers, tell)
     tell_once = _first_of(tell)
-    told = partial(_tell_compiling, tell=tell_once)
-    with watch_compiling(told), Catalog(settings.home, opened=opened) as catalog:
+    report = partial(_tell_compiling, tell=tell_once)
+    with watch_compiling(report), Catalog(settings.home, opened=opened) as catalog:
         served = _served(catalog, tell)
         with listen(settings.host, settings.port) as listener:
             keys = _keys(settings, listener)
@@ -113,7 +113,7 @@ def _serve(
     writes = None if settings.writable is False else Writes()
     refits = None
     if writes is not None:
-        Reversing.ready()  # compiles beside what the first write would wait for
+        Reversing.ready()  # compiles in the background what the first write would wait for
         command = command_of(REFITTING, "--home", str(settings.home))
         refits = Refits(
             catalog, command, share=settings.refit_threshold or None, ledger=Ledger(folder)
@@ -222,14 +222,14 @@ def _tell_opening(home: Path, tell: Tell) -> None:
 
 
 def _tell_compiling(folder: str | None, tell: Tell) -> None:
-    if folder:  # the most is compiled beside
+    if folder:  # most is compiled in the background
         tell(f"Compiling the engine (first run only, about 30 s), cached in {folder}")
     else:
         tell("Compiling the query engine (about 30 s, at every start: no cache folder is writable)")
 
 
 def _first_of(tell: Tell) -> Tell:
-    """Say the first sentence alone: what a write compiles here is told by what was said before."""
+    """Report the first sentence only, which also covers what a write compiles here."""
     said: list[str] = []
 
     def first(sentence: str) -> None:
@@ -259,7 +259,7 @@ def _served(catalog: Catalog, tell: Tell) -> list[str]:
 
 def _address(listener: socket.socket, scheme: str) -> str:
     host, port = listener.getsockname()[:2]
-    # From outside nobody can call a wildcard; on this machine the loopback stands for it.
+    # A wildcard address cannot be called; the loopback address stands for it on this machine.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - it is replaced
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 

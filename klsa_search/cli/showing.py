@@ -59,10 +59,10 @@ def write_results(results: SearchResults) -> None:
 
 def write_results_json(index: str, generation: str, results: SearchResults) -> None:
     """Write the same for programs."""
-    write_json({"index": index, "generation": generation, **told(results)})
+    write_json({"index": index, "generation": generation, **as_dict(results)})
 
 
-def told(results: SearchResults) -> dict[str, Any]:
+def as_dict(results: SearchResults) -> dict[str, Any]:
     """What a search found, without what was not asked for."""
     found = asdict(results)
     for hit in found["hits"]:

@@ -41,10 +41,10 @@ def warm() -> None:
     """
     begun = time.monotonic()
 
-    def told(folder: str | None) -> None:
+    def report(folder: str | None) -> None:
         echo(f"compiling the engine (once per machine) into {folder or 'memory only'} ...")
 
-    with watch_compiling(told) as compiled:
+    with watch_compiling(report) as compiled:
         _use_everything()
     seconds = time.monotonic() - begun
     echo(f"compiled {compiled.functions} functions in {seconds:.1f} s")

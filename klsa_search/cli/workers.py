@@ -29,7 +29,7 @@ _REST: Final = 2.0
 
 
 class Workers:
-    """Keeps so many processes at work on a socket, until it is told to leave.
+    """Keeps so many processes at work on a socket, until it is stopped.
 
     Each gets the settings on its standard input, which stays open as long as this process lives:
     it ends with it. What is counted for /metrics, and known of refits, goes to files of a folder
@@ -62,7 +62,7 @@ class Workers:
                         self._tell(_how(number, process.returncode))
                         self._start_again(number, folder)
                 time.sleep(_LOOK)
-            self._listener.close()  # or who comes now waits for nobody to accept
+            self._listener.close()  # or new connections would wait for a process to accept them
             for process in self._processes:
                 process.terminate()
             self._wait()
@@ -102,7 +102,7 @@ class Workers:
             stdin=subprocess.PIPE,
             pass_fds=[descriptor],
             env=os.environ | {"PROMETHEUS_MULTIPROC_DIR": folder},
-            start_new_session=True,  # Ctrl-C is for this process, which tells them
+            start_new_session=True,  # Ctrl-C is for this process, which stops them
         )
         assert process.stdin is not None
         process.stdin.write(self._settings.model_dump_json().encode() + b"\n")

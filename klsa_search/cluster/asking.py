@@ -1,6 +1,6 @@
-"""Ask all shards at once: each answers, or another replica of it does, or it is told as missing.
+"""Ask all shards at once: each answers, or another replica of it, or it is reported as missing.
 
-Whoever is slow is asked again elsewhere, whoever fails is not waited for, and what comes back is
+A slow call is repeated elsewhere, a failed one is not waited for, and what comes back is
 looked at before it is used: no request hangs because a machine does.
 """
 

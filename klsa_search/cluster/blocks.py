@@ -4,7 +4,7 @@ What is done to a block waits until its content is needed: then one step a shard
 writes the piece and sums it with others, so that work goes over the files as seldom as it can. The
 sums of each slice come to who leads, who adds them in document order: no bit depends on the shards.
 What the solver does not need any more is emptied of its arrays; that it was made, and the sums,
-stay, so that a solver that begins anew comes to where it was without a product.
+stay, so that a solver that starts again reaches its state without a product.
 """
 
 from __future__ import annotations

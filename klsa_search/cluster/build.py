@@ -1,7 +1,7 @@
 """Build: carry a collection through all floors by the hands of workers, into a new generation.
 
 What comes out is the generation that `klsa_search.indexing.build` makes on one machine, file for
-file the same bytes. What has been done so far lies beside the generations, in a folder named by the
+file the same bytes. What is done so far is next to the generations, in a folder named by the
 source and the settings, until the index is sealed: a build that was killed goes on there.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from klsa_search.analysis import trusting
-from klsa_search.bars import told
+from klsa_search.bars import reporting
 from klsa_search.cluster.estimate import refuse_uncut, worker_memory
 from klsa_search.cluster.making import Making, make_files
 from klsa_search.cluster.reading import read_records
@@ -64,7 +64,8 @@ def build(
 ) -> Index:
     """Build an index by workers and open it. Arguments and errors as of `klsa_search.build`.
 
-    source   a path that all workers see, or a name; or opened, and what it left out is not told
+    source   a path that all workers see, a name, or an opened source, whose skipped records are
+             not reported
     workers  who does the work
     shards   S, ranges of documents that the features are cut into, for the memory of a worker
     reading  how the source is read, as arguments of `klsa_search.open_collection`
@@ -77,7 +78,7 @@ def build(
     refuse_uncut(0, chosen)
     opened = source if isinstance(source, Source) else Source(source, reading or {})
     path, budget = index_path(Path(home), name).absolute(), memory_budget(memory)
-    with told(progress) as report:
+    with reporting(progress) as report:
         index = build_generation(
             path, opened, chosen, workers, shards, report, budget, replace=replace
         )
@@ -143,8 +144,8 @@ def build_generation(
 
 
 def _key(identity: str, settings: Settings, shards: int) -> str:
-    told: Mapping[str, Any] = settings.model_dump(mode="json")
-    text = json.dumps([identity, told, shards], sort_keys=True)
+    values: Mapping[str, Any] = settings.model_dump(mode="json")
+    text = json.dumps([identity, values, shards], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

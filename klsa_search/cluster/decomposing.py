@@ -57,7 +57,7 @@ def decomposed(
     columns       F: V terms, then pairs
     term_weights  (V,) w(t)^p
     A worker holds what is of one shard, or of one of as many ranges of features. The work is that
-    of one machine; beside it each shard reads the features of all others once, and each range of
+    of one machine; in addition each shard reads the features of all others once, and each range of
     features every block of columns.
     """
     N = sum(documents)

@@ -1,4 +1,4 @@
-"""Estimate: the memory of one worker, by phase, told from the shape of a collection.
+"""Estimate: the memory of one worker, by phase, estimated from the shape of a collection.
 
 As `indexing.sizes`: figures follow from the arrays that are alive together in a step, and files
 that are mapped count. Only `_BASE` and the sizes of Python's own objects are measured.

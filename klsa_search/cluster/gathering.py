@@ -1,4 +1,4 @@
-"""Put together what shards told, each of its own documents."""
+"""Combine what shards returned for their own documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Numbers = npt.NDArray[np.int64]
 
 
 class Seeds(NamedTuple):
-    """What was told of the seeds, in their order."""
+    """What was returned for the seeds, in their order."""
 
     rows: Rows
     features: Features
@@ -39,16 +39,16 @@ def merged(lists: Sequence[tuple[Positions, _Numbers]], count: int) -> tuple[_Nu
 
 
 def gathered(
-    documents: _Numbers, told: Sequence[Positions], rows: Sequence[npt.NDArray[np.uint16]]
+    documents: _Numbers, returned: Sequence[Positions], rows: Sequence[npt.NDArray[np.uint16]]
 ) -> npt.NDArray[np.uint16]:
-    """Rows of some documents out of those that were told, of each shard its documents' own."""
-    every = np.concatenate(told)
+    """Rows of some documents out of those returned, of each shard for its own documents."""
+    every = np.concatenate(returned)
     order = np.argsort(every)
     return np.concatenate(rows)[order[np.searchsorted(every[order], documents)]]
 
 
 def of_seeds(found: Sequence[Found], seeds: _Numbers) -> Seeds:
-    """Gather what was told of the seeds."""
+    """Gather what was returned for the seeds."""
     of = {
         int(document): (each, at)
         for each in found

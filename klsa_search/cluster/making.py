@@ -27,7 +27,7 @@ from klsa_search.store.manifest import FieldsEntry, SpectrumEntry
 
 @dataclass(frozen=True)
 class Making:
-    """What was made: files of a generation and what its manifest tells.
+    """What was made: files of a generation, and facts of its manifest.
 
     files     folders, and which of their files are of the generation
     counts    of the manifest, without what was skipped
@@ -105,7 +105,7 @@ def _analysed(work: Work, read: Records, settings: Settings, cut: Cut) -> tuple[
         [
             (
                 analysing.analyse,
-                {"records": records, "first": first, "last": last, "settings": _told(settings)},
+                {"records": records, "first": first, "last": last, "settings": _plain(settings)},
             )
             for shard in cut
             for first, last in shard
@@ -159,11 +159,11 @@ class _Weighed(NamedTuple):
 def _weighed(
     work: Work, words: Sequence[Made], counted: _Counted, settings: Settings, cut: Cut
 ) -> _Weighed:
-    told, known = _told(settings), {"vocabulary": counted.vocabulary, "summed": counted.sums}
+    plain, known = _plain(settings), {"vocabulary": counted.vocabulary, "summed": counted.sums}
     ranges = list(pairwise(mapped(counted.sums, "limits").tolist()))
     terms = cut_terms(counted.sums, len(cut))
     (weights,), shared, codes, posted = work.in_groups(
-        [(weighing.weigh_terms, {**known, "settings": told})],
+        [(weighing.weigh_terms, {**known, "settings": plain})],
         [
             (counting.share, {"pieces": counted.pieces, "low": low, "high": high})
             for low, high in ranges
@@ -180,7 +180,7 @@ def _weighed(
                     "summed": counted.sums,
                     "low": low,
                     "high": high,
-                    "settings": told,
+                    "settings": plain,
                 },
             )
             for low, high in terms
@@ -196,7 +196,7 @@ def _weighed(
                     "pieces": counted.pieces[end - len(shard) : end],
                     "weights": weights,
                     "ranges": shared,
-                    "settings": told,
+                    "settings": plain,
                     **known,
                 },
             )
@@ -234,5 +234,5 @@ def _arrays_of(made: Made) -> list[str]:
     return sorted(path.name for path in made.path.glob("*.npy"))
 
 
-def _told(settings: Settings) -> dict[str, Any]:
+def _plain(settings: Settings) -> dict[str, Any]:
     return settings.model_dump(mode="json")

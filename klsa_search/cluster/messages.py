@@ -1,8 +1,8 @@
 """What is asked of shards and what they answer, in the two rounds of a search.
 
 A query is gone through as one machine goes through it (`search.engine.expanded`). First every shard
-tells its best documents of the query kernel, and what those hold that others need: from them all
-seeds are known. Then every shard scores its own candidates, and tells of the foremost what each
+returns its best documents by the query kernel, and what others need of them: from them all
+seeds are known. Then every shard scores its own candidates, and returns for the best what each
 closer look would add; who asked takes the closer looks that one machine would have taken.
 """
 
@@ -27,8 +27,8 @@ class Wanted(NamedTuple):
     numbers  terms as they stand in the query; `query` the distinct ones
     results  documents, at most
     within   documents that a mask leaves, at most
-    best     the first of them whose terms are told
-    seeds    the first of these of which rows, features and cards are told
+    best     the first of them, whose terms are returned
+    seeds    the first of these, whose rows, features and vectors are returned
     totals   whether to count
     """
 
@@ -73,7 +73,7 @@ class Found(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the second round tells all shards of a query.
+    """What all shards get for a query in the second round.
 
     best      the best of the query kernel in ascending order, `places` which each is
     terms     what they hold

@@ -1,7 +1,7 @@
 """Reading: from parts of a source to the records of all its documents, in their order.
 
 A step reads a part and notes what it had to refuse, and the ids it met, in order. When all have
-been read, those ids are merged, what was refused is told as one pass over the source tells it, and
+been read, those ids are merged, refused records are reported as in one pass over the source, and
 the records are put end to end: the files that a generation keeps.
 """
 
@@ -94,19 +94,19 @@ def read_stretch(
 ) -> None:
     """Step: read some lines; what they make others refuse is for `_tell`.
 
-    Beside the records: `lines.npy`, the line of each document.
+    Next to the records: `lines.npy`, the line of each document.
     """
     collection = open_stretch(Path(path), on_error, Stretch(*stretch))
     lines: list[int] = []
     places: list[int] = []  # documents before each problem that is kept in words
 
-    def told() -> Iterator[Document]:
+    def documents() -> Iterator[Document]:
         for document in collection.documents():
             places.extend([len(lines)] * (len(collection.problems.reasons) - len(places)))
             lines.append(int(document.origin.rpartition(":")[2]))
             yield document
 
-    ids, failure = _write(out, told())
+    ids, failure = _write(out, documents())
     problems = collection.problems
     places.extend([len(lines)] * (len(problems.reasons) - len(places)))
     write_ids(out, ids)
@@ -161,10 +161,12 @@ def _tell(collection: OpenedCollection, path: Path, parts: Sequence[Made], repea
     for number, part in enumerate(parts):
         facts, lines = noted(part), mapped(part, "lines")
         again = left_out(repeated, number)
-        told: list[tuple[int, int, str]] = [(place, 0, reason) for place, reason in facts["first"]]
+        refused: list[tuple[int, int, str]] = [
+            (place, 0, reason) for place, reason in facts["first"]
+        ]
         for place, name in zip(again.tolist(), ids_at(part, again), strict=True):
-            told.append((place, 1, f"{path}:{lines[place]}: {used_before(name)}"))
-        for _, _, reason in sorted(told):
+            refused.append((place, 1, f"{path}:{lines[place]}: {used_before(name)}"))
+        for _, _, reason in sorted(refused):
             collection.refuse(reason)
         problems.count += facts["count"] - len(facts["first"])
         if facts["fatal"] is not None:

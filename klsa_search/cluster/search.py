@@ -87,8 +87,8 @@ class Search:
             more = ~np.isin(within, documents)
             documents = np.concatenate((documents, within[more]))
             steps = np.concatenate((steps, within_steps[more]))
-        told = [each.documents[: mix.best] for each in found]
-        saturations = gathered(best, told, [each.saturations for each in found])
+        foremost = [each.documents[: mix.best] for each in found]
+        saturations = gathered(best, foremost, [each.saturations for each in found])
         self._terms = terms_of(read.kernel, read.held.term_worth, query, saturations)
         self._places = np.argsort(best)
         self._best = best[self._places]
@@ -152,7 +152,7 @@ class Search:
         self.open = True
 
     def known(self) -> Known:
-        """What all shards are told."""
+        """What all shards get."""
         mix, depths = self._mix, self._depths
         wanted = max(depths.compared, depths.covered, self._asked.k)
         return Known(

@@ -2,7 +2,7 @@
 
 Two rounds a query. First the best documents of the query kernel of every shard, merged: so the
 seeds are those of all, and with their rows and features the candidates are known. Then every shard
-scores its own, and tells of the foremost what a closer look at each adds; which of these looks
+scores its own, and returns for the best what a closer look at each adds; which of these looks
 count is decided here as one machine decides it, over the foremost of all.
 """
 

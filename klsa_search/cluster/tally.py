@@ -1,4 +1,4 @@
-"""Which shards answered: told beside an answer, and whether one may do without some."""
+"""Which shards answered, for the answer, and whether partial answers are allowed."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def tallied(*, partial: bool = False) -> Iterator[Tally]:
 
 
 def current_tally() -> Tally:
-    """The tally of this thread; one that nobody reads where there is none."""
+    """The tally of this thread; an unused one if there is none."""
     return _tally.get() or Tally()

@@ -111,7 +111,7 @@ class Work:
     def empty(self, *made: Made) -> None:
         """Remove the arrays of folders that no step will read again; that they were made stays.
 
-        So a build that begins anew walks over them, as long as it asks for the same steps. Small
+        So a build that starts again skips them, as long as it asks for the same steps. Small
         facts, in files of other kinds, stay.
         """
         for each in made:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from klsa_search.faces import handing_on
 
 if TYPE_CHECKING:
-    from klsa_search.collection.beside import read_queries
     from klsa_search.collection.fetching import fetch
     from klsa_search.collection.known import COLLECTIONS
     from klsa_search.collection.model import (
@@ -20,12 +19,13 @@ if TYPE_CHECKING:
     from klsa_search.collection.opening import Reading, open_collection
     from klsa_search.collection.qrels import read_qrels
     from klsa_search.collection.recognise import FORMATS
+    from klsa_search.collection.sidecars import read_queries
     from klsa_search.collection.trec import read_topics
 else:
     __getattr__, __dir__ = handing_on(
         __name__,
         {
-            "beside": "read_queries",
+            "sidecars": "read_queries",
             "fetching": "fetch",
             "known": "COLLECTIONS",
             "model": "Collection Document Judgement Problems Query Unread",

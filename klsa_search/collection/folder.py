@@ -10,7 +10,7 @@ from klsa_search.collection.intake import Cut
 from klsa_search.collection.model import Unread
 
 PACKED = (".gz", ".zip", ".zst")
-"""Suffixes of what is read through: what stands before them tells what a file is."""
+"""Suffixes of compressed files; the suffix before them decides the kind of a file."""
 
 
 def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
@@ -50,7 +50,7 @@ def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Itera
 def only(
     file: Path, is_beside: Callable[[Path], bool], root: Path, links: bool, unread: Unread
 ) -> Iterator[Path]:
-    """Yield one file of a folder; all others but those beside it are passed over."""
+    """Yield one file of a folder; others are skipped, except its sidecar files."""
     yield file
     for path in walk(root, links, unread):
         if path != file and not is_beside(path):
@@ -58,7 +58,7 @@ def only(
 
 
 def pass_over(path: Path, root: Path, unread: Unread | None, kind: str | None = None) -> None:
-    """Note a file that is not read: its kind is its suffix unless it is told."""
+    """Note a file that is not read: its kind is its suffix by default."""
     if unread is not None:
         place = shown(path, root)
         name = PurePosixPath(place.lower())
@@ -72,7 +72,7 @@ def shown(path: Path, root: Path) -> str:
 
 
 def listing(path: Path, links: bool = False) -> list[Path]:
-    """Return the files directly in a folder, sorted by name; linked ones only if told to."""
+    """Return the files directly in a folder, sorted by name; linked ones on request only."""
     return [
         Path(entry.path)
         for entry in _entries(path)
@@ -95,6 +95,6 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
 
 
 def _identity(folder: Path) -> tuple[int, int]:
-    """What tells a folder from all others, whatever way it is reached."""
+    """Return the identity of a folder, which does not depend on the path."""
     found = folder.stat()
     return found.st_dev, found.st_ino

@@ -1,4 +1,4 @@
-"""Data frames as sources: one document a row. pandas and polars are told by what they offer."""
+"""Data frames as sources, one document per row. pandas and polars are known by their methods."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ LONGEST_LINE: Final = 2**28
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, unpacked; what packed it is told by its first bytes.
+    """Open a file for reading bytes, unpacked; the compression is detected from the first bytes.
 
     gzip, zstd (Python 3.14, or the extra `files`) and zip, of which it must be the only file.
     """
@@ -62,7 +62,7 @@ def packed_faults(path: Path, line: Callable[[], int] = lambda: 1) -> Iterator[N
             f"{path}:{line()}: the {kind} data is cut short or damaged after this line "
             f"({error}); fetch or pack the file again"
         ) from None
-    except RuntimeError as error:  # as zipfile tells that a password is needed
+    except RuntimeError as error:  # as zipfile reports that a password is needed
         if _kind(path) != "zip":
             raise
         raise Cut(f"{path}: cannot be unpacked ({error})") from None

@@ -161,4 +161,4 @@ class Placed(Protocol):
 
     @property
     def address(self) -> str | None:
-        """Where it lies, as an absolute path; None where its name tells all there is to tell."""
+        """Return its absolute path; None if the name is sufficient."""

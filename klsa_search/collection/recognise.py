@@ -25,11 +25,11 @@ JSON_SUFFIXES = (".jsonl", ".ndjson")
 TABLES = {"csv": ",", "tsv": "\t"}
 # Files that say something about a collection and are not of it.
 ABOUT = ("changelog", "copying", "licence", "license", "notice", "readme")
-BESIDE = ("qrels", "queries", "topics")
+SIDECARS = ("qrels", "queries", "topics")
 
 
 def recognise(path: Path, links: bool = False) -> str:
-    """Return the format of a file or folder; CollectionError tells what was seen instead."""
+    """Return the format of a file or folder; CollectionError says what was found instead."""
     if not path.is_dir():
         found = sniff(path)
         if found:
@@ -58,7 +58,7 @@ def recognise(path: Path, links: bool = False) -> str:
             texts.setdefault(aside, file)
         elif found and not aside:
             formats.setdefault(found, file)
-    # A README, or a script, beside a table is about the table; a folder of nothing else is text.
+    # A README or a script next to a table is about the table; a folder of nothing else is text.
     text = texts.get(False) or (None if formats else texts.get(True))
     if text:
         formats["text"] = text
@@ -135,7 +135,7 @@ def smart_judgements(folder: Path, links: bool = False) -> Path | None:
 
 def lies_beside(root: Path, file: Path) -> bool:
     """Say whether a file below `root` holds queries or judgements rather than documents."""
-    return file.relative_to(root).parts[0].lower().startswith(BESIDE)
+    return file.relative_to(root).parts[0].lower().startswith(SIDECARS)
 
 
 def _named(folder: Path, links: bool, fits: Callable[[str], bool]) -> Path | None:

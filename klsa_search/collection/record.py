@@ -29,12 +29,12 @@ class Columns:
         texts = columns.get("text", ())
         if isinstance(texts, str):
             columns["text"] = texts = (texts,)
-        for name, told in columns.items():
-            each = texts if name == "text" else (told,)
+        for name, column_names in columns.items():
+            each = texts if name == "text" else (column_names,)
             known = name in ("id", "title", "text")
             if not known or not all(isinstance(column, str) and column for column in each):
                 raise CollectionError(
-                    f"columns = {{{name!r}: {told!r}}} is not valid; give 'id' and "
+                    f"columns = {{{name!r}: {column_names!r}}} is not valid; give 'id' and "
                     "'title', each the name of a column, and 'text', one or "
                     "several",
                     field="columns",

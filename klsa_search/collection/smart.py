@@ -88,7 +88,7 @@ def queries(path: Path, rules: SmartRules) -> list[Query]:
 def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
     """Return the judgements of one file; CollectionError on a bad line.
 
-    Three layouts are in use, told apart line by line: `query 0 document grade` (med), where no
+    Three layouts are in use, recognised line by line: `query 0 document grade` (med), where no
     document has the number 0; `query document grade` (cran); `query document` and columns that
     say nothing (cisi, cacm), where every line is relevant.
     """

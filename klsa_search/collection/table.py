@@ -63,7 +63,7 @@ def _rows(path: Path, intake: Intake, kind: str) -> Iterator[tuple[int, list[str
             return
         except csv.Error as error:
             if "field larger" in str(error):
-                # Nobody can tell where the next record begins.
+                # The beginning of the next record is unknown.
                 raise Cut(
                     f"{path}:{number}: a field of more than {csv.field_size_limit():,} "
                     "characters; is a quote left open?"

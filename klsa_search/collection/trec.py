@@ -96,7 +96,7 @@ def _document(source: str, origin: str, intake: Intake) -> Iterator[Document]:
         id=elements[names.index("docno")][1],
         title=title,
         text="\n".join(filter(None, texts)),
-        metadata={name: " ".join(told) for name, told in metadata.items()},
+        metadata={name: " ".join(parts) for name, parts in metadata.items()},
         origin=origin,
     )
 

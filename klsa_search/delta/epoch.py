@@ -4,7 +4,7 @@ What a document's features are hangs on how many documents hold a term or pair, 
 and on the mean document. All of them stay those of the build until the next one, so that K between
 any two documents, old or new, is one function.
 
-    write: epoch_arrays(counts, settings) -> {"epoch_pairs": ...}, beside the other arrays
+    write: epoch_arrays(counts, settings) -> {"epoch_pairs": ...}, next to the other arrays
     open_epoch(generation, settings, vocabulary) -> Epoch
     Epoch.first: position of the first document that comes later
 """

@@ -124,7 +124,7 @@ class KeptSegments:
     def save(self) -> None:
         """Keep what was folded, where it is enough; files that are of no use go.
 
-        Small files are joined, so that there is one for some thousand documents and few beside. A
+        Small files are joined, so that there is one for some thousand documents and few others. A
         full disk, or a folder that may not be written to, is no error. Cost: 2 KB a document.
         """
         enough = self._saving and sum(len(held.segment) for held in self._held) >= _ENOUGH

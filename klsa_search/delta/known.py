@@ -21,7 +21,7 @@ CHAINED: Final = 512
 
 
 class Known:
-    """Arrays over all documents that came later, each appended to; 12 bytes a term beside them."""
+    """Arrays over all documents that came later, each appended to; and 12 bytes per term."""
 
     def __init__(self, epoch: Epoch) -> None:
         self._epoch = epoch

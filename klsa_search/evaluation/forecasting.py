@@ -50,15 +50,15 @@ def forecast(index: Index, queries: Sequence[Query]) -> list[Forecast]:
     texts = [query.text for query in queries]
     plain = {"ranker": "bm25", "title_boost": 1.0, "text_boost": 1.0}
     found = index.rank_many(texts, _FIRST, **{**AS_WORDS, **plain})
-    told = []
+    forecasts = []
     for query, (_, scores) in zip(queries, found, strict=True):
         terms = index.analyzer.terms(query.text)
         wig = None
         if len(scores):
             above = float(scores.mean(dtype=np.float64)) - score_of_collection(index, terms)
             wig = above / len(terms) ** 0.5
-        told.append(Forecast(query, wig))
-    return sorted(told, key=lambda each: -np.inf if each.wig is None else each.wig)
+        forecasts.append(Forecast(query, wig))
+    return sorted(forecasts, key=lambda each: -np.inf if each.wig is None else each.wig)
 
 
 def score_of_collection(index: Index, terms: Sequence[str]) -> float:

@@ -65,11 +65,11 @@ def measure_grid(
     """
     judge = Judge(collection.judgements(), measures=("map",))
     queries = judged_queries(collection, judge)
-    told = steps(progress, "points", len(ALPHAS) * len(SEEDS) + 2)
+    step = steps(progress, "points", len(ALPHAS) * len(SEEDS) + 2)
 
     def mean(parameters: SearchParameters) -> float:
         value = judge.measure(rank_best(index, queries, **parameters)).means()["map"]
-        told()
+        step()
         return value
 
     return Grid(

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 ENTRIES = 48
-"""Entries kept of a row, the document's own beside them."""
+"""Entries kept of a row, besides the document's own."""
 
 LATENT_LEVELS = 127
-FACTS = 3  # numbers of a card beside the coordinates: step of the features, S, SΦμ
+FACTS = 3  # numbers of a card besides the coordinates: step of the features, S, SΦμ
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class CutExpansion:
         """Cut the rows of a kernel, or of some documents of one.
 
         strongest  (N, N) of each row of K its strongest positive entries
-        entries    kept of a row, the document's own beside them
+        entries    kept of a row, besides the document's own
         first      the number of the first document, where there are others before it
         ranks      of the features among all documents; by these documents alone otherwise
         Features beyond the 2^24 most frequent are left out. Cost O(entries log entries).

@@ -10,7 +10,7 @@ from klsa_search.cgroups import memory_limit
 from klsa_search.errors import SettingsError
 
 SHARE: Final = 0.75
-"""Of the memory of the machine, or of its control group, that a build takes unless told."""
+"""Of the memory of the machine, or of its control group, that a build takes by default."""
 
 _UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB)?")

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol, Unpack
 
 from klsa_search.analysis import trusting
 from klsa_search.arrays import Eigenvalues
-from klsa_search.bars import told
+from klsa_search.bars import reporting
 from klsa_search.collection import Collection, Document, open_collection
 from klsa_search.collection.left_out import warn_of_left_out
 from klsa_search.collection.opening import Folders
@@ -123,7 +123,7 @@ def build(
         )
     path = index_path(Path(home), name)
     budget = memory_budget(memory)
-    with told(progress) as report:
+    with reporting(progress) as report:
         index = build_generation(path, source, chosen, report, budget, replace=replace)
     if opened is not None:
         warn_of_left_out(opened)
@@ -219,7 +219,7 @@ def manifest_of(
 
 
 class Solved(Protocol):
-    """What a decomposition tells of itself; see `spectrum.Spectrum`."""
+    """Facts of a decomposition; see `spectrum.Spectrum`."""
 
     @property
     def eigenvalues(self) -> Eigenvalues:

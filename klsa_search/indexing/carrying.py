@@ -1,4 +1,4 @@
-"""Carry over: what is written to an index while it is built anew from the documents it holds."""
+"""Carry over: what is written to an index while it is rebuilt from its documents."""
 
 from __future__ import annotations
 

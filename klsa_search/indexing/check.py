@@ -25,7 +25,7 @@ _TIMES = 16  # bytes of memory that a byte of the source may take
 def refuse_overlap(path: Path, collection: Collection) -> None:
     """SettingsError where the folder of an index, or its home, and the source are in each other.
 
-    What is built would be read as a source, or beside it. A file may lie in the home.
+    The index would be read as part of the source. A file may lie in the home.
     """
     root = collection.root if isinstance(collection, Placed) else None
     if root is None:

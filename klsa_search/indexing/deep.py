@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis import LEFT_OUT, Numbering
-from klsa_search.bars import told
+from klsa_search.bars import reporting
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged
 from klsa_search.features import Block, bm25
@@ -43,7 +43,7 @@ def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) ->
     6
     """
     manifest = verify(Path(path))
-    with closing(open_index(path)) as index, told(progress) as report:
+    with closing(open_index(path)) as index, reporting(progress) as report:
         _Comparison(index).run(report)
     return manifest
 

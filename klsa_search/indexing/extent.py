@@ -1,4 +1,4 @@
-"""How many documents a source holds, told from the bytes that the first of them take."""
+"""Number of documents of a source, estimated from the bytes of the first of them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Extent:
         return sum(self._sizes.values())
 
     def pass_on(self, documents: Sequence[Document]) -> None:
-        """Take note of the next documents; guess anew whenever their number has doubled."""
+        """Take note of the next documents; estimate again whenever their number has doubled."""
         self._passed += len(documents)
         if self._sizes and self._passed >= self._due:
             self._due = 2 * self._passed
             self._guess = self.guess(self._passed, documents[-1].origin)
 
     def documents(self, done: int) -> int | None:
-        """Documents in all, at least `done`; None where nothing tells."""
+        """Number of all documents, at least `done`; None if unknown."""
         return None if self._guess is None else max(self._guess, done)
 
     def guess(self, number: int, origin: str) -> int | None:
@@ -59,7 +59,7 @@ class Extent:
 
 
 def _is_packed(path: Path) -> bool:
-    """Whether nothing tells how many bytes of a file its first lines took."""
+    """Return whether the bytes of the first lines of a file are unknown."""
     with path.open("rb") as raw:
         return raw.peek(4)[:4] in (ZIP, ZSTD)
 

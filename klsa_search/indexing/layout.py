@@ -65,7 +65,7 @@ def keeps_spectrum(documents: int, settings: Settings) -> bool:
 def solved_dimensions(documents: int, settings: Settings) -> int:
     """Eigenvectors that are computed: all that are asked for, or where D is cut fewer.
 
-    There the latent space needs some, and a small collection keeps as many beside it as take about
+    There the latent space needs some, and a small collection keeps as many more as take about
     a second, so that function of the spectrum and dimensions can be chosen with a query.
     """
     if layout(documents, settings) != "sparse":

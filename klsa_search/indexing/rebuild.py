@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Unpack
 
 from klsa_search.analysis import trusting
-from klsa_search.bars import told
+from klsa_search.bars import reporting
 from klsa_search.config import Settings
 from klsa_search.errors import StoreError
 from klsa_search.indexing.budget import memory_budget
@@ -46,7 +46,7 @@ def rebuild(
             "opened; open it again and start over"
         )
     held = index.snapshot()  # what others write to it meanwhile is not in it
-    with told(progress) as report:
+    with reporting(progress) as report:
         return build_generation(
             folder,
             _stored(held),

@@ -1,4 +1,4 @@
-"""Refit: build an index anew from the documents it holds, while it is written to."""
+"""Refit: rebuild an index from its documents, while it is written to."""
 
 from __future__ import annotations
 

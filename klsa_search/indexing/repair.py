@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from klsa_search.bars import told
+from klsa_search.bars import reporting
 from klsa_search.collection import Document
 from klsa_search.config import fingerprint_of_settings
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
@@ -85,7 +85,7 @@ def repair(
                 f"{changed}, so a document may be altered, and nothing was built; "
                 f"{last_resort(path)}"
             )
-    with told(progress) as report:
+    with reporting(progress) as report:
         index = build_generation(
             path,
             Stored(manifest, records.size, partial(_read, generation, records)),
@@ -100,7 +100,7 @@ def repair(
 def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
     """Read a manifest whose sum is wrong; IndexDamaged unless its fingerprint proves it.
 
-    The fingerprint is of the settings and the documents: only what is told about them, such as the
+    The fingerprint is of the settings and the documents: only facts about them, such as the
     name of their source, may have changed.
     """
     file, step = generation / MANIFEST, last_resort(generation.parent)
@@ -123,7 +123,7 @@ def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
 
 
 def _read(generation: Path, records: RecoveredRecords) -> Iterator[Document]:
-    # By now nobody else builds or writes.
+    # By now no other process builds or writes.
     if current_generation(generation.parent) != generation:
         raise StoreError(
             f"`{generation.parent}` was rebuilt meanwhile; verify it, then repair it if needed"

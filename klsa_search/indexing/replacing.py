@@ -1,4 +1,4 @@
-"""Replace: what an index holds before it is built anew, and what may not take its place."""
+"""Replace: what an existing index contains, and what may not replace it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def held(path: Path) -> list[Manifest]:
 
 
 def is_unreadable(path: Path) -> bool:
-    """Say whether an index has generations, and none that tells what it holds."""
+    """Return whether an index has generations, but none with a readable manifest."""
     return not held(path) and bool(sealed_generations(path))
 
 
@@ -57,7 +57,7 @@ def other_source(path: Path, collection: Collection) -> Manifest | None:
 
 
 def refuse_other_source(path: Path, collection: Collection) -> None:
-    """StoreError where documents of another source, or such that nobody knows, would go."""
+    """StoreError if documents of another or an unknown source would be lost."""
     before, coming = other_source(path, collection), address(collection) or collection.name
     if before is not None:
         raise StoreError(
@@ -118,7 +118,7 @@ def refuse_to_drop_writes(path: Path) -> None:
 
 
 def address(collection: Collection) -> str | None:
-    """Where a collection lies; None where it has no place, or its name tells enough."""
+    """Return the place of a collection; None if it has none, or its name is sufficient."""
     return collection.address if isinstance(collection, Placed) else None
 
 

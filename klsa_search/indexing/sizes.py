@@ -28,7 +28,7 @@ _ID = 130  # bytes of an id in the set of those seen
 _COUNTED = 28  # bytes of a word being counted: number, column, count, pair and how often
 _ENTRY = 8  # bytes of an entry of a sparse matrix: number and column
 _WEIGHTED = 12  # the same where the number is float64
-# Of an entry while counts become weights: the matrix in float64, and terms of a sum beside it.
+# Of an entry while counts become weights: the matrix in float64, and terms of a sum.
 _SATURATED = 44
 _STACKED = 36  # of an entry while two matrices are put side by side: both, end to end, interleaved
 
@@ -88,7 +88,7 @@ def memory_needed(
 
 
 def _solver(shape: Shape, settings: Settings, threads: int) -> int:
-    """Bytes of the solver beside the kernel."""
+    """Bytes of the solver besides the kernel."""
     wanted = solved_dimensions(shape.documents, settings) + 1
     documents, features = shape.documents, shape.terms + shape.pairs
     if documents <= EXACT:
@@ -107,7 +107,7 @@ def _cut(shape: Shape, settings: Settings, threads: int, held: int, weighed: int
     held += 4 * m * (documents + shape.terms)
     rows = _ENTRY * (entries + 1) * documents
     by_feature, in_float32 = (12, 4) if documents <= EXACT else (8, 0)
-    # All postings first, beside them what is kept of each feature's; then rows fill up.
+    # All postings first, with what is kept of each feature; then rows fill up.
     postings = (_ENTRY + in_float32) * weighed
     scratch = threads * 4 * (documents + features)
     kept = sum(_cut_disk(shape, settings).values())
@@ -158,9 +158,9 @@ def _cut_disk(shape: Shape, settings: Settings) -> dict[str, int]:
     """Bytes of a cut D."""
     latent = min(settings.dimensions, settings.latent_dimensions)
     entries = max(ENTRIES, settings.neighbours)
-    beside = min(solved_dimensions(shape.documents, settings), max(shape.documents - 1, 1))
+    solved = min(solved_dimensions(shape.documents, settings), max(shape.documents - 1, 1))
     return {
-        "eigenvectors": 4 * beside * shape.documents * keeps_spectrum(shape.documents, settings),
+        "eigenvectors": 4 * solved * shape.documents * keeps_spectrum(shape.documents, settings),
         "expansion": (4 * entries + 8) * shape.documents,
         "features": 4 * (shape.features + shape.terms + shape.pairs) + 8 * shape.documents,
         "latent": card_width(latent) * shape.documents + term_width(latent) * shape.terms,

@@ -12,7 +12,7 @@ from klsa_search.store import Manifest
 class Stored:
     """The documents of an index as the collection they once were; see `Collection`.
 
-    manifest  tells what they came from
+    manifest  facts of their source
     size      how many there are
     read      yields all, in their order
     types     of its metadata fields, which they keep; by default those that the build found

@@ -46,7 +46,7 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
     """Read at most so many documents, in this process, and foretell all of them.
 
     Fewer where they are long: those at hand hold some `_CHARACTERS`.
-    How many there are is told by the bytes of the source's files; where it has none, they are
+    Their number is estimated from the bytes of the source's files; where it has none, they are
     counted. Cost: that of building from `most` documents up to their counts. CollectionError.
     """
     _count_once()

@@ -87,7 +87,7 @@ class Postings:
         counts      f(t,d): (N, V), without stored zeros
         norms       K_d: (N,), see `features.bm25.norms`
         block_bits  b, from 6 to 16; by default one block for up to 65,536 documents, else 13
-        Cost O(nnz); memory 4 bytes a posting and 6 a run, beside 28 a term and the counts.
+        Cost O(nnz); memory 4 bytes a posting, 6 a run, 28 a term, and the counts.
         """
         N, V = counts.shape
         if block_bits is None:
@@ -181,7 +181,7 @@ class Postings:
         """Postings of consecutive documents alone, numbered from 0, of the same terms.
 
         How often a term occurs in them is not known of postings: `occurrences` are 0.
-        Cost O(nnz); memory 30 bytes for each of some million postings, beside what is returned.
+        Cost O(nnz); memory 30 bytes for each of some million postings, besides the result.
         """
         V, bits = len(self.starts) - 1, self.block_bits
         lengths, runs = np.zeros(V, np.int64), np.zeros(V, np.int64)

@@ -32,7 +32,7 @@ _Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Weighting:
-    """What decides about the weight of a term, beside how documents hold it.
+    """What decides the weight of a term, besides its occurrences in documents.
 
     burstiness     the largest b(t); 1 for plain idf
     common         numbers of the common terms

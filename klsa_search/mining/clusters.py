@@ -21,7 +21,7 @@ from klsa_search.search import Index
 from klsa_search.search.parameters import whole_number
 
 _STARTS: Final = 5
-"""Times the search for clusters begins anew; the tightest clusters are kept."""
+"""Number of starts; the tightest clusters are kept."""
 
 _ROUNDS: Final = 50
 

@@ -1,4 +1,4 @@
-"""Drift: how far an index came from its build, write by write, told from its log alone."""
+"""Drift: how far an index is from its build, write by write, computed from its log alone."""
 
 from __future__ import annotations
 

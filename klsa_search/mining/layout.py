@@ -158,7 +158,7 @@ class _Repulsion:
         """(n, 2) for points at (n, 2). Cost O(n + g log g) for g cells of the grid."""
         low = places.min(axis=0)
         span = max(float((places - low).max()), 1e-6)
-        # In powers of two, so that the kernel is seldom made anew.
+        # In powers of two, so that the kernel is seldom computed again.
         cell = min(_CELL, 2.0 ** math.floor(math.log2(span / _FINE)))
         cells = (places - low) / np.float32(cell) + 1
         corners = cells.astype(np.int64)

@@ -183,7 +183,7 @@ def _short_titles(index: Index, found: DocumentMap) -> list[str]:
 
 
 def _write_titles(axes: Any, titles: Sequence[str], places: Matrix) -> None:
-    """Write each title beside its point, towards the middle of the map, if there is room."""
+    """Write each title next to its point, towards the middle of the map, if there is room."""
     taken: list[Any] = []
     for title, place in zip(titles, places.tolist(), strict=True):
         side, align = (-5, "right") if place[0] > 0.5 else (5, "left")
@@ -243,7 +243,7 @@ def _draw_ends(axes: Any, strengths: Any, words: Sequence[str]) -> None:
     largest = np.abs(strengths).max(initial=1e-9)
     axes.set_xlim(-1.1 * largest, 1.1 * largest)
     for height, value, word in zip(heights, strengths, words, strict=True):
-        # Beside the line, on the side where the bar is not.
+        # Next to the line, on the side where the bar is not.
         away = -1 if value > 0 else 1
         axes.annotate(
             word,

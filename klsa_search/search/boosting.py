@@ -70,8 +70,8 @@ def held(
     ratios = np.full(len(documents), parameters.text_boost)
     ratios[counted] = boosted[counted] / (in_title + in_text)[counted]
     share = saturations / UNIT
-    anew = np.rint(UNIT * ratios * share / (1 - share + ratios * share))
-    return documents, np.clip(anew, 1, UNIT - 1).astype(np.uint16)
+    scaled = np.rint(UNIT * ratios * share / (1 - share + ratios * share))
+    return documents, np.clip(scaled, 1, UNIT - 1).astype(np.uint16)
 
 
 @compiled

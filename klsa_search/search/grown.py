@@ -125,7 +125,7 @@ class Grown:
         self._length = bm25.moved_length(self._length, averages)
 
     def save(self) -> None:
-        """Keep in files what follows from the writes, so that nobody works it out again.
+        """Store what follows from the writes in files, so that other processes need not compute it.
 
         What is long to make is made in the background, before it is needed.
         """

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, Self, Unpack
 
 from klsa_search.analysis import Analyzer
-from klsa_search.bars import told
+from klsa_search.bars import reporting
 from klsa_search.collection import Document, Problems, Reading
 from klsa_search.config import Settings
 from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
@@ -60,7 +60,7 @@ class LivingIndex:
         self._taking_up = lock_free_in_children(compiles=True)  # held by the one that refreshes
         self._swapping = lock_free_in_children()  # held for moments; guards writes of _current
         try:
-            # Nobody has answers from here yet: what is not compiled is compiled at once.
+            # No search has run here yet: compile at once what is not compiled.
             state = self._searched(following.state(built, wait=False, moment=moment))
         except BaseException:
             built.documents.close()
@@ -211,7 +211,7 @@ class LivingIndex:
         ['fan']
         """
         count, warnings = 0, Problems()
-        with told(progress) as report:
+        with reporting(progress) as report:
             for puts in batches(
                 documents_of(source, declared_of(self.settings, self.fields), **reading)
             ):

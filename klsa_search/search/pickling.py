@@ -1,4 +1,4 @@
-"""Pickling an index: by where it lies, for other processes of whoever can read its folder."""
+"""Pickling of an index as its path, for other processes that can read its folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Moment(NamedTuple):
 def reopened(kind: Callable[[Path], Opened], folder: Path, tokenizer: str | None) -> Opened:
     """Open the generation in use of the index in a folder, with all that was written to it.
 
-    tokenizer  what the process that pickled it trusted; whoever unpickles trusts that process
+    tokenizer  what the process that pickled it trusted; unpickling trusts that process
     """
     if tokenizer is not None:
         trust(tokenizer)

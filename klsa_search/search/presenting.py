@@ -1,4 +1,4 @@
-"""Hits of ranked documents: titles, passages, and what is told of each besides."""
+"""Hits of ranked documents: titles, passages and optional parts."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Presenting:
         """Hits that tell where the words of the query stand."""
         terms, analyzer = self.state.language.shown(self.asked), self.state.facts.analyzer
 
-        def told(hit: Hit) -> Hit:
+        def completed(hit: Hit) -> Hit:
             in_time()
             title, snippet = (
                 highlighted(text, terms, analyzer) for text in (hit.title, hit.snippet)
             )
             return replace(hit, highlight={"title": title, "snippet": snippet})
 
-        return tuple(map(told, hits))
+        return tuple(map(completed, hits))
 
     def judged(
         self, hits: tuple[Hit, ...], positions: Positions
@@ -63,8 +63,8 @@ class Presenting:
         if not terms:
             return hits, None
         qualities = self.state.quality.of(self.state.snapshot, terms, positions, stand_ins.of)
-        told = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
-        return tuple(told), max(qualities, default=0.0)
+        rated = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
+        return tuple(rated), max(qualities, default=0.0)
 
     def explained(self, hits: tuple[Hit, ...], positions: Positions) -> tuple[Hit, ...]:
         """Hits that tell how their scores came about."""

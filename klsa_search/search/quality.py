@@ -12,7 +12,7 @@ then left out of what is found, half of terms of as many documents. Of the best 
 
     P(one document | x, n) = logistic(a · x + b · log n + c)
 
-is learned, beside a prior that counts where documents are few, and that is the quality: how much
+is learned, with a prior that counts if documents are few, and that is the quality: how much
 likelier so good a match is for words that belong together than for words at random; one half where
 nothing speaks for either. Words of one document and random ones do not differ if there is one word
 alone: of that the prior decides.
@@ -267,7 +267,7 @@ def _logit(shares: Values) -> Values:
 def _learned(features: Values, labels: Values, worth: float) -> Values:
     """Logistic regression by Newton's method, from `_PRIOR` on: the weights of the features.
 
-    worth  of one example, beside that of the prior
+    worth  of one example, relative to the prior
     """
     weights = _PRIOR.copy()
     for _ in range(_STEPS):

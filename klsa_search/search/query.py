@@ -56,7 +56,7 @@ class TermNumbers(dict[bytes, int]):
     def of_bare(self, text: str) -> list[int] | None:
         """What `of` gives for a text without any sign; None for one that may have some.
 
-        Most queries are such texts, and this tells it in .2 µs.
+        Most queries are such texts, and this detects them in 0.2 µs.
         """
         written = text.encode(errors="surrogatepass")
         if written.translate(None, _BARE) or self._analyzer.tokenizes:

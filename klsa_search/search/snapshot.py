@@ -56,7 +56,7 @@ class Snapshot:
     forward          the terms of each document in their order
     small            whether deep rankings score all candidates in full: it is small
     living           the documents that count, where not all positions hold one
-    reverse          entries beside the rows of a cut D, where there are any
+    reverse          entries outside the rows of a sparse D, if there are any
     average_length   quantised mean length that the postings are saturated by; None as they were
                      built
     """
@@ -97,7 +97,7 @@ class Snapshot:
         return np.ones(len(self), np.bool_) if self.living is None else self.living.allowed
 
     def nearest(self, document: int) -> Positions:
-        """Documents in the row of one where D is cut, strongest first, and those beside it."""
+        """Documents in the row of one in a sparse D, strongest first, and those outside it."""
         if self.cut is None:
             raise ValueError("rows are kept where D is cut")
         rows = [self.cut.rows[document]]

@@ -55,7 +55,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a call holds on to until it ends, whoever refreshes or closes the index meanwhile."""
+    """State that a call uses to its end, even if the index is refreshed or closed meanwhile."""
 
     facts: Facts
     snapshot: Snapshot
@@ -155,14 +155,14 @@ class Following:
     def _written(self, before: State, last: Last, *, wait: bool) -> State:
         """Return the state of what the log says up to there.
 
-        wait  for the code, where it is compiled beside: there is no slower way to fold
+        wait  for the code that is being compiled in the background: folding has no slower way
         Cost: a look at the log, and what `Grown` takes for each write since.
         """
         if last == before.facts.last:
             return before
         if last.seq == 0:
             return replace(self._built, facts=replace(self._built.facts, last=last))
-        grown, self._grown = self._grown, None  # what fails halfway is begun anew
+        grown, self._grown = self._grown, None  # after a failure, start again
         undone = last.turns != self._taken.turns and self.log.kept(self._taken) < self._taken.seq
         if grown is None or undone:
             from klsa_search.search.engine.reverse import Reversing

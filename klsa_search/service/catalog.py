@@ -1,7 +1,7 @@
 """The indexes of one home, open and current: what the service serves.
 
 A build may finish at any time. A thread of the catalog looks at the home twice a second. Whatever
-CURRENT newly names is opened alongside the old generation, and then swapped. Whoever is using the
+CURRENT newly names is opened alongside the old generation, and then swapped. Calls that use the
 old one keeps it to the end; the last to leave closes it. Neither a request nor another index waits
 for an index that is being opened or refreshed: each is looked at in a thread of its own.
 """
@@ -94,9 +94,9 @@ class Status:
         if sums.failure is not None:
             return cls(name, None, sums.failure, sums.state, damaged=True)
         damage = opened.damage
-        told = entry.failure or damage
+        reason = entry.failure or damage
         index = opened.index.snapshot()
-        return cls(name, index, told, sums.state, damaged=damage is not None)
+        return cls(name, index, reason, sums.state, damaged=damage is not None)
 
 
 class Catalog:
@@ -149,7 +149,7 @@ class Catalog:
         `name` may be left out when the home holds one index. QueryError if it was left out and
         there are several, IndexNotFound if there is none of that name, StoreError if the index is
         there and cannot be opened, or the home holds none at all. IndexDamaged that leaves the
-        block is told by `statuses` until another generation is taken up.
+        block is reported by `statuses` until another generation is taken up.
         """
         with self._lent(name) as opened:
             writes = self._writes[opened.index.name]
@@ -341,7 +341,7 @@ class Catalog:
             )
 
     def _put(self, name: str, entry: _Entry | None) -> None:
-        """Serve this under a name from now on; what it replaces is closed once nobody uses it."""
+        """Serve this under a name from now on; the old one is closed when unused."""
         with self._lock:
             before = self._entries.pop(name, None)
             if entry is not None and not self._closed.is_set():

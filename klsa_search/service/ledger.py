@@ -27,7 +27,7 @@ Setting = bool | int | float | str
 class Refit:
     """One refit.
 
-    generation  that is built anew
+    generation  generation that is rebuilt
     begun       when, or when it was asked for, UTC, ISO 8601
     settings    that are to be others
     waits       whether it was asked for and has not begun

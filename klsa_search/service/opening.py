@@ -1,4 +1,4 @@
-"""Opening an index where others must not suffer from it: whatever goes wrong is told."""
+"""Open an index for the service: every failure is reported, and none affects other indexes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAULTS = (
     AttributeError,  # a part that is missing
     AssertionError,  # parts that do not fit each other
     RuntimeError,  # RecursionError of JSON nested too deep; what numba raises where it is lost
-    MemoryError,  # a size that nobody has
+    MemoryError,  # an impossible size
     NumbaError,  # an array of a type that nothing was written for
 )
 """What opening a damaged index may raise. Its bytes may be any, so it may fail anywhere below: what

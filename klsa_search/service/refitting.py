@@ -1,8 +1,8 @@
-"""Refits: an index that has come too far from its build is built anew, in a process of its own.
+"""Refits: an index that is too far from its build is rebuilt, in a process of its own.
 
-That goes by the index as it is served, whoever wrote to it; or it is asked for, with other settings
-where that is wished. The new generation is taken up by the catalog as any other. Of several
-processes at one address one refits at a time, whichever was asked, and all know how far it is.
+The drift is that of the served index, whichever process wrote to it; or a client requests a
+refit, possibly with other settings. The catalog loads the new generation like any other. Of
+several processes at one address one refits at a time, and all know its progress.
 """
 
 from __future__ import annotations
@@ -203,12 +203,14 @@ class Refits:
 
     def _run(self, name: str, settings: Mapping[str, Setting]) -> str | None:
         """Run the command to its end, noting how far it is; say why it failed, if it did."""
-        with tempfile.TemporaryFile("w+", errors="replace") as told:
-            code = self._run_telling(name, settings, told)
-            told.seek(0)
-            return code if isinstance(code, str) else _reason(code, told.read().splitlines())
+        with tempfile.TemporaryFile("w+", errors="replace") as messages:
+            code = self._run_child(name, settings, messages)
+            messages.seek(0)
+            return code if isinstance(code, str) else _reason(code, messages.read().splitlines())
 
-    def _run_telling(self, name: str, settings: Mapping[str, Setting], told: IO[str]) -> int | str:
+    def _run_child(
+        self, name: str, settings: Mapping[str, Setting], messages: IO[str]
+    ) -> int | str:
         with self._lock:
             if self._closed.is_set():
                 return "the service is being stopped"
@@ -216,7 +218,7 @@ class Refits:
                 [*self._command, *_options(settings), name],
                 stdin=subprocess.PIPE,  # closed when this process ends, however it ends
                 stdout=subprocess.PIPE,
-                stderr=told,
+                stderr=messages,
                 text=True,
                 errors="replace",
             )
@@ -261,7 +263,7 @@ def _seconds_since(begun: str) -> float:
     return (datetime.now(UTC) - datetime.fromisoformat(begun)).total_seconds()
 
 
-def _reason(code: int, told: Sequence[str]) -> str | None:
+def _reason(code: int, messages: Sequence[str]) -> str | None:
     if code == 0:
         return None
     if code < 0:
@@ -269,4 +271,6 @@ def _reason(code: int, told: Sequence[str]) -> str | None:
             f"the refit was killed by signal {-code}; make sure that there is free "
             "memory, or refit it with klsa-index refit"
         )
-    return told[-1].removeprefix("error: ") if told else f"the refit ended with status {code}"
+    return (
+        messages[-1].removeprefix("error: ") if messages else f"the refit ended with status {code}"
+    )

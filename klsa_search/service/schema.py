@@ -51,7 +51,7 @@ def install(app: FastAPI) -> None:
             schema["components"]["securitySchemes"] = {"key": _SCHEME}
             for path, methods in schema["paths"].items():
                 for method, operation in methods.items():
-                    if path.startswith(anserini.PREFIX):  # which tells as 400 what others do as 422
+                    if path.startswith(anserini.PREFIX):  # which returns 400 instead of 422
                         operation["responses"].pop("422", None)
                     if needs_key(path):
                         operation["security"] = [{}, {"key": []}]
@@ -69,11 +69,11 @@ def install(app: FastAPI) -> None:
 
 
 def _add(operation: dict[str, Any], *statuses: int) -> None:
-    for status, told in documented(*statuses).items():
+    for status, shown in documented(*statuses).items():
         operation["responses"].setdefault(
             str(status),
             {
-                "description": told["description"],
+                "description": shown["description"],
                 "content": {_JSON: {"schema": {"$ref": _FAILURE}}},
             },
         )
@@ -114,8 +114,8 @@ def _show_failures(
         own = shape != _FAILURE  # of Anserini, whose 400 is our 422
         kinds = failures["422" if own and status == "400" else status]
         content["examples"] = {
-            code: {"value": {"error": told["error"]["message"]} if own else told}
-            for code, told in kinds.items()
+            code: {"value": {"error": shown["error"]["message"]} if own else shown}
+            for code, shown in kinds.items()
             if any(part in path for part in _ONLY.get(code, ("",)))
             and code not in (_NOT_OF_WRITES if writes else _OF_WRITES)
         }

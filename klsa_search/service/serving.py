@@ -45,7 +45,7 @@ with more it has its hands full of taking connections, and of refusing in time w
 
 
 class Desk:
-    """Where a route asks an index: in a thread, once there is one, and told as JSON there too."""
+    """Runs calls on an index in a thread, when one is free, and writes the answer as JSON there."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Desk:
         self._noted: dict[str, Any] = {}
 
     def seen_by(self, access: Access, noted: dict[str, Any]) -> Desk:
-        """The desk as one request finds it, which may do so much; `noted` is told of the index."""
+        """Return the desk for one request and its key; `noted` is called with the index."""
         desk = object.__new__(Desk)  # a third of the time that `copy` takes
         desk.__dict__.update(self.__dict__, _access=access, _noted=noted)
         return desk
@@ -86,8 +86,8 @@ class Desk:
     async def measured(self, accept: str) -> Response:
         """Tell the metrics, of the indexes that the request may know of."""
         # Files are read for them, which no thread of a pool may be free to do.
-        told, kind = await asyncio.to_thread(self.metrics.told, self.statuses(), accept)
-        return Response(told, headers={"Content-Type": kind})
+        content, kind = await asyncio.to_thread(self.metrics.exposition, self.statuses(), accept)
+        return Response(content, headers={"Content-Type": kind})
 
     async def ask(
         self,
@@ -108,7 +108,7 @@ class Desk:
         """
         name = self._allowed("search", name)
 
-        def told(index: Index) -> str | bytes:
+        def as_json(index: Index) -> str | bytes:
             self._noted["index"] = index.name
             answer = question(index)
             if isinstance(answer, bytes):
@@ -118,11 +118,11 @@ class Desk:
 
         def work() -> str | bytes:
             with self.catalog.use(name) as index:
-                return told(index)
+                return as_json(index)
 
         def at_once() -> str | bytes | None:
             with self.catalog.at_hand(name) as index:
-                return told(index) if index is not None and quick and quick(index) else None
+                return as_json(index) if index is not None and quick and quick(index) else None
 
         calm = quick is not None and self._waiting() <= CALM
         answer = self._admission.at_once(at_once) if calm else None
@@ -210,10 +210,10 @@ class Desk:
         await self.writes.run(work)
 
     def _allowed(self, scope: str, name: str | None) -> str | None:
-        """The index that is meant, of which the request may ask that, by its name or by an alias.
+        """Return the index that the request may use with this scope, by name or alias.
 
-        An alias is followed here, so that what is allowed is what is asked, whoever points it
-        elsewhere meanwhile.
+        An alias is resolved here, so that the index allowed is the index used, even if the alias
+        changes meanwhile.
         """
         name = self._named(name)
         if name is None:
@@ -224,7 +224,7 @@ class Desk:
         return index
 
     def _named(self, name: str | None) -> str | None:
-        """The index that is meant; a request that may not see all is told of none of the others."""
+        """Return the requested index; errors name only indexes that the request may see."""
         if self._access.indexes is None:
             return name
         aliases = sorted(self.aliases())

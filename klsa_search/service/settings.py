@@ -1,8 +1,8 @@
 """Settings of the service, each declared once: its name, its limits, what it is for.
 
-What `klsa-serve` is told by an option counts before `KLSA_...` in the environment, that before the
-TOML file, and that before the default. Options, their help and the table of
-`docs/reference/service-settings.md` are made from what stands here.
+An option of `klsa-serve` overrides the variable `KLSA_...`, which overrides the TOML file, which
+overrides the default. Options, their help and the table of
+`docs/reference/service-settings.md` are generated from these declarations.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _BRIEF.maxstring = _BRIEF.maxother = 60
 
 
 @dataclass(frozen=True)
-class Told:
-    """How a setting is told of where that does not follow from its declaration.
+class Shown:
+    """How an option is shown in help, if this does not follow from its declaration.
 
     option   of `klsa-serve`; by default --name
     metavar  what stands for its value in the help
@@ -82,7 +82,7 @@ class ServiceSettings(BaseSettings):
     )
     port: int = Field(8000, ge=0, le=65535, description="Listen on this port; 0 takes a free one")
     allowed_hosts: Annotated[
-        tuple[str, ...], *_PARTED, Told("--allowed-host", "NAME", "the names of this machine")
+        tuple[str, ...], *_PARTED, Shown("--allowed-host", "NAME", "the names of this machine")
     ] = Field(
         (),
         description="Answer requests for this further host name, as when a proxy passes it "
@@ -90,7 +90,7 @@ class ServiceSettings(BaseSettings):
     )
     writable: Annotated[
         bool | None,
-        Told(
+        Shown(
             "--writable/--read-only",
             default="writable if it listens on this machine only and without --allowed-host",
         ),
@@ -100,7 +100,7 @@ class ServiceSettings(BaseSettings):
         "reach this port can then add and delete documents. Read-only refuses "
         "writes with a key too",
     )
-    refit_threshold: Annotated[float, Told("--refit-threshold", "SHARE")] = Field(
+    refit_threshold: Annotated[float, Shown("--refit-threshold", "SHARE")] = Field(
         0.2,
         ge=0,
         le=1,
@@ -108,7 +108,7 @@ class ServiceSettings(BaseSettings):
         "since its build, if writes are allowed; 0 for never",
     )
     keys: Annotated[
-        Path | None, Told(metavar="FILE", default=".keys.json in the index directory")
+        Path | None, Shown(metavar="FILE", default=".keys.json in the index directory")
     ] = Field(
         None,
         description="Read API keys from this file, as klsa-keys writes it; while it exists, every "
@@ -121,16 +121,16 @@ class ServiceSettings(BaseSettings):
     )
 
     title: str = Field("klsa-search", description="Show this title on the search page")
-    cors_origins: Annotated[tuple[Origin, ...], *_PARTED, Told("--cors-origin", "ORIGIN")] = Field(
+    cors_origins: Annotated[tuple[Origin, ...], *_PARTED, Shown("--cors-origin", "ORIGIN")] = Field(
         (),
         description="Let browsers send requests from pages of this origin (CORS), as in "
         "https://example.org; * allows any",
     )
-    tls_certificate: Annotated[Path | None, Told(metavar="FILE")] = Field(
+    tls_certificate: Annotated[Path | None, Shown(metavar="FILE")] = Field(
         None, description="Serve HTTPS with this certificate and its chain, in PEM"
     )
     tls_key: Annotated[
-        Path | None, Told(metavar="FILE", default="in the file of the certificate")
+        Path | None, Shown(metavar="FILE", default="in the file of the certificate")
     ] = Field(None, description="Use this private key of the certificate, in PEM")
     log_format: Literal["plain", "json"] = Field(
         "plain",
@@ -147,7 +147,7 @@ class ServiceSettings(BaseSettings):
         le=256,
         description="Serve with this many processes at one address; the limits below apply to each",
     )
-    cluster: Annotated[str | None, Told(metavar="ADDRESS")] = Field(
+    cluster: Annotated[str | None, Shown(metavar="ADDRESS")] = Field(
         None,
         description="Search the indexes in shards by the processes of this Ray cluster: local for "
         "processes of this machine, auto or HOST:PORT (pip install 'klsa-search[cluster]')",
@@ -162,7 +162,7 @@ class ServiceSettings(BaseSettings):
         description="Keep each shard in this many processes; if one is slow or dies, another "
         "is used",
     )
-    threads: Annotated[int | None, Told(default="as many as processors, 2 at least")] = Field(
+    threads: Annotated[int | None, Shown(default="as many as processors, 2 at least")] = Field(
         None, ge=1, le=1024, description="Run this many requests at the same time"
     )
     queue_size: int = Field(
@@ -248,9 +248,9 @@ def read_settings(given: Mapping[str, Any], config: Path | None = None) -> Servi
         raise SettingsError(sentence, field=name) from None
 
 
-def told_of(field: FieldInfo) -> Told:
-    """How a setting is told of."""
-    return next((each for each in field.metadata if isinstance(each, Told)), Told())
+def shown_as(field: FieldInfo) -> Shown:
+    """Return how an option is shown in help."""
+    return next((each for each in field.metadata if isinstance(each, Shown)), Shown())
 
 
 def _whence(name: str, given: Mapping[str, Any], config: Path | None) -> str:

@@ -139,18 +139,18 @@ class Page:
 def _varying(send: Send) -> Send:
     """Have caches keep what `/` answers apart by what was preferred."""
 
-    async def telling(message: Message) -> None:
+    async def noting(message: Message) -> None:
         if message["type"] == "http.response.start":
             MutableHeaders(scope=message).add_vary_header("Accept")
         await send(message)
 
-    return telling
+    return noting
 
 
 def _without_body(send: Send) -> Send:
-    async def telling(message: Message) -> None:
+    async def noting(message: Message) -> None:
         if message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await send(message)
 
-    return telling
+    return noting

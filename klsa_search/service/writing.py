@@ -1,4 +1,4 @@
-"""Writes under way: one at a time is written, so many wait, and the rest is told to come again.
+"""Concurrent writes: one runs, a limited number waits, and others are refused.
 
 Writes to one index wait for each other anyway, and searching needs the processors. While a write
 waits its body is in memory, so that few wait.

@@ -26,7 +26,7 @@ def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
     wanted = min(dimensions, N)
     if not trace > 0 or wanted < 1:
         return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
-    found = min(wanted + 1, N)  # one more than wanted tells the gap
+    found = min(wanted + 1, N)  # one more than wanted, for the gap
     with threadpool_limits(limits=1, user_api="blas"):
         values, vectors = (
             _strongest_first(*linalg.eigh(K, subset_by_index=[N - found, N - 1]))

@@ -2,7 +2,7 @@
 
 A random block Ω, K Ω, K² Ω, ... span a space in which the top eigenvectors appear first [Golub,
 Underwood 1977; Musco, Musco 2015]; the best of it is kept when room runs out, and the rest grows
-anew [Wu, Simon 2000]. A block costs a third of what its columns cost one by one, since K is read
+again [Wu, Simon 2000]. A block costs a third of what its columns cost one by one, since K is read
 once for all of them. Vectors and products are float32, everything of the size of the space is
 float64: eigenvalues are good to a millionth of the first, far below `TOLERANCE`.
 """
@@ -23,7 +23,7 @@ from klsa_search.spectrum.products import Products
 from klsa_search.spectrum.slices import WIDTH
 
 GROWTH = 6 * WIDTH
-"""Columns for which there is room beside those that a restart keeps."""
+"""Columns for which there is room besides those that a restart keeps."""
 
 TOLERANCE = 1e-4
 """Largest ‖K u_i - λ_i u_i‖ / λ_1 that is accepted.

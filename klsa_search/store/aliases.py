@@ -54,7 +54,7 @@ def aliases_in(home: Path) -> dict[str, str]:
 def set_alias(home: Path, name: str, target: str) -> None:
     """Have a name stand for an index from now on, in one step, durably.
 
-    Whoever asks by it gets what it stood for before, or the new one. IndexNotFound where the home
+    Requests by it get the old index or the new one. IndexNotFound where the home
     has no such index, SettingsError for a name that is taken, or none; IndexBusy; StoreError where
     the home cannot be written to.
     """

@@ -1,6 +1,6 @@
 """Generations whose sums were compared on this machine, so that each is read through once only.
 
-What is remembered of a generation tells its files from any others: device, inode, size and both
+What is remembered of a generation identifies its files: device, inode, size and both
 times of each, and the sums they had. It is kept in the user's cache folder; where that cannot be
 written to, or was emptied, sums are compared again.
 """

@@ -99,7 +99,7 @@ class IdWriter:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Turn what SQLite says into StoreError; it tells a full disk only now and then."""
+        """Turn errors of SQLite into StoreError; it does not always report a full disk."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -114,7 +114,7 @@ class DocumentWriter:
 
     StoreError where SQLite cannot create or write its file, OSError where nothing can be written,
     such as on a full disk.
-    Memory: the ids, which whoever refuses repeated ones holds as well, and 16 bytes a document.
+    Memory: the ids, which the check for repeated ones holds as well, and 16 bytes a document.
     """
 
     def __init__(self, generation: Path) -> None:

@@ -1,4 +1,4 @@
-"""Small files: written anew, durable, through no link; read without trusting what is there."""
+"""Small files: replaced as a whole, durably, through no link; read without trust."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ def table_of(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.N
     """Make a table of the codes of some terms: for each place a code, 0 for none, and its number.
 
     A code is at its own place, modulo the length, or at the first free one behind it. Most places
-    are free, so that one look tells most words apart from all terms.
+    are free, so that one look-up decides for most words.
     """
     size = 64
     while size < 8 * len(codes):

@@ -1,4 +1,4 @@
-"""Generations: build beside, then point.
+"""Generations: build a new one, then switch.
 
     <home>/<name>/KLSA-INDEX         says that the folder is an index
     <home>/<name>/<generation>/...   files, then manifest.json
@@ -144,8 +144,7 @@ def sync_files(generation: Path) -> None:
 def seal(generation: Path, manifest: Manifest) -> None:
     """Write the manifest, durably, and point CURRENT at the generation, whose files are synced.
 
-    Then go the generations that nobody needs any more; StoreError where they cannot, with the new
-    one in use all the same.
+    Then unneeded generations are removed; StoreError if that fails, with the new one in use.
     """
     path = generation.parent
     text = manifest.model_dump_json(indent=1) + "\n"
@@ -241,10 +240,10 @@ def _sweep_dead(path: Path) -> None:
 
 
 def _forerunners(generation: Path) -> list[Path]:
-    """Find what a new generation leaves beside it: what CURRENT names, if that is whole.
+    """Find the generations that a new one keeps: what CURRENT names, if that is whole.
 
-    Else the newest that is; all of them where CURRENT does not say which was in use. What nobody
-    can judge stays too, and everything where nothing is whole.
+    Otherwise the newest complete one; all of them if CURRENT does not say which was in use. What
+    cannot be judged is kept too, and everything if no generation is complete.
     """
     path = generation.parent
     found = {each: _is_whole(each) for each in sealed_generations(path) if each != generation}
@@ -259,7 +258,7 @@ def _forerunners(generation: Path) -> list[Path]:
 def _is_whole(generation: Path) -> bool | None:
     """Say whether its manifest is what was written and its files are of that size.
 
-    None where that cannot be told: another format version, or files that nobody lets us read.
+    None if that is unknown: another format version, or files that we may not read.
     """
     try:
         check_sizes(generation, read_manifest(generation, former=True))

@@ -1,9 +1,9 @@
-"""Holding a lock: alone, and known to who comes second.
+"""An exclusive lock that names its holder.
 
     held(lock, purpose)   a context; IndexBusy names who holds it: process, host, since when, why
 
-The lock goes with the process that holds it, however that ends. Who holds it is written beside it,
-for the sentence only: facts of a process that is gone are never told.
+The lock ends with the process that holds it. Facts of the holder are written next to it, for
+messages only: those of a process that has ended are never reported.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def held(lock: Path, purpose: str, *, patience: float = 0) -> Iterator[None]:
             yield
     finally:
         try:
-            with suppress(OSError):  # facts of who is gone are told to nobody
+            with suppress(OSError):  # facts of an ended process are not reported
                 _beside(lock).unlink()
         finally:
             own.release()
@@ -104,10 +104,10 @@ def _facts(lock: Path) -> dict[str, Any] | None:
     try:
         facts = json.loads(read_regular(_beside(lock), 4096))
         pid, host, start = int(facts["pid"]), str(facts["host"]), facts["start"]
-        told = {"pid": pid, "host": host, "since": facts["since"], "purpose": facts["purpose"]}
+        holder = {"pid": pid, "host": host, "since": facts["since"], "purpose": facts["purpose"]}
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return told if host != socket.gethostname() or _lives(pid, start) else None
+    return holder if host != socket.gethostname() or _lives(pid, start) else None
 
 
 def _lives(pid: int, start: str | None) -> bool:

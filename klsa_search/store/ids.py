@@ -22,7 +22,7 @@ class Ids:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = lock_free_in_children()  # nobody is within SQLite while the process forks
+        self._lock = lock_free_in_children()  # no thread is in SQLite while the process forks
         with self._lock:
             self._connection: sqlite3.Connection | None = self._connected()
             self._file = self._identity()

@@ -1,4 +1,4 @@
-"""Judgements: what people said of documents as answers to queries, kept beside all generations.
+"""Judgements: grades of documents for queries, stored outside all generations.
 
     Judgements(index).put(query, document, grade)
     Judgements(index).remove(query, document) -> int
@@ -94,7 +94,7 @@ class Judgements:
 
     def __init__(self, index: Path) -> None:
         self.path = index / JUDGEMENTS
-        self._lock = lock_free_in_children()  # nobody is within SQLite while the process forks
+        self._lock = lock_free_in_children()  # no thread is in SQLite while the process forks
 
     def put(self, query: str, document: str, grade: int) -> None:
         """Say how relevant a document is to a query, in the place of what was said before.

@@ -7,7 +7,7 @@
     log.batches() -> [Batch]                every batch there ever was, the undone ones too
     log.check(), log.copy_to(generation)
 
-It is the file WRITES of a generation, SQLite with a write-ahead log beside it, and `log_writing`
+It is the file WRITES of a generation, SQLite with a write-ahead log next to it, and `log_writing`
 writes it. Rows are only ever added, numbered from 1 without a gap: who undoes a batch marks it as
 undone by a turn, so that what was so at any `Last` can be read later as well. Each row has a sum of
 what it holds, as SQLite has none.
@@ -39,7 +39,7 @@ from klsa_search.store.log_format import (
 )
 from klsa_search.store.names import BEGUN, WRITES
 
-_NOT_BESIDE: Final = (
+_NO_WAL: Final = (
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_IOERR,
@@ -62,7 +62,7 @@ class WriteLog:
     def __init__(self, generation: Path) -> None:
         self._generation = generation
         self.path = generation / WRITES
-        self._lock = lock_free_in_children()  # nobody is within SQLite while the process forks
+        self._lock = lock_free_in_children()  # no thread is in SQLite while the process forks
 
     def last(self) -> Last:
         """Tell how far the log goes. Cost: some pages, however long it is."""
@@ -117,7 +117,7 @@ class WriteLog:
         """Compare everything with its sum; return how many writes there are, undone ones too.
 
         What SQLite's own check finds, a row that has changed, one that is missing: IndexDamaged.
-        Only a loss of the last batches from the file beside, WRITES-wal, cannot be told from a time
+        Only a loss of the last batches from WRITES-wal cannot be distinguished from a time
         at which they were not written yet. Cost: reading the file.
         """
         with self._look() as look:
@@ -208,7 +208,7 @@ class WriteLog:
     def _connected(self) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode=ro"
         if kind := file_system.network_file_system(self._generation):
-            # Memory for the file beside would be shared with processes of this machine alone.
+            # Memory for WRITES-wal would be shared with processes of this machine alone.
             if self._is_written():
                 raise StoreError(
                     f"cannot read `{self.path}`: another machine is writing to it, "
@@ -223,9 +223,9 @@ class WriteLog:
             connection.execute("select 1 from sqlite_master").fetchall()
         except sqlite3.OperationalError as error:
             connection.close()
-            if error.sqlite_errorcode & 0xFF not in _NOT_BESIDE or self._is_written():
+            if error.sqlite_errorcode & 0xFF not in _NO_WAL or self._is_written():
                 raise
-            # Nobody writes, all is in the one file, and we may not make the others beside it.
+            # No process writes, all is in the one file, and we may not create the others.
             connection = sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None)
         except BaseException:
             connection.close()
@@ -233,7 +233,7 @@ class WriteLog:
         return connection
 
     def _is_written(self) -> bool:
-        """Say whether something is in the file beside the log, as when one is at work."""
+        """Return whether WRITES-wal has content, as while a process writes."""
         try:
             return self.path.with_name(f"{WRITES}-wal").stat().st_size > 0
         except FileNotFoundError:

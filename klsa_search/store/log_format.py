@@ -90,8 +90,8 @@ def batch_of(row: tuple[Any, ...]) -> Batch:
 def has_rows(connection: sqlite3.Connection, path: Path) -> bool:
     """Say whether something was written to the log at a path; DatabaseError if it is none of ours.
 
-    Before the first row the file beside is written, with the number of the log. So a log that is
-    missing, or that of another index, is told from one that was not begun.
+    Before the first row WRITES-wal is written, with the number of the log. So a log that is
+    missing, or that of another index, differs from one that was not begun.
     """
     [(application,)] = connection.execute("pragma application_id")
     if application != APPLICATION:

@@ -1,4 +1,4 @@
-"""Writing the log: a batch is kept whole or not at all, and told only when it is durable.
+"""Writing the log: a batch is stored completely or not at all, and acknowledged when it is durable.
 
 with LogWriter(generation) as writer:
     writer.append(puts, deletes) -> Last
@@ -47,7 +47,7 @@ class LogWriter:
 
     def __init__(self, generation: Path) -> None:
         self.path = generation / WRITES
-        self._lock = lock_free_in_children()  # nobody is within SQLite while the process forks
+        self._lock = lock_free_in_children()  # no thread is in SQLite while the process forks
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
 
@@ -160,10 +160,10 @@ class LogWriter:
     def _take_back(self, connection: sqlite3.Connection) -> None:
         """Leave nothing of a transaction that failed.
 
-        Where syncing failed, all of it may be in the file beside, and would be found there when
+        Where syncing failed, all of it may be in WRITES-wal, and would be found there when
         all processes have died: another transaction is written over its beginning.
         """
-        with suppress(sqlite3.Error):  # what failed first is what is told
+        with suppress(sqlite3.Error):  # the first failure is reported
             if connection.in_transaction:
                 connection.execute("rollback")
             _sign(connection)
@@ -227,7 +227,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _sign(connection: sqlite3.Connection) -> None:
-    """Write the number of the log with a transaction: so WRITES-wal tells whose it is."""
+    """Write the number of the log with a transaction: so WRITES-wal names its log."""
     [(number,)] = connection.execute("pragma user_version")
     connection.execute(f"pragma user_version = {number}")
 

@@ -109,8 +109,8 @@ class FieldsEntry(Frozen):
 class Manifest(Frozen):
     """Everything known of a generation without opening its arrays.
 
-    source_path  where the source was, for files and folders; what tells it from another of the
-                 same name, and not part of the fingerprint
+    source_path  path of the source, for files and folders; it distinguishes sources of the same
+                 name, and is not part of the fingerprint
     """
 
     format_version: int
@@ -213,7 +213,7 @@ def _known_sum(generation: Path) -> str | None:
     try:
         return read_current(generation.parent).sums.get(generation.name)
     except StoreError:
-        return None  # who came through CURRENT has been told; who goes back has to read on
+        return None  # through CURRENT this is known; after a rollback, read on
 
 
 def sha256_of(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Marking: what in a folder is ours, and removing that and nothing else.
 
 A folder is an index, and a folder of six digits in it a generation, by the file KLSA-INDEX that
-was written into it first. What the first release built has none: there a manifest tells.
+was written into it first. What the first release built has none: there a manifest decides.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def sweep(path: Path, keep: Collection[str], *, work: bool = True) -> None:
 def remove_generation(generation: Path) -> None:
     """Remove a generation of ours, out of sight in one step; a file of the user's in it stays.
 
-    Its manifest tells what is ours; where that cannot be read, the names that builds give do.
+    Its manifest names our files; where that cannot be read, the names that builds give do.
     """
     files = files_of(generation / MANIFEST)
     last = MARKER if files is None else MANIFEST  # until it goes it says that the rest is to go

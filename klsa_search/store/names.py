@@ -17,7 +17,7 @@ MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
 GENERATION = re.compile(r"[0-9]{6}")
 
-# What is half done goes by names that nobody would give: a process that dies leaves them.
+# Incomplete files have names that users would not choose: a process that dies leaves them.
 NEW_CURRENT = ".CURRENT.klsa-new"
 DELETED = ".CURRENT.klsa-deleted"
 NEW, GONE = "klsa-new", "klsa-gone"
@@ -31,7 +31,7 @@ WORK = re.compile(r"\.work-[0-9a-f]{32}\.klsa-new")
 
 SCRATCH = "scratch"
 WRITTEN = re.compile(r"[a-z][a-z0-9_]*\.npy|vocabulary\.txt|documents\.db")
-"""Files of a generation beside its manifest and its mark, in any format so far."""
+"""Files of a generation besides its manifest and its mark, in any format so far."""
 
 WRITES = "WRITES"
 BEGUN = f"{WRITES}-begun"
@@ -48,7 +48,7 @@ JUDGED = (JUDGEMENTS, f"{JUDGEMENTS}-journal")
 """Of the index, not of a generation: what people said of documents, and its journal."""
 
 INDEX_FILES = (CURRENT, MARKER, SYNONYMS, JUDGEMENTS)
-"""Files of an index, beside its generations, that hold something: `verify` reads each."""
+"""Files of an index, besides its generations, that have content: `verify` reads each."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

@@ -1,11 +1,11 @@
-"""Recovery: what of a damaged index can be told for certain from the rest of it.
+"""Recovery: what of a damaged index can be proved from the rest of it.
 
     recovered_current(path) -> Current      what CURRENT says, or said
     repair_current(path) -> str | None      write it again; what was wrong with it
     repair_manifest(generation) -> str | None   undo one changed byte in a manifest
     RecoveredRecords(generation)            the documents of the build, as far as they can be read
 
-CURRENT is told by the generations and the sums of their manifests. Headers of array files follow
+CURRENT follows from the generations and the sums of their manifests. Headers of array files follow
 from their sizes, and where records begin from the table of ids. The manifest has the sums of the
 files as they were built, so that what was recovered can be proven.
 """
@@ -176,7 +176,7 @@ def _original_byte(content: bytes, digest: bytes) -> tuple[int, int] | None:
 class RecoveredRecords:
     """The documents that a generation was built of, read whatever their headers and starts say.
 
-    size  how many there were; IndexDamaged where that cannot be told
+    size  how many there were; IndexDamaged if that is unknown
     """
 
     def __init__(self, generation: Path) -> None:

@@ -23,7 +23,7 @@ class SumCheck:
     """Compares the sums of a generation in a thread of its own, behind whatever else runs.
 
     It takes a ninth of one processor at most, and half of what the disk gives: ten seconds a
-    gigabyte, or a few times that beside searches.
+    gigabyte, or a few times that while searches run.
     """
 
     def __init__(self, generation: Path, manifest: Manifest) -> None:
@@ -83,7 +83,7 @@ class SumCheck:
 
 
 class _Stopped(Exception):
-    """Nobody wants to know any more."""
+    """The result is no longer needed."""
 
 
 class _Unhurried(io.FileIO):

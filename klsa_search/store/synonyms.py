@@ -1,4 +1,4 @@
-"""Synonyms: words that stand for others in the queries of an index, in one file beside CURRENT.
+"""Synonyms: words that stand for others in the queries of an index, in one file next to CURRENT.
 
     sha256 5a0c...
     {"tv": ["television"], "television": ["tv"], "phone": ["iphone"]}

@@ -171,7 +171,7 @@ def _has_current(path: Path) -> bool:
     try:
         (path / CURRENT).lstat()
     except PermissionError:
-        # To be told what is wrong with it, by who opens it; lost+found is no index, and closed.
+        # Opening it reports what is wrong; lost+found is not an index, and not readable.
         return bool(NAME.fullmatch(path.name))
     except OSError:
         return False

@@ -3,7 +3,7 @@ import json
 import pytest
 
 import klsa_search
-from klsa_search.cli.showing import told
+from klsa_search.cli.showing import as_dict
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_the_answer_is_that_of_compiled_code_to_the_bit(more, search, tmp_path, 
     answer = search(asked, "--json", *options).json
     monkeypatch.setattr("klsa_search.compiled.beside._beside", [])
     index = klsa_search.open_index(tmp_path / "index" / "cars")
-    expected = told(index.search(asked, **more))
+    expected = as_dict(index.search(asked, **more))
     assert {name: answer[name] for name in expected} == json.loads(json.dumps(expected))
 
 

@@ -16,20 +16,20 @@ function linked(hit) {
 async function ask(results) {
   const query = new URLSearchParams(location.search).get("q");
   if (!query) return;
-  const told = document.createElement("p");
+  const summary = document.createElement("p");
   const list = document.createElement("ul");
   list.className = "search";
-  results.before(told, list);
+  results.before(summary, list);
   try {
     const asked = new URLSearchParams({ q: query, index: "docs", k: 20, highlight: true });
     const answer = await fetch(`${service}/search?${asked}`);
     if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
     const { hits } = await answer.json();
-    told.textContent = hits.length ? "Found by klsa-search:" : "klsa-search finds nothing.";
+    summary.textContent = hits.length ? "Found by klsa-search:" : "klsa-search finds nothing.";
     list.replaceChildren(...hits.map(linked));
     results.hidden = true;
   } catch (error) {
-    told.textContent = `${service} does not answer (${error.message}): found by words alone.`;
+    summary.textContent = `${service} does not answer (${error.message}): found by words alone.`;
   }
 }
 

@@ -64,5 +64,5 @@ def opened_archive(path: Path) -> Iterator[Archive]:
             yield Archive(packed)
     except FAULTS as error:
         raise Unreadable("is damaged", error) from None
-    except RuntimeError as error:  # as zipfile tells that a part is encrypted
+    except RuntimeError as error:  # as zipfile reports that a part is encrypted
         raise Unreadable("needs a password", error) from None

@@ -50,7 +50,7 @@ class Content:
         return "\n\n".join(filter(None, parts))
 
     def _is_told(self, number: int) -> bool:
-        """Whether the heading of a section is told elsewhere."""
+        """Return whether the heading of a section is stored elsewhere."""
         return self.numbered or (number == 0 and self.sections[0].heading == self.title)
 
 

@@ -63,8 +63,8 @@ def _headings(archive: Archive) -> set[str]:
     styles = archive.about("word/styles.xml")
     for style in styles.iter(f"{_W}style") if styles is not None else ():
         name = style.find(f"{_W}name")
-        told = (name.get(f"{_W}val") or "").lower() if name is not None else ""
-        if told == "title" or told.startswith("heading"):
+        properties = (name.get(f"{_W}val") or "").lower() if name is not None else ""
+        if properties == "title" or properties.startswith("heading"):
             found.add(style.get(f"{_W}styleId") or "")
     return found
 
@@ -73,10 +73,10 @@ def _about(archive: Archive) -> dict[str, str]:
     about = archive.about("docProps/core.xml")
     if about is None:
         return {}
-    told = {node.tag.rpartition("}")[2]: node.text for node in about}
+    properties = {node.tag.rpartition("}")[2]: node.text for node in about}
     return known(
-        title=(told.get("title") or "").replace("\n", " "),
-        author=told.get("creator"),
-        date=iso(told.get("created")),
-        language=told.get("language"),
+        title=(properties.get("title") or "").replace("\n", " "),
+        author=properties.get("creator"),
+        date=iso(properties.get("created")),
+        language=properties.get("language"),
     )

@@ -44,11 +44,13 @@ def read(path: Path) -> Iterator[Content]:
     if not any(section.text for section in sections):
         raise Unreadable("contains no text", "no chapter of it has any")
 
-    def told(name: str) -> str | None:
+    def value(name: str) -> str | None:
         return next((node.text for node in package.iter(f"{_ABOUT}{name}") if node.text), None)
 
     yield Content(
-        title=tidy(told("title") or "").replace("\n", " "),
+        title=tidy(value("title") or "").replace("\n", " "),
         sections=sections,
-        metadata=known(author=told("creator"), date=iso(told("date")), language=told("language")),
+        metadata=known(
+            author=value("creator"), date=iso(value("date")), language=value("language")
+        ),
     )

@@ -62,7 +62,7 @@ def content_of(page: str) -> Content:
         raise Unreadable("is nested too deep")
     gathering = Gathering()
     first = _gather(root, gathering, etree)
-    told = {
+    meta = {
         (node.get("name") or node.get("property") or "").lower(): node.get("content")
         for node in root.iter("meta")
     }
@@ -72,8 +72,8 @@ def content_of(page: str) -> Content:
         title=named.replace("\n", " ") or first,
         sections=gathering.sections(),
         metadata=known(
-            author=told.get("author"),
-            date=next(filter(None, (iso(told.get(name)) for name in _DATES)), None),
+            author=meta.get("author"),
+            date=next(filter(None, (iso(meta.get(name)) for name in _DATES)), None),
             language=root.get("lang") or root.get("xml:lang"),
         ),
     )
@@ -93,9 +93,9 @@ def _gather(root: Any, gathering: Gathering, etree: Any) -> str:
             if event == "start" and heading is None:
                 heading = []
             elif event == "end" and heading is not None:
-                told = tidy("".join(heading)).replace("\n", " ")
-                gathering.begin(told)
-                first, heading = first or told, None
+                title = tidy("".join(heading)).replace("\n", " ")
+                gathering.begin(title)
+                first, heading = first or title, None
         elif tag not in _INLINE:
             (gathering.add if heading is None else heading.append)(" " if tag in _CELLS else "\n")
         if event == "start" and tag == "img":

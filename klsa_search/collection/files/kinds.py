@@ -1,4 +1,4 @@
-"""Which files are read, told by their suffix, and what reads them."""
+"""Kinds of files by suffix, and the modules that read them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Kind(NamedTuple):
     """A kind of files.
 
     name    as documents have it in their metadata
-    module  beside this one, whose `read` reads it; imported when the first file is
+    module  module of this package whose `read` reads it; imported when the first file is
     extra   whether that needs packages of the extra `files`
     """
 
@@ -73,5 +73,5 @@ def is_code(path: Path) -> bool:
 
 
 def kind_of_one(path: Path) -> Kind:
-    """Kind of a file that was asked for: text, whatever its name, unless that tells."""
+    """Return the kind of a named file: that of its suffix, or text."""
     return kind_of(path) or _PROSE

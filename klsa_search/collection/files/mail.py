@@ -44,7 +44,7 @@ def _content(data: bytes) -> Content:
     message = message_from_bytes(data)
     texts = [_text(part) for part in message.walk() if _is_written(part)]
     plain = [text for kind, text in texts if kind == "text/plain" and text.strip()]
-    # Most who send HTML send the same as plain text beside it.
+    # Most mails with HTML also have the same content as plain text.
     shown = plain or [content_of(text).text for kind, text in texts if kind == "text/html"]
     return Content(
         title=_header(message, "Subject"),
@@ -78,11 +78,11 @@ def _header(message: Message, name: str) -> str:
         parts = decode_header(value)
     except ValueError:  # HeaderParseError is one: broken base64
         parts = [(str(value), None)]
-    told = "".join(
+    decoded = "".join(
         part if isinstance(part, str) else _decoded(part, charset or "utf-8")
         for part, charset in parts
     )
-    return tidy(told.encode("utf-8", "replace").decode().replace("\0", "")).replace("\n", " ")
+    return tidy(decoded.encode("utf-8", "replace").decode().replace("\0", "")).replace("\n", " ")
 
 
 def _decoded(data: bytes, charset: str) -> str:

@@ -1,4 +1,4 @@
-"""Markdown: what is seen of it, by markdown-it; front matter tells title, date and so on."""
+"""Markdown: what is seen of it, by markdown-it; front matter has title, date and so on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(path: Path) -> Iterator[Content]:
     front = _FRONT.match(text)
     facts = {}
     if front:
-        facts = {name.lower(): told.strip("\"'") for name, told in _FACT.findall(front[1])}
+        facts = {name.lower(): value.strip("\"'") for name, value in _FACT.findall(front[1])}
         text = text[front.end() :]
     gathering, title = Gathering(), facts.get("title", "")
     tokens = MarkdownIt("commonmark").enable("table").parse(text)

@@ -28,7 +28,7 @@ def _read(data: bytes) -> tuple[str, list[Section], dict[str, str]]:
 
     try:
         with pypdfium2.PdfDocument(data) as document:
-            told = document.get_metadata_dict()
+            info = document.get_metadata_dict()
             sections = []
             for number in range(len(document)):
                 page = document[number]
@@ -39,11 +39,11 @@ def _read(data: bytes) -> tuple[str, list[Section], dict[str, str]]:
     except pypdfium2.PdfiumError as error:
         locked = _PASSWORD in str(error).lower()
         raise Unreadable("needs a password" if locked else "is damaged", error) from None
-    date = _DATE.match(told.get("CreationDate", ""))
+    date = _DATE.match(info.get("CreationDate", ""))
     metadata = known(
-        author=_text(told.get("Author")), date=iso("-".join(date.groups()) if date else "")
+        author=_text(info.get("Author")), date=iso("-".join(date.groups()) if date else "")
     )
-    return tidy(_text(told.get("Title"))).replace("\n", " "), sections, metadata
+    return tidy(_text(info.get("Title"))).replace("\n", " "), sections, metadata
 
 
 def _text(text: str | None) -> str:

@@ -17,11 +17,11 @@ from klsa_search.extras import require
 def documents(
     root: Path, intake: Intake, links: bool = False, sections: bool = False
 ) -> Iterator[Document]:
-    """Stream the files of a folder that are read; or one file, as text unless its name tells.
+    """Stream the readable files of a folder; or one file, as text unless it has another suffix.
 
     The id is the path below the folder, with slashes; #1, #2 follow it where a file holds several
     documents, mails or sections. The title is what the file says of itself, else its name.
-    `kind`, and where the file tells them `author`, `date` and `language`, are metadata, `path`
+    `kind`, and, if the file has them, `author`, `date` and `language`, are metadata, `path`
     always. Memory: one file. A file that cannot be read is refused, and so is one that takes more
     memory or time to parse than `sandbox` allows.
     """

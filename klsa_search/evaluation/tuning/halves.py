@@ -25,7 +25,7 @@ from klsa_search.search import Index
 QUERIES = 200
 """Documents that are asked for at most."""
 NEAREST = 5
-"""Documents that are relevant beside the one the query is from."""
+"""Number of relevant documents besides the one the query is from."""
 SHORTEST = 20
 """Terms a text must have to be cut."""
 FIRST_WORDS = 10

@@ -16,7 +16,7 @@ import numpy as np
 from klsa_search.config import Settings
 
 LENGTHS = ((0.9, 0.4), (1.2, 0.4), (1.2, 0.75), (1.6, 0.6), (2.0, 0.75))
-"""The (k1, b) that are tried beside the index's own; each costs a build."""
+"""The (k1, b) that are tried besides those of the index; each costs a build."""
 TRIALS = 30
 """Candidates at the index's own (k1, b)."""
 TRIALS_OF_LENGTHS = 6
@@ -41,7 +41,7 @@ class Candidate:
     """Settings to try: the index's own with a few changes; none for the default itself.
 
     lengths     (k1, b), which a build needs to know
-    parameters  what a search can be told; without any, the index's own
+    parameters  parameters of a search; by default those of the index
     """
 
     lengths: tuple[float, float]

@@ -32,7 +32,7 @@ def measure_candidates(
 ) -> Table:
     """Measure each candidate by the first measure of the judge; a query without an answer holds 0.
 
-    `progress` is told ("candidates", done, total). Cost: C runs over the queries, and a build in
+    `progress` gets ("candidates", done, total). Cost: C runs over the queries, and a build in
     a folder that goes away for each (k1, b) that is not the index's own, and for its own where
     the index keeps D cut, which knows one spectral function only. Such builds hold no D: a
     candidate is searched in its factors. OSError if there is no room for them.

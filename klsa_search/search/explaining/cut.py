@@ -110,7 +110,7 @@ class SplittingCut(Plain):
 
         found = next(iter(ways)) if score is None or seed else min(ways, key=off)
         (expansion, by), (covered, lent), (worded, passed) = found
-        told = (("expansion", by), ("coverage", lent), ("lexical", passed))
+        parts = (("expansion", by), ("coverage", lent), ("lexical", passed))
         by_seed = e * (by_rows if by else self._of_seeds.values(self._held, mix, document))
         return Pieces(
             alpha=self._alpha_of_query,
@@ -121,7 +121,7 @@ class SplittingCut(Plain):
             seeds=self._seeds,
             weights=(self._weights / self._weights.max()).astype(np.float64),
             by_seed=by_seed,
-            estimated=tuple(name for name, estimated in told if estimated),
+            estimated=tuple(name for name, estimated in parts if estimated),
         )
 
     def _whole(self, documents: Positions) -> npt.NDArray[np.float32]:

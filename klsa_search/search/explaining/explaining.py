@@ -34,7 +34,7 @@ from klsa_search.search.snapshot import Snapshot
 from klsa_search.store import DocumentReader
 
 SEEDS: Final = 5
-"""Seeds that are told, and documents that lend a term."""
+"""Maximum number of reported seeds, and of neighbours per term."""
 
 
 class Explaining:
@@ -114,7 +114,7 @@ class Explaining:
     def _terms(self, addends: Values, share: float) -> tuple[TermShare, ...]:
         """What each term adds, the strongest first; those that are asked for and not held at 0."""
         terms, asked = self._snapshot.vocabulary.terms, set(self._query.numbers.tolist())
-        told = [
+        entries = [
             TermShare(
                 term=terms[number],
                 value=share * addend,
@@ -128,16 +128,16 @@ class Explaining:
             )
             if addend or number in asked
         ]  # fmt: skip
-        return tuple(sorted(told, key=lambda one: (-one.bm25, one.term)))
+        return tuple(sorted(entries, key=lambda one: (-one.bm25, one.term)))
 
     def _coverage(self, covered: Covered) -> Coverage:
         """What each term adds, the strongest first."""
-        terms, told = self._snapshot.vocabulary.terms, []
+        terms, entries = self._snapshot.vocabulary.terms, []
         ids = self._documents.ids(covered.lenders.tolist())
         for at, number in enumerate(covered.terms.tolist()):
             lent, near = covered.lent[:, at], float(covered.near[at])
             first = [i for i in np.argsort(-lent, kind="stable")[:SEEDS].tolist() if lent[i] > 0]
-            told.append(
+            entries.append(
                 CoveredTerm(
                     term=terms[number],
                     value=float(covered.value[at]),
@@ -146,8 +146,8 @@ class Explaining:
                     lenders=tuple(Lender(id=ids[i], share=float(lent[i]) / near) for i in first),
                 )
             )
-        told.sort(key=lambda one: (-one.value, one.term))
-        return Coverage(value=float(covered.value.sum()), terms=tuple(told))
+        entries.sort(key=lambda one: (-one.value, one.term))
+        return Coverage(value=float(covered.value.sum()), terms=tuple(entries))
 
     def _expanded(self, position: int, pieces: Pieces) -> Expanded:
         """What the strongest seeds add; nothing where all of them together are cut at 0."""
@@ -155,7 +155,7 @@ class Explaining:
         first = [i for i in np.argsort(-strengths, kind="stable")[:SEEDS] if strengths[i] > 0]
         seeds = [int(pieces.seeds[i]) for i in first]
         shared = self._features.shared(position, seeds)
-        told = tuple(
+        entries = tuple(
             Seed(
                 id=record.id,
                 title=record.title,
@@ -165,17 +165,17 @@ class Explaining:
             )
             for i, record, terms in zip(first, self._documents.records(seeds), shared, strict=True)
         )
-        others = pieces.expansion - sum(seed.value for seed in told)
-        return Expanded(value=pieces.expansion, seeds=told, others=others)
+        others = pieces.expansion - sum(seed.value for seed in entries)
+        return Expanded(value=pieces.expansion, seeds=entries, others=others)
 
     def _by_lsi(self, id_: str, position: int, score: float | None) -> Explanation:
         values = lsi_terms(self._snapshot, self._query, self._ranker, self._dimensions, position)
         terms = self._snapshot.vocabulary.terms
-        told = [
+        entries = [
             LatentTerm(term=terms[number], value=value)
             for number, value in zip(self._query.numbers.tolist(), values.tolist(), strict=True)
         ]
-        told.sort(key=lambda one: (-one.value, one.term))
+        entries.sort(key=lambda one: (-one.value, one.term))
         whole = float(values.sum()) if score is None else score
         return Explanation(
             id=id_,
@@ -184,5 +184,5 @@ class Explaining:
             bm25=float(self._asked.added(np.array([position])).sum()),
             alpha=None,
             lexical=None,
-            latent=Latent(value=whole, terms=tuple(told)),
+            latent=Latent(value=whole, terms=tuple(entries)),
         )

@@ -1,6 +1,6 @@
 """What an explanation says: the parts of a score, and what each is made of.
 
-All values are in units of the score, so that whatever stands beside each other adds up to what it
+All values are in units of the score, so that the entries of a part add up to what it
 is a part of: `lexical`, `coverage`, `latent` and `expansion` to the score, terms and seeds to
 those.
 """

@@ -12,13 +12,13 @@ from klsa_search.search.explaining.pieces import Numbers, Values
 from klsa_search.search.snapshot import Snapshot
 
 MOST: Final = 5
-"""Features that are told of two documents."""
+"""Maximum number of reported common features of two documents."""
 
 
 class Features:
     """Compares documents feature by feature.
 
-    Where D is not cut, pairs of terms have no names: terms alone are told.
+    Where D is not cut, pairs of terms have no names: only terms are reported.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -40,14 +40,14 @@ class Features:
             shares = products / max(float(products.sum()), 1e-300)
             found.append((both, shares))
         names = self._names(found)
-        told = []
+        result = []
         for both, shares in found:
             first = np.lexsort((both, -shares))
             named = [
                 (names[int(both[i])], float(shares[i])) for i in first if int(both[i]) in names
             ]
-            told.append(tuple(SharedTerm(term=name, share=share) for name, share in named[:MOST]))
-        return told
+            result.append(tuple(SharedTerm(term=name, share=share) for name, share in named[:MOST]))
+        return result
 
     def _of(self, document: int) -> tuple[Numbers, Values]:
         cut = self._snapshot.cut

@@ -27,8 +27,8 @@ Given = str | Mapping[str, Any] | Filter
 
 _REMEMBERED: Final = 2**25
 """Bytes of masks that are remembered."""
-_BESIDE: Final = 2**11
-"""Bytes that one takes beside its bits, about: its filter and what Python keeps of both."""
+_OVERHEAD: Final = 2**11
+"""Approximate bytes of a mask besides its bits: the filter and Python objects."""
 
 
 def mask_of(filter_: Filter, fields: Fields, size: int) -> Mask:
@@ -75,7 +75,7 @@ class Masks:
 
     def __init__(self, fields: Fields, size: int) -> None:
         self._fields, self._size = fields, size
-        self._most = max(1, _REMEMBERED // (size // 8 + _BESIDE))
+        self._most = max(1, _REMEMBERED // (size // 8 + _OVERHEAD))
         self._made: OrderedDict[tuple[str, str], Mask] = OrderedDict()
         self._lock = lock_free_in_children()
 

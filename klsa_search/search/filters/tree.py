@@ -67,8 +67,8 @@ def in_postorder(filter_: Filter) -> list[Filter]:
     size, found = 0, []
     ahead: list[tuple[Filter, int, bool]] = [(filter_, 1, False)]
     while ahead:
-        one, depth, told = ahead.pop()
-        if told:
+        one, depth, visited = ahead.pop()
+        if visited:
             found.append(one)
             continue
         size += max(len(one.values), 1) if isinstance(one, Condition) else 1

@@ -53,7 +53,7 @@ class Asked(NamedTuple):
     terms       numbers of the terms to rank by, repeated as they are asked for; below 0 for none
     allowed     (N,) which documents have what must be there, and nothing of what must not; None
                 for all
-    interpretation  None where all of it is plain words, which `Language.interpretation` tells
+    interpretation  None if all of it is plain words, which `Language.interpretation` reports
     stand_ins   what synonyms brought in
     """
 

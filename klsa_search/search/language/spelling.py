@@ -59,7 +59,7 @@ class Correction(NamedTuple):
 
     terms  numbers of the terms
     words  as documents write them
-    sure   whether it is asked for in the place of the word, or only told
+    sure   whether it replaces the word, or is only suggested
     """
 
     terms: tuple[int, ...]

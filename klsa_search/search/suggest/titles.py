@@ -142,7 +142,7 @@ class Titles:
         text = "".join(f"\n {title}" for title in titles) + "\n"
         new = _Chunk.of(after, self._line(text).encode())
         with self._lock:
-            if self._chunks[-1:] == chunks[-1:]:  # nobody else did it meanwhile
+            if self._chunks[-1:] == chunks[-1:]:  # no other thread did it meanwhile
                 self._chunks.append(new)
                 self._join_small()
         return [*chunks, new]

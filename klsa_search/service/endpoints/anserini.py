@@ -1,7 +1,7 @@
 """The REST API of Anserini, version v1, so that its clients work here unchanged.
 
 Its paths, parameters, answers and errors are those of its own description (openapi.yaml, v1); what
-it leaves open is told as by any other route.
+it leaves open is answered as by any other route.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ async def v1_search(name: str, request: Request) -> Response:
         ):
             in_time()
             (document,) = index.documents([position])
-            doc = _told(document, asked.parse)
+            doc = _contents(document, asked.parse)
             candidate = {"docid": document.id, "score": score, "rank": rank, "doc": doc}
             candidates.append(to_json(candidate, inf_nan_mode="null"))
             left -= len(candidates[-1]) + 1
@@ -144,7 +144,7 @@ async def v1_document(name: str, docid: str, request: Request) -> Response:
     asked = asked_of(request, V1Document)
 
     def question(index: Index) -> bytes:
-        doc = _told(index.document(docid), asked.parse)
+        doc = _contents(index.document(docid), asked.parse)
         return _written(api="v1", index=name, docid=docid, doc=doc)
 
     return await desk_of(request).ask(name, question)
@@ -162,15 +162,15 @@ def in_its_shape(failure: JSONResponse) -> JSONResponse:
     return JSONResponse({"error": message}, status, kept)
 
 
-def _told(document: Document, parse: bool) -> dict[str, Any] | str:
+def _contents(document: Document, parse: bool) -> dict[str, Any] | str:
     """Tell a document as its source in JSON lines would have it."""
-    told = {
+    contents = {
         "id": document.id,
         "title": document.title,
         "contents": document.text,
         **({"metadata": dict(document.metadata)} if document.metadata else {}),
     }
-    return told if parse else to_json(told, inf_nan_mode="null").decode()
+    return contents if parse else to_json(contents, inf_nan_mode="null").decode()
 
 
 def _written(**answer: Any) -> bytes:

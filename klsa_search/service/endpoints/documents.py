@@ -181,12 +181,12 @@ async def _add_lines(name: str, request: Request, desk: Desk) -> Response:
 
     Where something keeps lines from being written, the last status is that of the first of them.
     """
-    told: list[bytes] = []
+    written: list[bytes] = []
     held: list[Line] = []
     size, count, last = 0, 0, 0
 
     async def write() -> None:
-        told.append(await desk.write(name, lambda index: b"".join(_statuses(index, held))))
+        written.append(await desk.write(name, lambda index: b"".join(_statuses(index, held))))
         held.clear()
 
     try:
@@ -202,15 +202,15 @@ async def _add_lines(name: str, request: Request, desk: Desk) -> Response:
             if len(held) == DOCUMENTS or size > _BYTES:
                 await write()
                 size = 0
-        if held or not told:
+        if held or not written:
             await write()
     except ClientDisconnect:
-        return Response(status_code=499)  # nobody reads it
+        return Response(status_code=499)  # the client has left
     except KlsaError as error:
-        if not told:
+        if not written:
             raise
-        told.append(_status(held[0].number if held else last + 1, None, error))
-    return Response(b"".join(told), media_type=LINES)
+        written.append(_status(held[0].number if held else last + 1, None, error))
+    return Response(b"".join(written), media_type=LINES)
 
 
 def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:

@@ -136,14 +136,14 @@ async def qrels(name: str, desk: Served) -> Response:
     """
     left_out = 0
 
-    def told(index: Index) -> str:
+    def write(index: Index) -> str:
         nonlocal left_out
         judged = index.judgements.queries()
         text, without = qrels_text(one for each in judged for one in each.judgements())
         left_out = len(without)
         return text
 
-    answer = await _as_text(desk, name, told)
+    answer = await _as_text(desk, name, write)
     if left_out:
         answer.headers[LEFT_OUT] = str(left_out)
     return answer
@@ -209,9 +209,9 @@ async def withdraw(name: str, request: Request, desk: Served) -> JudgementsAnswe
         return await desk.write(name, change)
 
 
-async def _as_text(desk: Desk, name: str, told: Callable[[Index], str]) -> Response:
+async def _as_text(desk: Desk, name: str, write: Callable[[Index], str]) -> Response:
     def question(index: Index) -> bytes:
-        text = told(index).encode()
+        text = write(index).encode()
         if len(text) > MAX_ANSWER:
             raise too_large()
         return text

@@ -1,7 +1,7 @@
 """The routes: read what is asked, hand it to an index, tell what it found. No arithmetic.
 
 They are coroutines: what an index is asked goes through the desk to a thread, and all else is known
-at once, so that it is told however busy the threads are.
+at once, however busy the threads are.
 """
 
 from __future__ import annotations
@@ -114,9 +114,9 @@ async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
         with tallied(partial=asked.partial) as tally:
             results = index.search(asked.q or "", asked.count, **asked.parameters())
         found = time.perf_counter()
-        told = search_answer(results, index, asked, 1000 * (found - begin), tally)
+        answer = search_answer(results, index, asked, 1000 * (found - begin), tally)
         desk.metrics.searched(results.ranker, came, begin, found, time.perf_counter())
-        return told
+        return answer
 
     def quick(index: Index) -> bool:
         return index.is_quick(asked.q or "", asked.count)

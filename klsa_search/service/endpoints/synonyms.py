@@ -55,11 +55,11 @@ class SynonymsSet(Answer):
 async def synonyms(name: str, desk: Served) -> Response:
     """List the synonyms of an index by word."""
 
-    def told(index: Index) -> SynonymsAnswer:
+    def answer(index: Index) -> SynonymsAnswer:
         given = {word: list(others) for word, others in index.synonyms.items()}
         return SynonymsAnswer(index=index.name, synonyms=given)
 
-    return await desk.ask(name, told)
+    return await desk.ask(name, answer)
 
 
 @router.put(

@@ -93,7 +93,7 @@ def install(
     """Make the application answer every failure in the one shape.
 
     routes  those of the routers it includes, which it may not list among its own
-    shapes  how another API tells them, by what its paths begin with
+    shapes  formats of errors of other APIs, by prefix of their paths
     """
     app.state.routes = routes
     kinds = {
@@ -107,16 +107,16 @@ def install(
 
 
 def _shaped(handler: _Handler, shapes: Mapping[str, Shape]) -> _Handler:
-    """Have what a handler answers told in the shape of the API that was asked."""
+    """Make a handler answer in the format of the API of the request."""
 
-    async def told(request: Request, error: Exception) -> JSONResponse:
+    async def formatted(request: Request, error: Exception) -> JSONResponse:
         failure = await handler(request, error)
         for prefix, shape in shapes.items():
             if request.url.path.startswith(prefix):
                 return shape(failure)
         return failure
 
-    return told
+    return formatted
 
 
 def _answer(

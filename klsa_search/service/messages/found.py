@@ -17,7 +17,7 @@ from klsa_search.service.messages.searching import Ranked
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
 
 _AT_ONCE: Final = 10
-"""Hits told as JSON in one call: no more are told beyond what an answer may hold."""
+"""Hits written as JSON in one call; a too large answer stops after one call."""
 
 
 class FoundAnswer(Answer):
@@ -164,13 +164,13 @@ def search_answer(
     if tally.total:
         failed = len(tally.failed)
         answer["shards"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}
-    told = _told if asked.fields is None else _chosen(frozenset(asked.fields), index)
+    as_json = _whole if asked.fields is None else _chosen(frozenset(asked.fields), index)
     at_once = _AT_ONCE if asked.fields is None else 1  # with which come whole texts
     head = to_json(answer, inf_nan_mode="null")
     left, hits = MAX_ANSWER - len(head), []
     for first in range(0, len(results), at_once):
         in_time()
-        some = [told(hit) for hit in results.hits[first : first + at_once]]
+        some = [as_json(hit) for hit in results.hits[first : first + at_once]]
         hits.append(to_json(some, inf_nan_mode="null")[1:-1])
         left -= len(hits[-1]) + 1
         if left < 0:
@@ -199,8 +199,8 @@ def _facet(facet: Facet) -> dict[str, Any]:
     }
 
 
-def _told(hit: Hit) -> dict[str, Any]:
-    told = {
+def _whole(hit: Hit) -> dict[str, Any]:
+    answer = {
         "rank": hit.rank,
         "id": hit.id,
         "score": hit.score,
@@ -208,26 +208,26 @@ def _told(hit: Hit) -> dict[str, Any]:
         "snippet": hit.snippet,
         "metadata": hit.metadata,
     }
-    return _with_besides(told, hit)
+    return _with_besides(answer, hit)
 
 
-def _with_besides(told: dict[str, Any], hit: Hit) -> dict[str, Any]:
-    """With what is told only where it is asked for."""
+def _with_besides(answer: dict[str, Any], hit: Hit) -> dict[str, Any]:
+    """Add the optional parts that were requested."""
     if hit.quality is not None:
-        told["quality"] = hit.quality
+        answer["quality"] = hit.quality
     if hit.explanation is not None:
-        told["explanation"] = hit.explanation
+        answer["explanation"] = hit.explanation
     if hit.highlight is not None:
-        told["highlight"] = hit.highlight
-    return told
+        answer["highlight"] = hit.highlight
+    return answer
 
 
 def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
-    """Tell only some of a hit."""
+    """Return a function that returns the requested fields of a hit."""
     of_hit = [name for name in ("title", "snippet", "metadata") if name in fields]
     of_metadata = fields.difference(("title", "snippet", "text", "metadata"))
 
-    def told(hit: Hit) -> dict[str, Any]:
+    def chosen(hit: Hit) -> dict[str, Any]:
         answer = {name: getattr(hit, name) for name in ("rank", "id", "score", *of_hit)}
         if "text" in fields:
             answer["text"] = index.document(hit.id).text
@@ -236,7 +236,7 @@ def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, A
             answer["metadata"] = own
         return _with_besides(answer, hit)
 
-    return told
+    return chosen
 
 
 class ExplainAnswer(Answer):

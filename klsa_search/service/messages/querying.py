@@ -24,7 +24,7 @@ def asked_of(request: Request, model: type[M]) -> M:
 
     A parameter that is a list may be repeated: its values are joined by commas, as one that is
     given once has them. RequestValidationError, as FastAPI raises it, for any other one that is
-    given twice, and for what the model refuses. What is read is told by `described`.
+    given twice, and for what the model refuses. `described` documents the parameters.
     """
     query = request.scope["query_string"].decode("latin-1")
     pairs = parse_qsl(query, keep_blank_values=True)

@@ -189,7 +189,7 @@ def _decoded(text: str, at: int) -> tuple[Any, int]:
     except json.JSONDecodeError as error:
         raise _bad(error.msg, error.pos) from None
     except ValueError as error:
-        raise _bad(str(error)) from None  # where is not told
+        raise _bad(str(error)) from None  # the place is not reported
     except RecursionError:
         raise _bad("it is nested too deeply") from None
 

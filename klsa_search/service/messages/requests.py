@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from klsa_search.search.wishes import MOST_NAMES
 
 # No request may take more than about a second of an index like Reuters-21578, and whatever it asks
-# for, `size.MAX_ANSWER` holds. Limits that only some have stand beside what these ask for.
+# for, `size.MAX_ANSWER` holds. Limits of single requests are declared with their fields.
 MAX_HITS = 1_000
 MAX_QUERY = 10_000
 MAX_NAME = 100
@@ -49,7 +49,7 @@ def misfit(field: str, message: str) -> PydanticCustomError:
 
 
 class Asked(BaseModel):
-    """Base of what a request asks for: a name nobody knows is an error, not a silence."""
+    """Base of the parameters of a request; unknown names are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 

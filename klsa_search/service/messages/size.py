@@ -1,4 +1,4 @@
-"""The size of an answer: so much and no more, found out before it is told as JSON.
+"""Limit of the size of an answer, checked before it is written as JSON.
 
 To tell it is one call that lets nothing else run: neither a deadline nor /health nor a signal.
 """
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from klsa_search.errors import QueryError
 
 MAX_ANSWER: Final = 2**25
-"""Bytes of one answer's JSON: 0.1 s of telling, and more than a document of 30 MB takes."""
+"""Maximum bytes of the JSON of an answer: 0.1 s of writing, enough for a document of 30 MB."""
 
 _NUMBER: Final = 25
 """Bytes of a number, true, false or null at most, with what stands between it and the next."""

@@ -1,1 +1,1 @@
-"""What is told of the service: metrics and the journal."""
+"""Metrics and log of the service."""

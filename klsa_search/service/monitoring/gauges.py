@@ -1,4 +1,4 @@
-"""Gauges: what is known without being counted, looked up when it is told."""
+"""Gauges: values that are read at each request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Sources:
     """Where it is looked up.
 
     pools        what runs requests, by name
-    refits       what builds indexes anew by itself, if anything does
+    refits       automatic refits, if enabled
     worker       which of several processes this is: its number is a label of what is its own
     rates        how often each client may ask, if that is limited
     connections  of the server, where there is one
@@ -82,8 +82,8 @@ def _of_process(sources: Sources) -> Iterator[Metric]:
 
 def _of_indexes(statuses: Sequence[Status]) -> Iterator[Metric]:
     up, documents, built, position, changed = (
-        GaugeMetricFamily(f"klsa_index_{name}", told, labels=("index",))
-        for name, told in (
+        GaugeMetricFamily(f"klsa_index_{name}", help_, labels=("index",))
+        for name, help_ in (
             ("up", "1 if the newest generation is served and not damaged, else 0"),
             ("documents", "Live documents"),
             ("built_timestamp_seconds", "Time at which the served generation was built"),

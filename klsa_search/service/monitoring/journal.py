@@ -1,7 +1,7 @@
 """The journal: one line of JSON for each request, warning and error.
 
 JSON has an escape for whatever could end a line or steer a terminal, and all beyond ASCII is
-escaped, so that nobody can write a line of his own by what he asks for.
+escaped, so that a request cannot forge a line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from starlette.types import Scope
 from klsa_search.service.middleware.request_id import request_id
 
 _LONGEST = 1000
-"""Characters of a path or query that are told."""
+"""Maximum number of characters of a path or query."""
 
 
 class Journal(logging.Handler):
@@ -33,15 +33,15 @@ class Journal(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write what was logged, with its traceback where it has one."""
-        told = {"logger": record.name, "message": record.getMessage()}
+        fields = {"logger": record.name, "message": record.getMessage()}
         if record.exc_info:
-            told["traceback"] = logging.Formatter().formatException(record.exc_info)
-        self.write(record.levelname.lower(), told)
+            fields["traceback"] = logging.Formatter().formatException(record.exc_info)
+        self.write(record.levelname.lower(), fields)
 
-    def write(self, level: str, told: dict[str, Any]) -> None:
+    def write(self, level: str, fields: dict[str, Any]) -> None:
         """Write one line."""
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"time": time, "level": level, **told})
+        line = json.dumps({"time": time, "level": level, **fields})
         with suppress(OSError):
             self._stream.write(f"{line}\n")
             self._stream.flush()
@@ -59,12 +59,12 @@ class Requests:
 
     def __call__(self, scope: Scope, status: int, seconds: float) -> None:
         """Tell of one. See `timing.Tell`."""
-        self._journal.write("info", self._told(scope, status, seconds))
+        self._journal.write("info", self._facts(scope, status, seconds))
 
-    def _told(self, scope: Scope, status: int, seconds: float) -> dict[str, Any]:
+    def _facts(self, scope: Scope, status: int, seconds: float) -> dict[str, Any]:
         state = scope["state"]
         access = state.get("access")
-        told = {
+        fields = {
             "request": request_id(scope),
             "method": scope["method"],
             "path": scope["path"][:_LONGEST],
@@ -74,5 +74,5 @@ class Requests:
             "key": access.key if access is not None else None,
         }
         if self._queries:
-            told["query"] = scope["query_string"].decode("latin-1")[:_LONGEST]
-        return told
+            fields["query"] = scope["query_string"].decode("latin-1")[:_LONGEST]
+        return fields

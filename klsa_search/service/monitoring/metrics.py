@@ -1,7 +1,7 @@
-"""Metrics: what is counted as it happens, told in the format of Prometheus at /metrics.
+"""Metrics: counters and gauges of the service, in the format of Prometheus at /metrics.
 
-What a request brings never becomes a label: routes are told as they are declared, methods and
-rankers by the names there are. Cost: some 4 µs of a processor a search, 12 ms where it is all told.
+What a request brings never becomes a label: routes are labelled as they are declared, methods and
+rankers by the names there are. Cost: some 4 µs of a processor a search, 12 ms to write all.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class _Children(dict[tuple[str, ...], Any]):
         return child
 
 
-class _Told:
-    """What is told at once, as the encoders ask for it."""
+class _Collected:
+    """A fixed collection of metrics, in the form that encoders need."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
@@ -49,7 +49,7 @@ class _Told:
 class Metrics:
     """What one service counts; safe to share between threads.
 
-    sources  of what is looked up where it is told
+    sources  sources of the gauges, which are read at each request
     """
 
     def __init__(self, sources: Sources) -> None:
@@ -87,18 +87,20 @@ class Metrics:
         self._requests[route, known, str(status)].inc()
         self._seconds[route,].observe(seconds)
 
-    def searched(self, ranker: str, asked: float, begun: float, found: float, told: float) -> None:
+    def searched(
+        self, ranker: str, asked: float, begun: float, found: float, written: float
+    ) -> None:
         """Count a search by the times, of `perf_counter`, at which its phases began and ended."""
         self._phases[ranker, "queue"].observe(begun - asked)
         self._phases[ranker, "search"].observe(found - begun)
-        self._phases[ranker, "serialisation"].observe(told - found)
+        self._phases[ranker, "serialisation"].observe(written - found)
 
-    def told(self, statuses: Sequence[Status], accept: str) -> tuple[bytes, str]:
-        """Tell all, of these indexes, in a format that is accepted: bytes and content type."""
+    def exposition(self, statuses: Sequence[Status], accept: str) -> tuple[bytes, str]:
+        """Return all metrics in an accepted format, and its content type."""
         encode, kind = choose_encoder(accept)
         counted = self._registry
         if self._sources.worker is not None:  # what all of them keep in files, together
             counted = CollectorRegistry()
             MultiProcessCollector(counted)  # type: ignore[no-untyped-call]  # it has no types
         metrics = [*counted.collect(), *gauges(statuses, self._sources)]
-        return encode(_Told(metrics)), kind
+        return encode(_Collected(metrics)), kind

@@ -1,4 +1,4 @@
-// What is asked of the service: JSON in, JSON out, errors as it tells them.
+// Requests to the service: JSON in, JSON out, with its error messages.
 
 const KEPT = "klsa-key";
 
@@ -10,7 +10,7 @@ export class ServiceError extends Error {
   }
 }
 
-let asking = null; // one question for a key at a time, whoever finds that it is needed
+let asking = null; // one dialog for a key at a time, however many requests need it
 let askForKey = null;
 
 /** Say how a key is asked for: a function of a sentence that promises a key. */
@@ -49,7 +49,7 @@ export async function ask(path, { query = {}, body, method, signal, headers = {}
       },
       signal,
     });
-    if (answer.status !== 401 || askForKey === null) return told(answer, as);
+    if (answer.status !== 401 || askForKey === null) return contentOf(answer, as);
     const { error } = await answer.json();
     if (sessionStorage.getItem(KEPT) === key) {
       asking ??= askForKey(error.message).finally(() => (asking = null));
@@ -72,7 +72,7 @@ async function sent(address, options) {
   }
 }
 
-async function told(answer, as) {
+async function contentOf(answer, as) {
   if (answer.ok && as === "text") return answer.text();
   const kind = answer.headers.get("content-type") ?? "";
   const content = kind.includes("json") ? await answer.json() : null;

@@ -48,7 +48,7 @@ export function installBox({ state, indexChosen, isLive }) {
     if (!input.value.trim() || !index) return close();
     const query = { q: input.value, k: MOST };
     const path = `indexes/${segment(index)}/suggest`;
-    // Without suggestions the box still searches: what failed is told by the search itself.
+    // Without suggestions the box still searches: the search itself reports failures.
     const answer = await latest
       .run(async (signal) => {
         await new Promise((resolve) => setTimeout(resolve, REST));

@@ -1,4 +1,4 @@
-// Charts: shapes in SVG, stretched to the place there is, and words beside them, which are not.
+// Charts: shapes in SVG, stretched to the available space, with labels that are not stretched.
 
 import { el, svg } from "./dom.js";
 

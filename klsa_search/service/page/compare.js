@@ -50,12 +50,12 @@ function step(up, there, words) {
   return up > 0 ? ["up", `↑ ${there}`, `${words}, up ${up}`] : ["down", `↓ ${there}`, `${words}, down ${-up}`];
 }
 
-function column(name, hint, hits, there, told, link) {
+function column(name, hint, hits, there, compared, link) {
   return el("section.column", { "aria-label": name },
     el("h2", name, el("small.quiet", hint)),
     hits.length ? null : el("p.hint", "No results."),
     el("ol", hits.slice(0, SHOWN).map((hit) => {
-      const [kind, sign, words] = told(hit.rank, there.get(hit.id));
+      const [kind, sign, words] = compared(hit.rank, there.get(hit.id));
       return el("li", { data: { id: hit.id, kind } },
         el("span.rank", { "aria-hidden": "true" }, `#${hit.rank}`),
         el("div.named", link(hit.id, hit.title || hit.snippet || hit.id)),
@@ -64,14 +64,14 @@ function column(name, hint, hits, there, told, link) {
     })));
 }
 
-/** Say beside hits of Kernel LSA what brought them: [text or nodes] by id. A row keeps its height. */
+/** Show next to hits of Kernel LSA why they were found: [text or nodes] by id. Rows keep their height. */
 export function tellReasons(root, reasons) {
   const [, column] = root.querySelectorAll(".column");
   for (const row of column.querySelectorAll("li")) {
-    const told = reasons.get(row.dataset.id);
-    if (!told) continue;
+    const reason = reasons.get(row.dataset.id);
+    if (!reason) continue;
     row.classList.add("reasoned");
-    row.querySelector(".named").append(el("p.quiet", "found ", told));
+    row.querySelector(".named").append(el("p.quiet", "found ", reason));
   }
 }
 

@@ -1,4 +1,4 @@
-// The panel that measures rankers by the index's own judgements.
+// The panel that measures rankers by the judgements of the index.
 
 import { ask, Latest, segment, STALE } from "./api.js";
 import { bars, chart, whisker } from "./charts.js";
@@ -75,13 +75,13 @@ function drawn({ judged, unknown, rankers }, texts) {
 }
 
 function ranked({ ranker, measures, interval, against_first: against }, most) {
-  const told = interval
+  const range = interval
     ? `${interval.map((each) => Math.min(1, Math.max(0, each)).toFixed(3)).join(" to ")}`
     : "one query";
   return el("tr",
     el("th", { scope: "row" }, RANKERS[ranker]),
     el("td.digits", measures.map.toFixed(3)),
-    el("td.interval", whisker({ mean: measures.map, interval, most }), el("span.quiet", told)),
+    el("td.interval", whisker({ mean: measures.map, interval, most }), el("span.quiet", range)),
     ["wins", "losses", "ties"].map((name) => el("td.digits", against ? against[name] : "")),
     el("td.digits", against ? against.p.toFixed(3) : ""));
 }
@@ -100,7 +100,7 @@ function contrast(first, other, texts) {
     kind: Math.abs(difference) <= TIE ? "tied" : difference > 0 ? "won" : "lost",
     said: `${q}: ${before.toFixed(2)} → ${after.toFixed(2)}`,
   })));
-  const told = (words, some) => some.length
+  const listed = (words, some) => some.length
     ? el("div", el("h4", words), el("ol.moved", some.map(({ q, before, after }) =>
       el("li", el("span", q), el("span.quiet", `${before.toFixed(2)} → ${after.toFixed(2)}`)))))
     : null;
@@ -108,6 +108,6 @@ function contrast(first, other, texts) {
     el("h3", names),
     chart({ label: `Difference of average precision, query by query: ${names}`, shapes,
       y: [[0, `−${reach}`], [0.5, "0"], [1, `+${reach}`]] }),
-    told("Won", rows.filter(({ difference }) => difference > TIE).slice(0, 5)),
-    told("Lost", rows.filter(({ difference }) => difference < -TIE).reverse().slice(0, 5)));
+    listed("Won", rows.filter(({ difference }) => difference > TIE).slice(0, 5)),
+    listed("Lost", rows.filter(({ difference }) => difference < -TIE).reverse().slice(0, 5)));
 }

@@ -4,7 +4,7 @@ import { count, el, fill, pretty, written } from "./dom.js";
 import { CHOSEN, filterOf, filtering, FROM, searchOf, TO } from "./query.js";
 
 const SHOWN = 6; // values of a field before they are asked for
-const TOLD = 50; // values of a field that are asked for
+const REQUESTED = 50; // values of a field
 const MOST = 8; // fields
 
 /** The fields that are worth counting: what nearly every document has of its own is not. */
@@ -22,21 +22,21 @@ export function alternatives(state, fields) {
     const { filter: _, ...search } = searchOf(state, fields);
     const filter = filterOf(state, fields, name);
     return { name, search: { ...search, ...(filter === null ? {} : { filter }), k: 1,
-      fields: [], facets: [name], max_facet_values: TOLD } };
+      fields: [], facets: [name], max_facet_values: REQUESTED } };
   });
 }
 
 /** What a search has to ask for so that `drawFacets` can draw it. */
 export function counted(fields) {
   const names = facetFields(fields);
-  return names.length ? { facets: names, max_facet_values: TOLD } : {};
+  return names.length ? { facets: names, max_facet_values: REQUESTED } : {};
 }
 
 const opened = new Set(); // fields of which all values are shown
 
 /** Draw the facets of an answer. */
 export function drawFacets(root, facets, state, fields) {
-  const focused = document.activeElement?.id; // what is drawn anew keeps the focus
+  const focused = document.activeElement?.id; // keep the focus when redrawing
   const filters = filtering(state);
   fill(
     root,

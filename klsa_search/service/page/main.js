@@ -41,7 +41,7 @@ function contextOf(index) {
   };
 }
 
-/** What the service tells of an index, asked once. */
+/** Promise the details of an index, requested once. */
 function detailsOf(name) {
   if (!known.has(name)) {
     const asked = ask(`indexes/${segment(name)}`);
@@ -78,7 +78,7 @@ function drawNavigation() {
   );
 }
 
-/** Have a link of the page change the state instead of loading it anew. */
+/** Have a link of the page change the state without reloading it. */
 function followed(event, patch) {
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
   event.preventDefault();
@@ -88,7 +88,7 @@ function followed(event, patch) {
 function drawChooser() {
   const index = indexChosen();
   const names = indexes.map((each) => each.name);
-  if (index && !names.includes(index)) names.push(index); // an alias, or one that is gone
+  if (index && !names.includes(index)) names.push(index); // an alias, or a deleted index
   fill(chooser, names.map((name) => el("option", { value: name }, name)));
   chooser.value = index;
   chooser.parentElement.hidden = names.length === 0;

@@ -1,14 +1,14 @@
 // From the state of the page to what the service is asked.
 
 export const HITS = 10; // on a page
-const LAST = 10_000; // hit that the service tells of
+const LAST = 10_000; // last hit that the service returns
 
 /** Prefixes of parameters of the address that filter by a field: chosen values, and bounds. */
 export const CHOSEN = "is.";
 export const FROM = "from.";
 export const TO = "to.";
 
-/** What ranks: "klsa", "bm25" or "compare" for both beside each other. */
+/** Ranking: "klsa", "bm25", or "compare" for both side by side. */
 export function rankerOf(state) {
   const given = state.get("ranker");
   return ["bm25", "compare"].includes(given) ? given : "klsa";
@@ -17,7 +17,7 @@ export function rankerOf(state) {
 /** The settings of the ranking that the reader may move, and how. */
 export const SLIDERS = [
   { name: "alpha", label: "Meaning", least: 0, most: 1, step: 0.05,
-    hint: "alpha: how much counts what documents are about, beside the words they hold" },
+    hint: "alpha: weight of the meaning of documents relative to their words" },
   { name: "z", label: "Seeds", least: 1, most: 100, step: 1,
     hint: "z: how many of the first BM25 hits others are compared with" },
   { name: "sharpness", label: "Sharpness", least: 1, most: 20, step: 0.5,

@@ -2,7 +2,7 @@
 
 import { add, el } from "./dom.js";
 
-/** The parts of a score, in the order in which they are told. */
+/** The parts of a score, in display order. */
 const PARTS = [
   { name: "lexical", label: "Words", hint: "it contains words of the query" },
   { name: "coverage", label: "Coverage", hint: "it and similar documents together contain the query" },
@@ -12,7 +12,7 @@ const PARTS = [
 
 const MOST = 5; // of terms and documents that are named
 
-/** What is told of a score, the largest parts of it in view. */
+/** Return the parts of a score with labels and values. */
 export function partsOf(explanation) {
   return PARTS.flatMap((part) => {
     const held = explanation[part.name];
@@ -64,7 +64,7 @@ function through(explanation) {
     if (term.near > 0) for (const { id } of term.lenders) documents.add(id);
   }
   documents.delete(explanation.id);
-  // A word that stands in a pair, too, is told once; numbers tell nobody anything.
+  // A word that is also in a pair is shown once; numbers are left out.
   const named = [...terms].sort((a, b) => b[1] - a[1]).map(([term]) => term)
     .filter((term) => /\p{L}/u.test(term));
   const single = named.filter((term) => !term.includes(" "));
@@ -149,7 +149,7 @@ function brought({ expansion, id }, write, link) {
 }
 
 function footnote({ score, bm25, alpha, estimated, ranker }) {
-  const said = [`Score ${score.toFixed(4)} by ${ranker}`, `BM25 alone ${bm25.toFixed(2)}`];
+  const said = [`Score ${score.toFixed(4)} (${ranker})`, `BM25 alone ${bm25.toFixed(2)}`];
   if (alpha !== null) said.push(`alpha ${alpha.toFixed(2)} for this query`);
   if (estimated.length) said.push(`${estimated.join(" and ")} estimated`);
   return el("p.quiet", said.join(" · "));

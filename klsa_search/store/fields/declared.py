@@ -40,8 +40,8 @@ class Declared:
                     kind = kind or type_of(value)
                     taker(kind, DECLARED, declared=True)(value)
                 except Misfit as reason:
-                    told = f"{kind} field" if kind else "field"
-                    return f"the {told} {name!r} contains {shown(value)}, which is {reason}"
+                    described = f"{kind} field" if kind else "field"
+                    return f"the {described} {name!r} contains {shown(value)}, which is {reason}"
             types[name] = kind
         self.types.update(types)  # what is refused decides nothing
         return None

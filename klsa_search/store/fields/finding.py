@@ -64,7 +64,7 @@ class Finding:
         if len(spans) == 1:
             return self._within(*spans[0])
         begins, ends = np.array(spans, self._values.dtype).T
-        # The last end of all spans that begin up to a value tells whether one of them holds it.
+        # The last end of all spans that begin up to a value says whether one contains it.
         last = np.maximum.accumulate(ends)
 
         def among(held: npt.NDArray[Any]) -> Mask:

@@ -160,7 +160,7 @@ def date(value: object) -> int | None:
 
 
 def microseconds(moment: datetime) -> int:
-    """Microseconds since 1970 in UTC, which is taken where no zone is told."""
+    """Microseconds since 1970 in UTC, which is assumed without a zone."""
     offset = moment.utcoffset() or timedelta()
     # Not by way of a moment in UTC, which for the first and last day of all years there is not.
     return (moment.replace(tzinfo=None) - _EPOCH) // _MICROSECOND - offset // _MICROSECOND

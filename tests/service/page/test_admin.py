@@ -59,7 +59,7 @@ def test_facts_and_spectrum(admin):
     assert fact(page, "Documents") == "40"
     assert fact(page, "On disk").endswith("KiB")
     assert "000001" in fact(page, "Generation")
-    assert fact(page, "Segments") == "1, of the build"
+    assert fact(page, "Segments") == "1 (build)"
     assert page.locator(".plots polyline").count() == 2
     points = page.locator(".plots polyline").first.get_attribute("points").split()
     assert len(points) == int(fact(page, "Eigenvectors"))
@@ -120,7 +120,7 @@ def test_texts_are_documents_and_many_lines_go_in_batches(admin, home):
 def test_what_cannot_be_read_is_said(admin):
     page = admin
     drop(page, ("twice.csv", "a,a\n1,2\n"))
-    page.get_by_text("the first line must name each column").wait_for()
+    page.get_by_text("the first line must have a different name for each column").wait_for()
     page.locator("#files").set_input_files(
         [{"name": "latin.txt", "mimeType": "text/plain", "buffer": b"caf\xe9"}]
     )
@@ -131,7 +131,7 @@ def test_what_cannot_be_read_is_said(admin):
 
 def test_documents_are_deleted_once_that_is_confirmed(admin, home):
     page = admin
-    page.get_by_label("Document IDs, one a line").fill("bread\nnobody\nbread")
+    page.get_by_label("Document IDs, one per line").fill("bread\nnobody\nbread")
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Cancel").click()
     assert "bread" in documents(home)
@@ -144,7 +144,7 @@ def test_documents_are_deleted_once_that_is_confirmed(admin, home):
 
 def test_settings_are_tried_and_kept_by_building_anew(admin, home):
     page = admin
-    page.get_by_label("Queries to preview, one a line").fill("automobile\nspring")
+    page.get_by_label("Queries to preview, one per line").fill("automobile\nspring")
     page.locator(".trials .trial").nth(1).wait_for()
     keep = page.get_by_role("button", name="Rebuild with these settings")
     assert keep.is_disabled()

@@ -54,7 +54,7 @@ def test_hits_are_judged_and_the_last_word_counts(judging, home):
     press(page, "Not relevant", "Pie")  # pressed again it is taken back
     page.locator(".pool [role=status]", has_text="2 of").wait_for()
     assert said(home) == {"oven": {"bread": 1, "cake": 1}}
-    page.locator(".queries", has_text="2 relevant, 0 not").wait_for()
+    page.locator(".queries", has_text="2 relevant, 0 not relevant").wait_for()
     page.reload()
     again = page.get_by_role("button", name="Relevant: Bread", exact=True)
     again.wait_for()

@@ -7,7 +7,7 @@ import { documents, opened } from "./source.js";
 
 const LINES = 200; // of a batch
 const CHARACTERS = 400_000; // of a batch, from which on it is sent
-const SHOWN = 100; // faults that are told one by one
+const SHOWN = 100; // maximum number of errors shown one by one
 const TRIES = 20; // of a batch that the service has no room for, a second apart
 const KINDS = { lines: "lines of JSON", table: "table", text: "text, one document" };
 const ROLES = { id: "Id", title: "Title", text: "Text" };
@@ -29,8 +29,8 @@ export function adding(index, changed) {
     },
   }, input, el("label.button", { for: "files" }, "Choose files"),
   el("span", " or drop them here"),
-  el("p.quiet.small", "JSON lines (.jsonl), tables with a header (.csv, .tsv), or texts, each a " +
-    "document. A document with an existing ID is replaced."));
+  el("p.quiet.small", "JSON lines (.jsonl), tables with a header (.csv, .tsv), or text " +
+    "files, one document each. A document with an existing ID is replaced."));
   const plan = el("div");
   const node = el("section.sheet", { "aria-labelledby": "adding-title" },
     el("h2", { id: "adding-title" }, "Add documents"), place, plan);
@@ -68,14 +68,14 @@ export function adding(index, changed) {
     const total = sources.reduce((sum, { file }) => sum + file.size, 0);
     const sending = new Sending(index, stopping.signal);
     const bar = el("progress", { max: total || 1, value: 0, "aria-label": "Added so far" });
-    const told = el("p.quiet", { role: "status" });
+    const status = el("p.quiet", { role: "status" });
     const stop = el("button", { type: "button", on: { click: () => stopping.abort() } }, "Stop");
     const faults = el("div");
-    fill(plan, bar, told, el("div.buttons", stop), faults);
+    fill(plan, bar, status, el("div.buttons", stop), faults);
     const draw = (bytes) => {
       bar.value = bytes;
-      told.textContent = `${many(sending.added, "document")} added, ` +
-        `${Math.floor((100 * bytes) / (total || 1))} %`;
+      status.textContent = `${many(sending.added, "document")} added, ` +
+        `${Math.floor((100 * bytes) / (total || 1))}%`;
     };
     let before = 0;
     let end = "The file was read completely.";
@@ -91,7 +91,7 @@ export function adding(index, changed) {
     stopping = null;
     stop.remove();
     const refused = sending.refused ? `, ${count(sending.refused)} refused` : "";
-    told.textContent = `${many(sending.added, "document")} added${refused}. ${end}`;
+    status.textContent = `${many(sending.added, "document")} added${refused}. ${end}`;
     fill(faults, drawnFaults(sending));
     changed();
   }
@@ -171,8 +171,8 @@ class Sending {
     const held = this.#held;
     [this.#held, this.#size] = [[], 0];
     const body = held.map(({ line }) => line).join("\n");
-    const told = await this.#tried(body);
-    for (const line of told.split("\n").filter(Boolean)) {
+    const answer = await this.#tried(body);
+    for (const line of answer.split("\n").filter(Boolean)) {
       const status = JSON.parse(line);
       if (status.ok) this.added += 1;
       else this.#refuse(source, held[status.line - 1].number, status.error.message);

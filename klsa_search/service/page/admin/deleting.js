@@ -6,41 +6,41 @@ import { el, fill, many } from "../dom.js";
 /** The panel; `changed` is called when documents were deleted. */
 export function deleting(index, changed) {
   const field = el("textarea", { id: "ids", rows: "3", spellcheck: "false" });
-  const told = el("div", { "aria-live": "polite" });
+  const status = el("div", { "aria-live": "polite" });
   const ids = () => field.value.split("\n").map((each) => each.trim()).filter(Boolean);
 
   function confirm(event) {
     event.preventDefault();
     const wanted = [...new Set(ids())];
     if (!wanted.length) {
-      fill(told, el("p.quiet", "Enter document IDs, one a line."));
+      fill(status, el("p.quiet", "Enter document IDs, one per line."));
       return;
     }
     const sure = el("button.danger", { type: "button", on: { click: () => drop(wanted) } },
       `Permanently delete ${many(wanted.length, "document")}`);
-    fill(told, el("div.buttons", sure,
-      el("button", { type: "button", on: { click: () => fill(told) } }, "Cancel")));
+    fill(status, el("div.buttons", sure,
+      el("button", { type: "button", on: { click: () => fill(status) } }, "Cancel")));
     sure.focus();
   }
 
   async function drop(wanted) {
-    fill(told, el("p.quiet", "Deleting …"));
+    fill(status, el("p.quiet", "Deleting …"));
     try {
       const path = `indexes/${segment(index)}/documents/delete-batch`;
       const { deleted } = await ask(path, { body: wanted });
       const missed = wanted.length - deleted;
-      fill(told, el("p", `${many(deleted, "document")} deleted`,
+      fill(status, el("p", `${many(deleted, "document")} deleted`,
         missed ? `; ${many(missed, "id")} not found.` : "."));
       field.value = "";
       changed();
     } catch (failure) {
-      fill(told, el("p.trouble", { role: "alert" }, failure.message));
+      fill(status, el("p.trouble", { role: "alert" }, failure.message));
     }
   }
 
   return el("section.sheet", { "aria-labelledby": "deleting-title" },
     el("h2", { id: "deleting-title" }, "Delete documents"),
     el("form.stack", { on: { submit: confirm } },
-      el("label", { for: "ids" }, "Document IDs, one a line"), field,
-      el("div.buttons", el("button", { type: "submit" }, "Delete …"))), told);
+      el("label", { for: "ids" }, "Document IDs, one per line"), field,
+      el("div.buttons", el("button", { type: "submit" }, "Delete …"))), status);
 }

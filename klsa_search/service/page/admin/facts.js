@@ -20,7 +20,7 @@ export function drawFacts(card, details) {
     ["Terms", count(counts.terms)],
     ["Words", count(counts.tokens)],
     ["On disk", inBytes(details.bytes)],
-    ["Segments", drift.segments === 1 ? "1, of the build"
+    ["Segments", drift.segments === 1 ? "1 (build)"
       : `${drift.segments}, ${drift.segments - 1} of added documents (${inBytes(drift.bytes)} in memory)`],
     ["Eigenvectors", count(spectra.bm25?.dimensions ?? 0)],
     ["Generation", `${details.generation}, built ${built}`],
@@ -60,7 +60,7 @@ export function drawSpectrum(card, { eigenvalues, explained }) {
   fill(card, title,
     el("p.quiet.small", `${many(k, "eigenvalue")}, from ${first.toPrecision(3)} to ` +
       `${last.toPrecision(3)}. Together they explain ${captured}% of the collection, ` +
-      `the first ${count(half)} half of that.`),
+      `the first ${count(half)} explain half of that.`),
     el("div.plots",
       el("div", el("h3", "Eigenvalues"), chart({
         label: `Eigenvalues on a logarithmic scale, from ${first.toPrecision(3)} down to ` +
@@ -71,7 +71,7 @@ export function drawSpectrum(card, { eigenvalues, explained }) {
       el("div", el("h3", "Explained share"), chart({
         label: `Share of the collection explained by the first eigenvectors, ${captured}% by all`,
         shapes: line([0, ...explained], "curve"), x: k > 1 ? [[0, "0"], ...x.slice(1)] : x,
-        y: [[0, "0"], [0.25, ""], [0.5, "50 %"], [0.75, ""], [1, "100 %"]],
+        y: [[0, "0"], [0.25, ""], [0.5, "50%"], [0.75, ""], [1, "100%"]],
       }))));
 }
 

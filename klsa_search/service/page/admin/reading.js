@@ -11,7 +11,7 @@ export function kindOf(file) {
   return /\.(csv|tsv)$/i.test(file.name) ? "table" : "text";
 }
 
-/** The text of a file in pieces; `read` is told how many bytes have been. Unreadable. */
+/** The text of a file in pieces; `read` is called with the bytes done. Unreadable. */
 async function* pieces(file, read) {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const reader = file.stream().getReader();
@@ -20,14 +20,14 @@ async function* pieces(file, read) {
     for (;;) {
       const { done, value } = await reader.read();
       const text = decoded(decoder, file, value, done);
-      if (text.includes("\0")) throw new Unreadable(`${file.name} is no text`);
+      if (text.includes("\0")) throw new Unreadable(`${file.name} is not text`);
       if (text) yield text;
       if (done) return;
       bytes += value.length;
       read(bytes);
     }
   } finally {
-    reader.cancel().catch(() => {}); // it may have failed already, which was told
+    reader.cancel().catch(() => {}); // it may have failed already, and been reported
   }
 }
 
@@ -35,7 +35,7 @@ function decoded(decoder, file, value, done) {
   try {
     return done ? decoder.decode() : decoder.decode(value, { stream: true });
   } catch {
-    throw new Unreadable(`${file.name} is not UTF-8: save it so, then add it again`);
+    throw new Unreadable(`${file.name} is not UTF-8: save it as UTF-8, then add it again`);
   }
 }
 

@@ -1,4 +1,4 @@
-// Building an index anew, and how far that has come.
+// Refit of an index, with progress.
 
 import { ask, segment } from "../api.js";
 import { count, el, fill } from "../dom.js";
@@ -9,13 +9,13 @@ const PHASES = ["documents", "counts", "postings", "eigenvectors", "neighbours",
 /** The panel: {node, begin(settings), look(), leave()}. `done` is called when a refit has ended. */
 export function refitting(index, done) {
   const path = `indexes/${segment(index)}/refit`;
-  const told = el("div", { "aria-live": "polite" });
+  const status = el("div", { "aria-live": "polite" });
   const button = el("button", { type: "button", on: { click: () => begin({}) } }, "Refit now");
   const node = el("section.sheet", { "aria-labelledby": "refit-title" },
     el("h2", { id: "refit-title" }, "Refit"),
     el("p.quiet.small", "Rebuilds the index from its documents, so that added documents are fully " +
       "included. Searches continue meanwhile."),
-    told, el("div.buttons", button));
+    status, el("div.buttons", button));
   let waiting = null;
   let left = false;
 
@@ -24,7 +24,7 @@ export function refitting(index, done) {
       draw((await ask(path, { body: { settings } })).refit, true);
       node.scrollIntoView({ block: "nearest" });
     } catch (failure) {
-      fill(told, el("p.trouble", { role: "alert" }, failure.message));
+      fill(status, el("p.trouble", { role: "alert" }, failure.message));
     }
   }
 
@@ -41,15 +41,15 @@ export function refitting(index, done) {
     button.disabled = runs || isElsewhere;
     if (runs || isElsewhere) {
       waiting = setTimeout(() => look().catch(tell), OFTEN);
-      if (runs) fill(told, drawn(refit));
+      if (runs) fill(status, drawn(refit));
     } else if (refit !== null) {
-      fill(told, ended(refit));
+      fill(status, ended(refit));
       if (isFollowed) done();
     }
   }
 
   function tell(failure) {
-    fill(told, el("p.trouble", { role: "alert" }, failure.message));
+    fill(status, el("p.trouble", { role: "alert" }, failure.message));
   }
 
   function leave() {

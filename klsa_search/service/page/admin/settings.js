@@ -9,7 +9,7 @@ const MOST = 4; // queries
 const DELAY = 250; // ms after the last move of a slider
 const SLIDERS = [
   ["alpha", "α, share of the expansion", 0, 1, 0.05],
-  ["hold_back", "reduction for plain queries", 0, 1, 0.05],
+  ["hold_back", "reduction of α for complete matches", 0, 1, 0.05],
   ["z", "z, seed documents", 1, 100, 1],
   ["sharpness", "sharpness of the seeds", 1, 20, 0.5],
   ["coverage", "coverage", 0, 1, 0.05],
@@ -33,7 +33,7 @@ export function settingsPanel(index, present, save) {
     el("p.quiet.small", "Move a slider to preview its effect on a few queries. Nothing changes " +
       "for others until you rebuild the index."),
     el("div.knobs", sliders.map(({ node: each }) => each)),
-    el("div.stack", el("label", { for: "preview-queries" }, "Queries to preview, one a line"), queries),
+    el("div.stack", el("label", { for: "preview-queries" }, "Queries to preview, one per line"), queries),
     shown, el("div.buttons", keep, back));
   let timer = null;
 

@@ -20,7 +20,7 @@ export async function opened(file) {
   }
   const columns = (found[0] ?? []).map((name) => name.trim());
   if (!columns.length || columns.includes("") || new Set(columns).size < columns.length) {
-    throw new Unreadable(`${file.name}: the first line must name each column differently`);
+    throw new Unreadable(`${file.name}: the first line must have a different name for each column`);
   }
   const named = (role) => columns.find((each) => KNOWN[role].includes(each.toLowerCase())) ?? "";
   const columnOf = { id: named("id"), title: named("title"), text: named("text") };

@@ -1,4 +1,4 @@
-// Admin: what an index is, documents in and out, settings, building anew. For keys that may write.
+// Admin: statistics, adding and deleting documents, settings, refit. For keys that may write.
 
 import { ask, segment } from "../api.js";
 import { adding } from "../admin/adding.js";

@@ -1,7 +1,7 @@
 // One document: its text, its strongest terms, its nearest documents, why it was found.
 
 import { ask, Latest, segment, STALE } from "../api.js";
-import { el, fill, many, written } from "../dom.js";
+import { el, fill, many, pretty, written } from "../dom.js";
 import { rankerOf, rankingOf } from "../query.js";
 import { whyPanel, wordsIn } from "../why.js";
 
@@ -34,17 +34,17 @@ export async function update(changed = new Set(["id"])) {
   const { state, index, say, title } = context;
   const id = state.get("id");
   const of = `indexes/${segment(index)}/documents/${segment(id)}`;
-  let told;
+  let answers;
   try {
-    told = await latest.run((signal) => Promise.all([
+    answers = await latest.run((signal) => Promise.all([
       ask(`documents/${segment(id)}`, { query: { index }, signal }),
       ask(`${of}/terms`, { query: { k: TERMS }, signal }),
     ]));
   } catch (failure) {
     return showFailure(failure);
   }
-  if (told === STALE) return;
-  const [document, { terms }] = told;
+  if (answers === STALE) return;
+  const [document, { terms }] = answers;
   const named = document.title || document.id;
   title(named);
   say(named);
@@ -54,10 +54,10 @@ export async function update(changed = new Set(["id"])) {
     el("div.whole",
       el("p", back()),
       el("h1", named),
-      el("dl.facts", fact("id", document.id), Object.entries(document.metadata).map(([name, value]) =>
-        fact(name, value))),
+      el("dl.facts", fact("ID", document.id), Object.entries(document.metadata).map(([name, value]) =>
+        fact(pretty(name), value))),
       el("div.text", document.text)),
-    el("aside.beside", { "aria-label": "About this document" },
+    el("aside.column", { "aria-label": "About this document" },
       el("section.card", el("h2", "Similar documents"), kernels(of, near), near),
       el("section.card", el("h2", "Strongest terms"), termList(terms)),
       why)));

@@ -39,7 +39,7 @@ export function update(changed) {
   return changed.has("q") ? drawHits() : null;
 }
 
-/** What keeps a judgement from being made, told above everything. */
+/** Error of a judgement, shown at the top. */
 function failed(failure) {
   const again = () => (fill(trouble), drawHits(), drawList());
   fill(trouble, isLocked(failure)
@@ -84,10 +84,10 @@ function drawPool(q, pool, grades) {
   const { index, state } = context;
   const said = pool.filter(({ id }) => id in grades).length;
   const progress = el("p.quiet", { role: "status" });
-  const telling = (done) => (progress.textContent = pool.length
+  const showProgress = (done) => (progress.textContent = pool.length
     ? `${done} of ${many(pool.length, "document")} judged`
     : "No results; try other words.");
-  telling(said);
+  showProgress(said);
   const rows = pool.map((hit) => {
     const verdict = el("div");
     const row = el("li.candidate", { data: { id: hit.id } }, verdict, el("div",
@@ -99,7 +99,7 @@ function drawPool(q, pool, grades) {
       row.dataset.grade = grade === undefined ? "" : String(Number(grade > 0));
       fill(verdict, judgeButtons({ index, q, hit, grade, failed, judged }));
       verdict.querySelectorAll("button")[focused]?.focus();
-      telling(pool.filter(({ id }) => id in now).length);
+      showProgress(pool.filter(({ id }) => id in now).length);
     };
     const judged = (now) => {
       for (const id of Object.keys(grades)) delete grades[id];
@@ -137,8 +137,8 @@ async function drawList() {
 function row({ q, grades, deleted }, state, index) {
   const all = Object.values(grades);
   const relevant = all.filter((grade) => grade > 0).length;
-  const told = [`${relevant} relevant`, `${all.length - relevant} not`];
-  if (deleted.length) told.push(`${many(deleted.length, "document")} deleted`);
+  const facts = [`${relevant} relevant`, `${all.length - relevant} not relevant`];
+  if (deleted.length) facts.push(`${many(deleted.length, "document")} deleted`);
   const go = (event) => (event.preventDefault(), state.change({ q }));
   const drop = async () => {
     try {
@@ -149,7 +149,7 @@ function row({ q, grades, deleted }, state, index) {
     }
   };
   return el("li", el("a", { href: state.link({ q }), on: { click: go } }, q),
-    el("span.quiet", told.join(", ")),
+    el("span.quiet", facts.join(", ")),
     el("button.plain", { type: "button", "aria-label": `Delete the judgements of ${q}`,
       on: { click: drop } }, "Delete"));
 }

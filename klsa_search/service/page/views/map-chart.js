@@ -1,6 +1,6 @@
 // The picture of the map: points and words on a canvas that can be moved and zoomed.
 
-const SPAN = 65535; // steps of a side, as the service tells them
+const SPAN = 65535; // steps of a side, as in answers of the service
 const TONES = 8;
 const REACH = 12; // px around the pointer in which a point is found
 const STILL = 5; // px that a click may move
@@ -262,7 +262,7 @@ export class Chart {
     const many = this.#x.length;
     const grown = (this.#scale / this.#least) ** 0.4;
     const radius = Math.min(6, (many > 15000 ? 1.1 : many > 5000 ? 1.5 : many > 1000 ? 2.1 : 3.5) * Math.max(grown, 0.8));
-    const round = radius > 1.6; // smaller ones are squares, which nobody sees
+    const round = radius > 1.6; // smaller ones are squares, which is not visible
     const [ox, oy] = this.#placed(0, 0);
     this.#clusters.forEach(({ tone }, own) => {
       pen.beginPath();
@@ -342,7 +342,7 @@ export class Chart {
   }
 }
 
-/** Where words fit beside what is taken: as many of them as do, at their place or near it. */
+/** Place as many labels as fit without overlap, at their points or near them. */
 function roomFor(words, x, y, size, taken, width, height, pen) {
   for (let used = words.length; used > 0; used -= 1) {
     const text = words.slice(0, used).join(" · ");

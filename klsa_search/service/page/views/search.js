@@ -187,10 +187,10 @@ function moveFrom(before, root) {
 /** Tell of hits that stand for a while how good they are and why they are there. Apart from the
  * search, which has to keep up with who types: it takes ten times as long. */
 async function lookCloser(drawn, answer) {
-  const told = await explainedHits(searchOf(context.state, details.fields ?? {}), answer.offset);
-  if (told === null) return;
-  drawVerdict(told.good_match, answer.total);
-  const qualities = new Map(told.hits.map((hit) => [hit.id, hit.quality]));
+  const detailed = await explainedHits(searchOf(context.state, details.fields ?? {}), answer.offset);
+  if (detailed === null) return;
+  drawVerdict(detailed.good_match, answer.total);
+  const qualities = new Map(detailed.hits.map((hit) => [hit.id, hit.quality]));
   for (const { hit, fit, bar: place, through, panel } of drawn) {
     if (qualities.has(hit.id)) fill(fit, quality(qualities.get(hit.id)));
     const known = explained.get(hit.id);
@@ -209,20 +209,20 @@ async function explainedHits(search, offset) {
     // Positive examples move scores in a way that has no parts.
     explain: !search.positive && !search.negative,
     quality: true, fields: ["title", "snippet"], snippet_length: 1000 };
-  let told;
+  let detailed;
   try {
-    told = await explaining.run((signal) => post("search", body, signal));
+    detailed = await explaining.run((signal) => post("search", body, signal));
   } catch {
-    return null; // the hits stand without it; who asks why is told what failed, in `toggle`
+    return null; // hits are shown without it; `toggle` reports the failure
   }
-  if (told === STALE) return null;
-  for (const hit of told.hits.filter((each) => each.explanation)) {
+  if (detailed === STALE) return null;
+  for (const hit of detailed.hits.filter((each) => each.explanation)) {
     const seeds = hit.explanation.expansion?.seeds ?? [];
     const write = wordsIn(context.state.get("q"), hit.title, hit.snippet,
       ...seeds.map((each) => each.title));
     explained.set(hit.id, { explanation: hit.explanation, write });
   }
-  return told;
+  return detailed;
 }
 
 /** Side by side, tell of hits without a word of the query what brought them. */
@@ -289,7 +289,7 @@ function drawSummary({ total, time_ms: time }) {
       el("option", { value }, `${pretty(name)}, ${words}`));
   }));
   sort.value = sorted;
-  const focused = document.activeElement?.id === sort.id; // what is drawn anew keeps the focus
+  const focused = document.activeElement?.id === sort.id; // keep the focus when redrawing
   fill(parts.summary,
     el("p", el("strong", many(total, "document")), el("span.quiet", time < 1000 ? ` in ${time.toFixed(1)} ms` : ` in ${(time / 1000).toFixed(1)} s`),
       el("span.verdict")),
@@ -310,7 +310,7 @@ function drawInterpretation({ interpretation, query }) {
   const list = (words) => words.flatMap((word, at) => [at ? ", " : null, el("em", word)]);
   const lines = [];
   const corrections = Object.entries(interpretation.corrections)
-    .filter(([typed]) => !interpretation.unknown.includes(typed));  // others are only told
+    .filter(([typed]) => !interpretation.unknown.includes(typed));  // others are only reported
   if (corrections.length) {
     lines.push(["No match for ", list(corrections.map(([typed]) => typed)), "; showing results for ",
       list(corrections.map(([, meant]) => meant)), ". ",

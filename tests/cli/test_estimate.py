@@ -9,7 +9,7 @@ from klsa_search.bars import in_time
 PHASES_OF_KERNEL = ["eigenvectors", "neighbours", "expansion"]
 
 
-def test_a_plan_for_people(shell, cars):
+def test_an_estimate_for_people(shell, cars):
     done = shell("klsa-index", "estimate", cars, "--memory", "2GiB")
     assert (done.code, done.err) == (0, "")
     for fact in ("documents   4, 4 of them read", "eigenvectors", "total", "expansion"):
@@ -18,7 +18,7 @@ def test_a_plan_for_people(shell, cars):
     assert not list(cars.parent.glob("index*"))
 
 
-def test_a_plan_for_programs_knows_the_settings(shell, cars):
+def test_an_estimate_for_programs_knows_the_settings(shell, cars):
     told = shell("klsa-index", "estimate", cars, "--json").json
     assert told["shape"]["documents"] == told["sampled"] == 4
     assert told["fits"] is True
@@ -30,7 +30,7 @@ def test_a_plan_for_programs_knows_the_settings(shell, cars):
     assert without["disk"]["neighbours"] == 0 < whole["disk"]["neighbours"]
 
 
-def test_a_budget_too_small_is_told_by_the_plan_and_refused_by_the_build(shell, cars):
+def test_a_budget_too_small_is_reported_by_the_estimate_and_refused_by_the_build(shell, cars):
     told = shell("klsa-index", "estimate", cars, "--memory", "1MiB")
     assert (told.code, told.err) == (0, "")
     assert "limit of 1.0 MiB is too small" in told.out
