@@ -3,7 +3,7 @@
 #   docker run -p 127.0.0.1:8000:8000 -v klsa-index:/data/index klsa-search
 # For the machines of a cluster (docs/guides/cluster.md):
 #   docker build --build-arg EXTRAS=cluster -t klsa-search:cluster .
-# What the container does with its arguments is said in docker/entrypoint.sh.
+# docker/entrypoint.sh describes the arguments of the container.
 
 # The full image has a compiler, for dependencies without a wheel on this platform.
 FROM python:3.11.13-bookworm@sha256:e75be128195ec5b78912d55646e87d4638fc95234302a34472aeb2a474334cb1 AS build
@@ -13,7 +13,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY requirements/run.txt ./requirements/run.txt
 RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements/run.txt
 COPY klsa_search ./klsa_search
-# Further extras of pyproject.toml, separated by commas; what only they need is not locked.
+# Further extras of pyproject.toml, separated by commas; their dependencies are not locked.
 ARG EXTRAS=
 RUN /opt/klsa/bin/pip install --no-cache-dir --disable-pip-version-check ".[eval${EXTRAS:+,$EXTRAS}]"
 
@@ -21,13 +21,13 @@ FROM python:3.11.13-slim-bookworm@sha256:86adf8dbadc3d6e82ee5dd2c74bec2e1c2467cd
 LABEL org.opencontainers.image.title="klsa-search" \
       org.opencontainers.image.description="Search with Kernel Latent Semantic Analysis" \
       org.opencontainers.image.licenses="MIT"
-# A fixed number, so that the owner of a volume stays the same from image to image.
+# A fixed number, so that the owner of a volume is the same in all images.
 RUN groupadd --gid 10001 klsa \
  && useradd --uid 10001 --gid klsa --create-home --shell /usr/sbin/nologin klsa \
  && install --directory --owner=klsa --group=klsa /data /data/index
 COPY --from=build /opt/klsa /opt/klsa
 COPY --chmod=755 docker/entrypoint.sh docker/healthcheck.py /usr/local/bin/
-# Compiled here, for any processor of the kind, so that no start of a container compiles.
+# Compiled here, for any processor of this architecture, so that containers need not compile.
 RUN PATH=/opt/klsa/bin:$PATH NUMBA_CACHE_DIR=/opt/klsa/compiled \
     /usr/local/bin/entrypoint.sh klsa-index warm
 
@@ -43,7 +43,7 @@ WORKDIR /data
 USER 10001:10001
 VOLUME /data/index
 EXPOSE 8000
-# The first start may have a sample to build.
+# The first start may build a sample.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=2m --retries=3 \
     CMD ["python", "/usr/local/bin/healthcheck.py"]
 ENTRYPOINT ["/usr/local/bin/entrypoint.sh"]

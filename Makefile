@@ -1,25 +1,25 @@
 # make run    serve a sample index at http://127.0.0.1:8000
 # make test   lint, types and tests: some minutes
-# make lint   what `make test` checks before the tests
-# make collections  fetch those that the promises of ranking are measured on: KLSA_COLLECTIONS=build/collections
-# make test-long  all tests, those of browsers, processes, faults and packages too, with coverage: an hour
-# make test-connect  the tests of what other tools need, which make test skips; three minutes more to install
+# make lint   lint and types, as make test does first
+# make collections  download the public test collections; use them with KLSA_COLLECTIONS=build/collections
+# make test-long  all tests, including browsers, processes, faults and packages, with coverage: an hour
+# make test-connect  the tests of the integrations, which make test skips; three minutes to install
 # make test-cluster  the tests of clusters, with Ray
 # make test-all  the tests on each Python from 3.11 to 3.14 that is found
-# make test-package  wheel and sdist into dist/, checked, installed where nothing is, and tried
-# make test-oldest, make test-newest  the tests with the oldest dependencies allowed, with the newest there are
-# make speed  searches by this state and by BASE in turns, microseconds each; by default a day ago
-# make lock   write requirements/ again; UPGRADE=--upgrade takes the newest versions
-# make docs   the site of docs/, into build/docs; broken links fail
-# make docs-serve  the same at http://127.0.0.1:8001, searched by klsa-serve
-# make eval   MAP of BM25, LSI, the published method and the default
-# make clean  remove the environments and all that was built
+# make test-package  build wheel and sdist into dist/, check them, and try them in an empty environment
+# make test-oldest, make test-newest  the tests with the oldest allowed dependencies, with the newest
+# make speed  compare the time of searches with commit BASE, by default that of a day ago
+# make lock   regenerate requirements/; UPGRADE=--upgrade takes the newest versions
+# make docs   build the documentation site into build/docs; broken links are errors
+# make docs-serve  serve it at http://127.0.0.1:8001, with search by klsa-serve
+# make eval   measure MAP of BM25, LSI, the published method and the default
+# make clean  remove the environments and everything that was built
 # make help   this list
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-# As the commands read it; KLSA_PORT and all other settings of klsa-serve go to it as they are.
+# Commands read it; KLSA_PORT and other settings of klsa-serve are passed on, too.
 export KLSA_HOME ?= index
 TARGETS ?= cran cran-1837 cisi cacm med
 VERSIONS ?= 3.11 3.12 3.13 3.14
@@ -30,12 +30,12 @@ VERSIONS ?= 3.11 3.12 3.13 3.14
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
-# One stamp a set of extras: pip runs again only when pyproject.toml changes.
+# One stamp per set of extras: pip runs again only when pyproject.toml changes.
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
-	@echo "Installing klsa-search and what it needs into $(VENV) ..."
+	@echo "Installing klsa-search and its dependencies into $(VENV) ..."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
@@ -51,14 +51,14 @@ $(VENV)/.installed-cluster: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test-cluster]'
 	@touch $@
 
-# What the tests need, in the versions of requirements/test.txt, by their hashes.
+# Dependencies of the tests, in the versions and with the hashes of requirements/test.txt.
 $(VENV)/.installed-test: requirements/test.txt pyproject.toml | $(BIN)/python
 	@echo "Installing the tools of the tests into $(VENV) (about a minute) ..."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-eval
 
-# The same tools, and the oldest versions of what klsa-search itself needs that pyproject.toml allows.
+# The same tools, with the oldest dependencies of klsa-search that pyproject.toml allows.
 $(VENV)/.installed-oldest: requirements/oldest.txt $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/oldest.txt
 	@touch $@
@@ -85,7 +85,7 @@ test: $(VENV)/.installed-test
 	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	@$(MAKE) --no-print-directory tests
 
-# Where the tests keep it; both their workers would compile the same.
+# In the cache of the tests, so that their workers need not both compile.
 compiled: export NUMBA_CACHE_DIR = $(CURDIR)/.pytest_cache/compiled
 compiled: $(VENV)/.installed-test
 	$(BIN)/klsa-index warm
@@ -103,23 +103,23 @@ lint: $(VENV)/.installed-test
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=50 -m 'not long'
 
-# All tests, with 1,000 examples of each property; how much of the code they reach is in build/coverage.
+# All tests, with 1,000 examples of each property; coverage goes to build/coverage.
 test-long: export HYPOTHESIS_PROFILE = long
 test-long: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=50 --timeout 3600 \
 	  --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
-# In an environment of its own: what must work without other tools is tested without them.
+# In an environment of its own: other tests must run without these tools.
 test-connect:
 	@$(MAKE) --no-print-directory $(VENV)-connect/.installed-connect VENV=$(VENV)-connect
 	$(VENV)-connect/bin/python -m pytest -n 2 tests/connect tests/collection tests/project/test_walks.py
 
-# Likewise: Ray, and what checks manifests, are large.
+# In an environment of its own: Ray and the checks of manifests are large.
 test-cluster:
 	@$(MAKE) --no-print-directory $(VENV)-cluster/.installed-cluster VENV=$(VENV)-cluster
 	$(VENV)-cluster/bin/python -m pytest -n 2 --dist loadgroup tests/cluster tests/docker
 
-# An environment for each version; a shim of pyenv is there and may yet start nothing.
+# An environment for each version; a shim of pyenv may exist and start nothing.
 test-all:
 	@for version in $(VERSIONS); do \
 	  found=; \
@@ -139,7 +139,7 @@ test-newest:
 	@$(MAKE) --no-print-directory .venv-newest/.installed-newest VENV=.venv-newest
 	@$(MAKE) --no-print-directory tests VENV=.venv-newest
 
-# In an environment of its own, which has no more than what builds and checks.
+# In an environment with only the tools for building and checking.
 test-package:
 	@$(MAKE) --no-print-directory $(VENV)-package/bin/python VENV=$(VENV)-package
 	$(VENV)-package/bin/python -m pip install --quiet --disable-pip-version-check \
@@ -151,7 +151,7 @@ test-package:
 	  --output-reproducible --output-file dist/klsa-search.cdx.json requirements/run.txt
 	$(VENV)-package/bin/python -m benchmarks.package --none dist/*.whl
 
-# Both search one index that BASE has built of the docstrings of Python; figures into build/speed.
+# Both search one index that BASE built of the docstrings of Python; figures go to build/speed.
 BASE ?= $(shell git rev-list -1 --before=1.day.ago HEAD)
 speed: $(VENV)/.installed-test
 	@mkdir -p build/speed && rm -rf build/speed/*
@@ -162,7 +162,7 @@ speed: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.turns build/speed/index/docs build/speed/queries.tsv build/speed/base . \
 	  --json build/speed/figures.json
 
-# What is installed, locked by version and hash: for the tests, for the image, and the oldest allowed.
+# Dependencies by version and hash: for the tests, for the image, and the oldest allowed.
 LOCK = $(VENV)-lock/bin/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --no-annotate --custom-compile-command 'make lock' $(UPGRADE)
 lock:
