@@ -23,7 +23,13 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("language", TEXTS)
+@pytest.mark.parametrize(
+    "language",
+    [
+        pytest.param(each, marks=[pytest.mark.long] * (each not in ("german", "russian")))
+        for each in TEXTS
+    ],
+)
 def test_languages_are_found(language):
     assert detected([TEXTS[language], ""]) == language
 

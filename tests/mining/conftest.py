@@ -44,7 +44,12 @@ def layouts(tmp_path_factory):
         index.close()
 
 
-@pytest.fixture(params=LAYOUTS)
+@pytest.fixture(
+    params=[
+        pytest.param(each, marks=[pytest.mark.long] * (each in ("factored", "large")))
+        for each in LAYOUTS
+    ]
+)
 def index(request, layouts):
     return layouts[request.param]
 

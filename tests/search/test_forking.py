@@ -63,9 +63,8 @@ print(statuses)
 """
 
 
-@pytest.mark.parametrize(
-    ("expansion", "children"), [("sparse", 2), pytest.param("dense", 8, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("expansion", "children"), [("sparse", 2), ("dense", 8)])
 def test_children_of_a_process_whose_threads_search_answer_and_end(tmp_path, expansion, children):
     build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, z=2, expansion=expansion).close()
     command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path / "t"), str(children)]
