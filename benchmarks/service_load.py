@@ -1,14 +1,14 @@
-"""What the service answers under load, beside an endpoint that does nothing.
+"""What the service answers under load, relative to the plainest server around the same index.
 
     python -m benchmarks.service_load HOME NAME QUERIES.tsv [--connections 1 8] [--seconds 10]
                                       [--overload 2] [--requests 2000] [--minutes 5] [--json FILE]
     python -m benchmarks.service_load HOME NAME QUERIES.tsv --expensive [--seconds 10] [--rounds 3]
 
-HOME is a home of indexes, NAME one of them. klsa-serve runs in a process of its own, and so does
-the yardstick, an empty synchronous endpoint of FastAPI under uvicorn as it comes; both are asked
-over connections that are kept, one request after the other on each, in turn. The share is of the
-yardstick's requests a second; beside it is what a request takes of a processor, in microseconds, of
-the yardstick and of the service (Linux), and the share of these, which a busy machine moves less.
+HOME is an index directory, NAME one of its indexes. klsa-serve runs in a process of its own, and so
+does `benchmarks.plain_server`, 15 lines of Starlette under uvicorn; both are sent the same searches
+over connections that are kept, one request after the other on each, in turns. The share is of the
+plain server's requests a second; the table also has what a request takes of a processor, in
+microseconds, of both (Linux), and the share of these, which a busy machine moves less.
 
 With `--minutes` the service is asked for so long over the most connections, and then at half that
 rate, which tells its p99; its memory is looked at before and after the minutes.
@@ -49,18 +49,7 @@ MAX_QUERY: Final = 10_000
 """Characters of a query that the service accepts."""
 
 SERVICE = "from klsa_search.cli.serve import main; main()"
-YARDSTICK = """
-import socket, fastapi, uvicorn
-app = fastapi.FastAPI()
-@app.get("/")
-def empty() -> dict[str, str]:
-    return {}
-listener = socket.socket(proto=socket.IPPROTO_TCP)
-listener.bind(("127.0.0.1", 0))
-listener.listen()
-print("Serving at http://127.0.0.1:%d " % listener.getsockname()[1], flush=True)
-uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run([listener])
-"""
+PLAIN = "from benchmarks.plain_server import main; main()"
 
 
 @dataclass(frozen=True)
@@ -120,8 +109,8 @@ def kept(
     }
 
 
-def beside_empty(
-    empty: tuple[Server, list[bytes]],
+def compared(
+    plain: tuple[Server, list[bytes]],
     service: tuple[Server, list[bytes]],
     connections: int,
     seconds: float,
@@ -129,7 +118,7 @@ def beside_empty(
 ) -> dict[str, float]:
     """Medians over rounds of what both answer in turn; the share is that of each round."""
     pairs = [
-        (kept(*empty, connections, seconds), kept(*service, connections, seconds))
+        (kept(*plain, connections, seconds), kept(*service, connections, seconds))
         for _ in range(rounds)
     ]
     row = {
@@ -138,11 +127,11 @@ def beside_empty(
     }
     return row | {
         "connections": connections,
-        "empty": statistics.median(yardstick["rate"] for yardstick, _ in pairs),
-        "share": statistics.median(of["rate"] / yardstick["rate"] for yardstick, of in pairs),
-        "empty_processor": statistics.median(yardstick["processor"] for yardstick, _ in pairs),
+        "plain": statistics.median(plain_["rate"] for plain_, _ in pairs),
+        "share": statistics.median(of["rate"] / plain_["rate"] for plain_, of in pairs),
+        "plain_processor": statistics.median(plain_["processor"] for plain_, _ in pairs),
         "processor_share": statistics.median(
-            yardstick["processor"] / of["processor"] for yardstick, of in pairs
+            plain_["processor"] / of["processor"] for plain_, of in pairs
         ),
     }
 
@@ -185,19 +174,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     queries = [line.rstrip("\n").partition("\t")[2] for line in options.queries.open()]
     found: dict[str, Any] = {"kept": []}
     with ExitStack() as servers:
-        empty = servers.enter_context(server(YARDSTICK))
+        plain = servers.enter_context(server(PLAIN, str(options.home / options.name)))
         service = servers.enter_context(server(SERVICE, "--home", str(options.home), "--port", "0"))
-        nothing, searches = [empty.get("/")], service.searches(queries, options.name)
+        searches = service.searches(queries, options.name)
         kept(service, searches, 1, 1)
-        print("connections  empty/s  search/s  share    p50 ms   p99 ms  empty us  us  share")
+        print("connections  plain/s  search/s  share    p50 ms   p99 ms  plain us  us  share")
         for connections in options.connections:
-            row = beside_empty(
-                (empty, nothing), (service, searches), connections, options.seconds, options.rounds
+            row = compared(
+                (plain, searches), (service, searches), connections, options.seconds, options.rounds
             )
             found["kept"].append(row)
             print(
-                f"{connections:11}  {row['empty']:7,.0f}  {row['rate']:8,.0f}  {row['share']:5.3f}"
-                f"  {row['p50']:8.1f} {row['p99']:8.1f}  {row['empty_processor']:8,.0f}"
+                f"{connections:11}  {row['plain']:7,.0f}  {row['rate']:8,.0f}  {row['share']:5.3f}"
+                f"  {row['p50']:8.1f} {row['p99']:8.1f}  {row['plain_processor']:8,.0f}"
                 f"  {row['processor']:,.0f}  {row['processor_share']:.3f}",
                 flush=True,
             )

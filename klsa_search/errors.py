@@ -152,16 +152,15 @@ class InsufficientScope(KlsaError):
 
 
 class ServiceBusy(KlsaError):
-    """A request that the service is too busy for; `leaving` is true if the service is stopping.
+    """A request that the service is too busy for.
 
     `after` is the number of seconds after which the client may try again.
     """
 
     code = "busy"
 
-    def __init__(self, message: str, *, leaving: bool = False, after: int = 1) -> None:
+    def __init__(self, message: str, *, after: int = 1) -> None:
         super().__init__(message)
-        self.leaving = leaving
         self.after = after
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.faults.children import PATIENCE, call
+from benchmarks.faults.children import call
 from benchmarks.faults.serving import Server
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import NAME, Place
@@ -25,19 +25,14 @@ KINDS = {
 }
 
 
-def run(
-    folder: Path, *, sockets: int = 300, descriptors: int = 256, to_the_end: bool = True
-) -> list[Tally]:
-    """Open so many slow sockets on a service of so many descriptors, a quarter of each kind."""
+def run(folder: Path, *, sockets: int = 300) -> list[Tally]:
+    """Search while so many slow sockets are open on a service, a quarter of each kind."""
     place = Place(folder / "slow", "sparse", 300)
     call(place.do, "old").given().expect_done()
     others = Tally("service: slow sockets", f"another's search beside {sockets} slow sockets")
-    ends = Tally("service: their end", "a slow socket, closed by the service")
-    with Server(place.home, descriptors=descriptors) as server, contextlib.ExitStack() as held:
-        slow = [
-            (kind, held.enter_context(_connected(server.port, KINDS[kind])))
-            for kind in list(KINDS) * (sockets // len(KINDS))
-        ]
+    with Server(place.home) as server, contextlib.ExitStack() as held:
+        for kind in list(KINDS) * (sockets // len(KINDS)):
+            held.enter_context(_connected(server.port, KINDS[kind]))
         for _ in range(_OTHERS):
             path = f"/search?index={NAME}&q=boat1"
             asked, told = server.get(path), 0
@@ -51,9 +46,7 @@ def run(
                 others.fail(str(asked.outcome), f"after {asked.seconds:.1f} s: {asked.body!r}")
             if others.failed.total() >= _ENOUGH:
                 break
-        if to_the_end:
-            _ended(slow, ends)
-    return [others, ends] if to_the_end else [others]
+    return [others]
 
 
 @contextlib.contextmanager
@@ -66,49 +59,3 @@ def _connected(port: int, text: str) -> Iterator[socket.socket]:
             slow.connect(("127.0.0.1", port))
             slow.sendall(text.encode())
         yield slow
-
-
-def _ended(slow: list[tuple[str, socket.socket]], tally: Tally) -> None:
-    end = time.monotonic() + PATIENCE
-    for kind, connection in slow:
-        closed = _closed(connection, kind == "slow reader", end)
-        if closed:
-            tally.survive(f"closed: {kind}")
-        else:
-            tally.fail(f"open for ever: {kind}", f"{PATIENCE:.0f} s")
-
-
-def _closed(connection: socket.socket, silent: bool, end: float) -> bool:
-    """Whether the service ends it in time; a slow reader reads nothing until then either."""
-    while silent and time.monotonic() < end:
-        if not _is_held(connection):
-            return True
-        time.sleep(0.2)
-    if silent:
-        return not _is_held(connection)
-    while True:
-        connection.settimeout(max(0.01, end - time.monotonic()))
-        try:
-            if not connection.recv(2**16):
-                return True
-        except TimeoutError:
-            return False
-        except OSError:
-            return True
-
-
-def _is_held(connection: socket.socket) -> bool:
-    """Whether the service has the other end open still.
-
-    Of one that it closed the system keeps what was not taken, and tells the client nothing of it.
-    """
-    try:
-        here, there = connection.getsockname()[1], connection.getpeername()[1]
-    except OSError:
-        return False
-    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
-        _, local, remote, state, *_ = line.split()
-        ports = int(local.rpartition(":")[2], 16), int(remote.rpartition(":")[2], 16)
-        if ports == (there, here) and state == "01":
-            return True
-    return False

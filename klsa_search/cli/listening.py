@@ -17,6 +17,10 @@ _REFUSALS = {
 }
 
 
+_READING = 30
+"""Seconds in which a client may take nothing of its answer, before the connection is closed."""
+
+
 def listen(host: str, port: int) -> socket.socket:
     """Take the address, so that it is ours before it is announced."""
     try:
@@ -24,7 +28,11 @@ def listen(host: str, port: int) -> socket.socket:
         made = socket.create_server(address[:2], family=family, backlog=2048)
         # The same with TCP as its protocol, where create_server leaves 0. asyncio sets TCP_NODELAY
         # on TCP alone, and without it an answer on a kept connection waits 45 ms for the client.
-        return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, made.detach())
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, made.detach())
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # which connections inherit
+            timeout = 1000 * _READING
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout)
+        return listener
     except socket.gaierror as failure:
         raise click.BadParameter(
             f"unknown host {host!r} ({failure.strerror}); give a name or an address of this "

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+import uvicorn
+
 from klsa_search.child_processes import command_of
 from klsa_search.cli.beside import MODULE
 from klsa_search.cli.compiling import watch_compiling
@@ -32,12 +34,10 @@ from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
 from klsa_search.service.middleware.rates import Rates
 from klsa_search.service.monitoring.journal import Journal
-from klsa_search.service.protocol.connections import Connections
-from klsa_search.service.protocol.descriptors import most_connections, raise_limit
-from klsa_search.service.protocol.server import Server, end
-from klsa_search.service.protocol.tls import tls_of
 from klsa_search.service.refitting import Refits
+from klsa_search.service.server import end_process, make_server, raise_descriptor_limit
 from klsa_search.service.settings import ServiceSettings
+from klsa_search.service.tls import tls_of
 from klsa_search.service.turns import AT_ONCE
 from klsa_search.service.writing import Writes
 from klsa_search.store import indexes_in
@@ -108,7 +108,7 @@ def _serve(
     worker: int | None = None,
     folder: Path | None = None,
 ) -> None:
-    raise_limit()
+    raise_descriptor_limit()
     keys = _keys(settings, listener)
     writes = None if settings.writable is False else Writes()
     refits = None
@@ -119,11 +119,6 @@ def _serve(
             catalog, command, share=settings.refit_threshold or None, ledger=Ledger(folder)
         )
     admissions = [*_pools(settings), *([writes] if writes else [])]
-    light, others = admissions[0], admissions[1:]
-    connections = Connections(
-        most_connections,
-        at_work=lambda: light.places + sum(each.under_way for each in others),
-    )
     app = create_app(
         catalog,
         admission=admissions[0],
@@ -136,13 +131,11 @@ def _serve(
         allowed_hosts={settings.host, *settings.allowed_hosts, *names_of_this_machine()},
         journal=journal,
         log_queries=settings.log_queries,
-        connections=connections,
         worker=worker,
         title=settings.title,
     )
     tls = tls_of(settings.tls_certificate, settings.tls_key)
-    server = Server(app, *admissions, connections=connections, tls=tls, alone=worker is None)
-    _run(server, catalog, admissions, refits, listener)
+    _run(make_server(app, tls=tls), catalog, admissions, refits, listener)
 
 
 def _pools(settings: ServiceSettings) -> list[Admission]:
@@ -290,7 +283,7 @@ def _authentication(keys: Keys, *, writable: bool) -> str:
 
 
 def _run(
-    server: Server,
+    server: uvicorn.Server,
     catalog: Catalog,
     admissions: Sequence[Admission],
     refits: Refits | None,
@@ -304,7 +297,7 @@ def _run(
             refits.close()
         catalog.close()
         if catalog.at_work or any(each.at_work for each in admissions):
-            end(0)
+            end_process(0)
         raise SystemExit(0)
 
     # The server repeats the signal when it is done; to be stopped is no failure.

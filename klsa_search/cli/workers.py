@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from klsa_search.child_processes import command_of
-from klsa_search.service.protocol.server import GRACE
+from klsa_search.service.server import LONGEST_STOP
 from klsa_search.service.settings import ServiceSettings
 
 MODULE: Final = "klsa_search.cli.worker"
@@ -69,7 +69,7 @@ class Workers:
 
     def _wait(self) -> None:
         """Wait for all, as long as one may take to end, and end those that take longer."""
-        end = time.monotonic() + GRACE
+        end = time.monotonic() + LONGEST_STOP
         for number, process in enumerate(self._processes):
             while not _ends(process, _LOOK):
                 if self._at_once is not None:
@@ -77,7 +77,8 @@ class Workers:
                     raise SystemExit(128 + self._at_once)
                 if time.monotonic() >= end:
                     self._tell(
-                        f"warning: worker {number} did not stop within {GRACE:g} s and was killed"
+                        f"warning: worker {number} did not stop within {LONGEST_STOP:g} s "
+                        "and was killed"
                     )
                     process.kill()
 

@@ -23,7 +23,7 @@ from klsa_search.service.turns import Turns
 
 T = TypeVar("T")
 
-Reason = Literal["full", "queue_timeout", "request_timeout", "stopping"]
+Reason = Literal["full", "queue_timeout", "request_timeout"]
 """Why a request was refused, or given up."""
 
 WAITING = 64
@@ -149,7 +149,6 @@ class Admission:
         self._lock = threading.Lock()  # held from counting to submitting
         self._under_way: set[Future[Any]] = set()
         self._errands: set[_Errand[Any]] = set()
-        self._stopping = False
         self._refused: Counter[Reason] = Counter(dict.fromkeys(get_args(Reason), 0))
 
     def at_once(self, work: Callable[[], T | None]) -> T | None:
@@ -158,7 +157,7 @@ class Admission:
         For what takes less than to be handed over; by None it may say itself that it does not.
         None, too, where there is no time for it, see `Turns`. Else as `run`.
         """
-        if self._stopping or not self._turns.has_time():
+        if not self._turns.has_time():
             return None
         try:
             with checked(partial(self.check_request_timeout, perf_counter())):
@@ -173,7 +172,7 @@ class Admission:
     async def run(self, work: Callable[[], T]) -> T:
         """Do the work in a thread and return its result, or raise what it raised.
 
-        ServiceBusy where there is no room, no thread was free in time, or the service is stopping;
+        ServiceBusy where there is no room, or no thread was free in time;
         RequestTimedOut where the work took too long.
         """
         loop = asyncio.get_running_loop()
@@ -190,9 +189,7 @@ class Admission:
                 raise self._refusal(
                     "queue_timeout", f"no thread was free for {self._queue_timeout:g} s"
                 )
-            if not errand.task.done():  # its time is over, or that of the service
-                if self._stopping:
-                    raise self._refusal("stopping", "")
+            if not errand.task.done():  # its time is over
                 self._refused["request_timeout"] += 1
                 raise self._late(self._request_timeout)
             try:
@@ -225,7 +222,7 @@ class Admission:
 
     def check(self) -> None:
         """ServiceBusy where whatever comes now is refused."""
-        if self._stopping or len(self._under_way) >= self.places:
+        if len(self._under_way) >= self.places:
             raise self._refusal("full", "as many requests as it takes are under way")
 
     @property
@@ -251,17 +248,6 @@ class Admission:
     def refused(self) -> Mapping[Reason, int]:
         """Return how many requests were refused or given up, by reason, since the start."""
         return dict(self._refused)
-
-    def refuse(self) -> None:
-        """Admit nothing from now on, and tell what waits."""
-        with self._lock:
-            self._stopping = True
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def abandon(self) -> None:
-        """Answer what still runs, without its result; its thread cannot be stopped and goes on."""
-        for errand in list(self._errands):
-            errand.loop.call_soon_threadsafe(errand.settle)
 
     def took(self, seconds: float) -> None:
         """Take note of how long a request ran."""
@@ -308,10 +294,8 @@ class Admission:
 
     def _refusal(self, reason: Reason, told: str) -> ServiceBusy:
         """Count a refusal, and make what says so."""
-        self._refused["stopping" if self._stopping else reason] += 1
+        self._refused[reason] += 1
         return self._busy(told)
 
     def _busy(self, reason: str) -> ServiceBusy:
-        if self._stopping:
-            return ServiceBusy("the service is stopping; try again later", leaving=True)
         return ServiceBusy(f"the service is busy: {reason}; try again in a moment")

@@ -24,24 +24,21 @@ from klsa_search.service.endpoints import (
     synonyms,
     upkeep,
 )
-from klsa_search.service.endpoints.routes import router, search
+from klsa_search.service.endpoints.routes import router
 from klsa_search.service.messages import failures, reading
 from klsa_search.service.middleware.access import Gate, Keys
 from klsa_search.service.middleware.body_limit import BodyLimit
 from klsa_search.service.middleware.body_rate import BodyRate
-from klsa_search.service.middleware.door import Door
 from klsa_search.service.middleware.head import Head
 from klsa_search.service.middleware.hosts import ANY, AllowedHosts
+from klsa_search.service.middleware.load_shedder import LoadShedder
 from klsa_search.service.middleware.origins import Origins
 from klsa_search.service.middleware.rates import RateLimit, Rates
 from klsa_search.service.middleware.request_id import RequestId
-from klsa_search.service.middleware.straight import Straight
-from klsa_search.service.middleware.target import AbsoluteTarget
 from klsa_search.service.middleware.timing import Timed
 from klsa_search.service.monitoring.gauges import Sources
 from klsa_search.service.monitoring.journal import Journal, Requests
 from klsa_search.service.monitoring.metrics import Metrics
-from klsa_search.service.protocol.connections import Connections
 from klsa_search.service.refitting import Refits
 from klsa_search.service.serving import Desk
 from klsa_search.service.welcome import Page
@@ -81,7 +78,6 @@ def create_app(
     allowed_hosts: Collection[str] | None = None,
     journal: Journal | None = None,
     log_queries: bool = False,
-    connections: Connections | None = None,
     worker: int | None = None,
     title: str = NAME,
 ) -> FastAPI:
@@ -94,7 +90,6 @@ def create_app(
     refits         rebuilds indexes, automatically or on request; by default none
     origins        origins of pages that may send cross-origin requests; by default none
     journal        logs a line for each request, with the query if `log_queries`; by default none
-    connections    connections of the server, for metrics
     worker         number of this process among several; their metrics are summed
     keys           API keys; by default every request may do everything
     allowed_hosts  accepted host names; by default any
@@ -121,21 +116,15 @@ def create_app(
     sources = Sources(
         pools=pools,
         refits=refits,
-        connections=connections,
         rates=rates,
         worker=worker,
         watches=[catalog.watch, *([refits.watch] if refits is not None else [])],
     )
     metrics = Metrics(sources)
-    waiting = (
-        (lambda: 0) if connections is None else (lambda: connections.waiting - heavy.under_way)
-    )
-    app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics, waiting)
+    app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(BodyRate)
     app.add_middleware(Head)
-    app.add_middleware(Straight, paths={"/search": search})
-    app.add_middleware(Door, admission=admission)
     if rates is not None:
         app.add_middleware(RateLimit, rates=rates)
     app.state.gated = keys is not None
@@ -147,9 +136,9 @@ def create_app(
     if allowed_hosts is not None and ANY not in allowed_hosts:
         app.add_middleware(AllowedHosts, names=allowed_hosts)
     journals = [Requests(journal, log_queries)] if journal is not None else []
+    app.add_middleware(LoadShedder, admission=admission)
     app.add_middleware(Timed, tells=[metrics.answered, *journals])
     app.add_middleware(RequestId)
-    app.add_middleware(AbsoluteTarget)
     for each in ROUTERS:
         app.include_router(each)
     routes = [route for each in ROUTERS for route in each.routes]

@@ -16,7 +16,7 @@ from klsa_search.service.endpoints import anserini
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.middleware.access import needs_key
 from klsa_search.service.middleware.body_limit import LINES
-from klsa_search.service.middleware.door import ALWAYS
+from klsa_search.service.middleware.load_shedder import ALWAYS
 
 EXAMPLES: Final = Path(__file__).parent / "examples.json"
 """By route, requests and their answers; by status and code, failures."""

@@ -38,11 +38,6 @@ register_url_convertor("whole", _Whole())
 LIGHT: Final = 15.0
 """Estimated milliseconds of the most expensive request that runs among the light ones."""
 
-CALM: Final = 8
-"""Requests that wait for their answers up to which the event loop has the time to answer by itself:
-with more it has its hands full of taking connections, and of refusing in time what is too much.
-"""
-
 
 class Desk:
     """Runs calls on an index in a thread, when one is free, and writes the answer as JSON there."""
@@ -55,10 +50,8 @@ class Desk:
         writes: Writes | None,
         refits: Refits | None,
         metrics: Metrics,
-        waiting: Callable[[], int],
     ) -> None:
         self.catalog = catalog
-        self._waiting = waiting
         self.refits = refits
         self.metrics = metrics
         self._admission = admission
@@ -124,8 +117,7 @@ class Desk:
             with self.catalog.at_hand(name) as index:
                 return as_json(index) if index is not None and quick and quick(index) else None
 
-        calm = quick is not None and self._waiting() <= CALM
-        answer = self._admission.at_once(at_once) if calm else None
+        answer = self._admission.at_once(at_once) if quick is not None else None
         if answer is None:
             if cost is not None:
                 with self.catalog.at_hand(name) as index:

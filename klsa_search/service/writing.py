@@ -68,8 +68,6 @@ class Writes(Admission):
         """Never: what is written is written whole."""
 
     def _busy(self, reason: str) -> ServiceBusy:
-        if self._stopping:
-            return super()._busy(reason)
         return TooManyWrites(f"too many writes: {reason}; try again in a moment")
 
     def _late(self, seconds: float) -> RequestTimedOut:

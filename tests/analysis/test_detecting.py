@@ -23,13 +23,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "language",
-    [
-        pytest.param(each, marks=[pytest.mark.long] * (each not in ("german", "russian")))
-        for each in TEXTS
-    ],
-)
+@pytest.mark.parametrize("language", TEXTS)
 def test_languages_are_found(language):
     assert detected([TEXTS[language], ""]) == language
 

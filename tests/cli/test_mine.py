@@ -81,9 +81,7 @@ def test_wrong_usage(built, arguments, code):
     assert done.err
 
 
-@pytest.mark.parametrize(
-    "what", ["map", *(pytest.param(each, marks=pytest.mark.long) for each in ("spectrum", "terms"))]
-)
+@pytest.mark.parametrize("what", ["spectrum", "map", "terms"])
 def test_plot(built, tmp_path, what):
     path = tmp_path / "deep" / f"{what}.svg"
     done = built("klsa-index", "plot", "cars", "--what", what, "--out", path)

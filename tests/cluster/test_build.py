@@ -129,7 +129,6 @@ def test_other_sources_are_read_by_one_step(tmp_path, file, small):
     assert built(tmp_path, bare, "bare") == plainly(tmp_path, bare, replace=True)
 
 
-@pytest.mark.long
 def test_pairs_without_numbers_are_no_features_here_as_there(tmp_path, file, small, monkeypatch):
     monkeypatch.setattr(epoch, "NUMBERS", 90)
     monkeypatch.setattr(keeping, "NUMBERS", 90)

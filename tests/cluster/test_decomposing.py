@@ -110,7 +110,6 @@ def test_small_collections(tmp_path, cuts):
     assert_same(by_shards(tmp_path, Phi, idf, cuts), plain(tmp_path / "plain", Phi, idf))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("settings", [{"centred": False}, {"normalised": False, "pairs": 0.0}])
 def test_other_kernels(tmp_path, by_blocks, settings):
     settings = SMALL.model_copy(update=settings)
@@ -150,7 +149,6 @@ def test_however_often_it_is_stopped_it_goes_on(tmp_path, by_blocks):
     assert_same(made, ask(Work(tmp_path / "work", Dying(0)), shards, sizes, Phi, idf))
 
 
-@pytest.mark.long
 def test_what_no_step_reads_any_more_is_gone(tmp_path, by_blocks):
     Phi, idf = world()
     by_shards(tmp_path, Phi, idf, [192])

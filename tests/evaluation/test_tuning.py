@@ -54,7 +54,6 @@ def test_judgements_that_want_expansion_get_it(index_of):
     assert tuning == tune(index, *asked())
 
 
-@pytest.mark.long
 def test_an_index_that_keeps_d_cut_is_tuned_over_all_functions_of_the_spectrum(index_of):
     tuning = tune(index_of(alpha=0.0, expansion="sparse"), *asked())
     assert tuning.sure
@@ -89,7 +88,6 @@ def test_halves_find_out_that_an_expansion_hurts(index_of):
     assert tuning.held_out.tuned > 1.2 * tuning.held_out.default
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("ranker", "margin"), [("bm25", 0.05), ("lsi", 0.25)])
 def test_another_ranker_is_more_or_less_expansion(index_of, ranker, margin):
     tuning = tune_by_halves(index_of(ranker=ranker, alpha=0.9))

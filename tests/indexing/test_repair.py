@@ -77,11 +77,7 @@ def test_a_whole_index_is_left_alone(path):
     ["postings_entries.npy", "cut_rows.npy", "lengths.npy", "vocabulary.txt", "documents.db",
      "forward_codes.npy", "epoch_pairs.npy", "documents_starts.npy"],
 )  # fmt: skip
-@pytest.mark.parametrize(
-    "how",
-    [changed, pytest.param(lambda file: file.unlink(), marks=pytest.mark.long)],
-    ids=["changed", "gone"],
-)
+@pytest.mark.parametrize("how", [changed, lambda file: file.unlink()], ids=["changed", "gone"])
 def test_what_can_be_made_again_is(path, written, name, how):
     how(path / "000001" / name)
     with pytest.raises(IndexDamaged, match=name):

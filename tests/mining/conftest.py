@@ -44,12 +44,7 @@ def layouts(tmp_path_factory):
         index.close()
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(each, marks=[pytest.mark.long] * (each in ("factored", "large")))
-        for each in LAYOUTS
-    ]
-)
+@pytest.fixture(params=LAYOUTS)
 def index(request, layouts):
     return layouts[request.param]
 

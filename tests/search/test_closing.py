@@ -49,11 +49,7 @@ def use(index):
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
-@pytest.mark.parametrize(
-    "dropped",
-    [False, pytest.param(True, marks=pytest.mark.long)],
-    ids=["closed", "closed and dropped"],
-)
+@pytest.mark.parametrize("dropped", [False, True], ids=["closed", "closed and dropped"])
 def test_a_closed_index_has_no_file_mapped_or_open(path, dropped, without_collector):
     index = open_index(path)
     searched, ended = threading.Event(), threading.Event()

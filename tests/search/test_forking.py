@@ -63,8 +63,9 @@ print(statuses)
 """
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("expansion", "children"), [("sparse", 2), ("dense", 8)])
+@pytest.mark.parametrize(
+    ("expansion", "children"), [("sparse", 2), pytest.param("dense", 8, marks=pytest.mark.long)]
+)
 def test_children_of_a_process_whose_threads_search_answer_and_end(tmp_path, expansion, children):
     build(DOCUMENTS, name="t", home=tmp_path, dimensions=2, z=2, expansion=expansion).close()
     command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path / "t"), str(children)]

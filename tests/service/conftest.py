@@ -38,10 +38,7 @@ def failure_of(response, status):
 
 @pytest.fixture(scope="session", autouse=True)
 def _patience(patient_service):
-    """Services wait as long as it takes, and look after their connections without a pause."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("klsa_search.service.protocol.server.WATCH_INTERVAL", 0.02)
-        yield
+    """Services wait as long as it takes."""
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,7 @@ from contextlib import contextmanager
 
 from klsa_search.service import create_app
 from klsa_search.service.admission import Admission
-from klsa_search.service.protocol.connection import Waiting
-from klsa_search.service.protocol.connections import Connections
-from klsa_search.service.protocol.server import Server
+from klsa_search.service.server import make_server
 from tests.support.waiting import wait_until
 
 LONG = 300.0
@@ -23,7 +21,6 @@ class Served:
         self.server = server
         self.admission = admission
         self.heavy = heavy
-        self.connections = server._connections
         self.address = listener.getsockname()
         self.thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
 
@@ -34,20 +31,6 @@ class Served:
         """Status and JSON of one request over a connection of its own."""
         with self.client() as client:
             return client.get(path)
-
-    def begun(self):
-        """Connections of which a part of a request is here, and the rest is awaited."""
-        return [
-            each
-            for each in list(self.connections._open)
-            if each._what() is Waiting.REQUEST and (each._begun() or each.cycle)
-        ]
-
-    def let_time_pass(self):
-        """Have every connection wait since long ago, for whatever it waits for."""
-        for each in list(self.connections._open):
-            each.note()
-            each.since = 0.0
 
     def stop(self):
         """What a signal does."""
@@ -62,9 +45,7 @@ class Served:
 def serving(
     catalog,
     *,
-    most=1000,
-    bounds=None,
-    leaving=LONG,
+    grace=LONG,
     hosts=None,
     heavy=(1, 8),
     keys=None,
@@ -74,21 +55,15 @@ def serving(
     """Serve a catalog until the block ends."""
     desk = Admission(**admission)
     slow = Admission(running=heavy[0], waiting=heavy[1])
-    connections = Connections(
-        most if callable(most) else lambda _: most,
-        bounds,
-        at_work=lambda: desk.places + slow.under_way,
-    )
     app = create_app(
         catalog,
         admission=desk,
         heavy=slow,
         allowed_hosts=hosts,
-        connections=connections,
         keys=keys,
         writes=writes,
     )
-    server = Server(app, desk, slow, connections=connections, leaving=leaving)
+    server = make_server(app, grace=grace)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         served = Served(server, desk, slow, listener)
         served.thread.start()
@@ -137,7 +112,8 @@ class Client:
             return None
         head = http.client.parse_headers(self.file)
         body = b"" if method == "HEAD" else self.file.read(int(head["content-length"]))
-        return int(first.split()[1]), head, json.loads(body) if body else None
+        is_json = head["content-type"] == "application/json"  # not if the server itself refuses
+        return int(first.split()[1]), head, json.loads(body) if body and is_json else None
 
     def get(self, path):
         self.ask(path)

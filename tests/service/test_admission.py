@@ -168,39 +168,6 @@ def test_several_are_waited_for_as_long_as_one():
     asyncio.run(ask())
 
 
-def test_stopping_tells_what_waits_and_lets_finish_what_runs(gate):
-    async def ask():
-        admission = Admission(running=1)
-        running = asyncio.create_task(admission.run(gate))
-        await until(gate.begun.is_set)
-        waiting = [asyncio.create_task(admission.run(lambda: "never")) for _ in range(3)]
-        await asyncio.sleep(0)
-        admission.refuse()
-        for each in [*waiting, admission.run(lambda: "never")]:
-            with pytest.raises(ServiceBusy, match="stopping") as refused:
-                await each
-            assert refused.value.leaving
-        assert not running.done()
-        gate.let.set()
-        assert await running == "done"
-
-    asyncio.run(ask())
-
-
-def test_what_does_not_end_is_abandoned(gate):
-    async def ask():
-        admission = Admission(running=1)
-        running = asyncio.create_task(admission.run(gate))
-        await until(gate.begun.is_set)
-        admission.refuse()
-        admission.abandon()
-        with pytest.raises(ServiceBusy, match="stopping"):
-            await running
-        assert admission.at_work
-
-    asyncio.run(ask())
-
-
 def test_one_admission_serves_several_event_loops():
     admission = Admission(running=2)
     results = []
@@ -247,8 +214,6 @@ def test_what_is_quick_is_done_in_the_loop():
         with pytest.raises(KeyError, match="mine"):
             admission.at_once(lambda: {}["mine"])
         assert Admission(running=1).at_once(int) is None
-        admission.refuse()
-        assert admission.at_once(int) is None
 
     asyncio.run(ask())
 

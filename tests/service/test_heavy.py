@@ -11,7 +11,7 @@ from klsa_search.service import create_app
 from klsa_search.service.admission import Admission
 from klsa_search.service.endpoints import mining
 from klsa_search.service.messages.searching import SearchBody
-from klsa_search.service.serving import CALM, LIGHT
+from klsa_search.service.serving import LIGHT
 from tests.support.waiting import wait_until
 
 from .sockets import LONG, serving
@@ -88,23 +88,6 @@ def test_light_requests_are_answered_while_heavy_ones_run(catalog_of, tiny_home,
             assert client.answer()[0] == 200
             client.close()
         assert served.heavy.refused()["full"] == 1
-
-
-def test_expensive_requests_that_wait_leave_the_event_loop_to_light_ones(
-    catalog_of, tiny_home, held
-):
-    bounds = {"running": 1, "heavy": (1, 20), "at_once": LONG}
-    with serving(catalog_of(tiny_home), **bounds) as served, held:
-        heavy = [served.client() for _ in range(CALM + 5)]
-        for client in heavy:
-            client.ask("/search?q=wing&exact=true")
-        wait_until(lambda: sum(served.heavy.load()) == len(heavy))
-        assert served.get("/search?q=wing")[0] == 200
-        assert not served.admission._pool._threads  # it was answered without one
-        held.let.set()
-        for client in heavy:
-            assert client.answer()[0] == 200
-            client.close()
 
 
 def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_home, held):

@@ -11,7 +11,6 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.middleware.rates import Rates
-from klsa_search.service.protocol.connections import Connections
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
 from tests.conftest import ROOT
@@ -28,7 +27,6 @@ def client(home, tmp_path):
             refits=Refits(catalog, (), share=1),
             keys=Keys(tmp_path / "keys.json", {"search", "write", "metrics"}),
             rates=Rates(1e6),
-            connections=Connections(lambda _: 9),
         )
         yield TestClient(app, raise_server_exceptions=False)
 

@@ -37,7 +37,6 @@ def check(schema, part, value):
     jsonschema_rs.Draft202012Validator(whole).validate(value)
 
 
-@pytest.mark.long
 def test_they_are_what_a_service_answers():
     """Where this fails, `python -m tools.openapi_examples` writes them anew."""
     told = json.loads(json.dumps(examples()))

@@ -65,7 +65,6 @@ def add(home, count, name="tiny"):
     index.close()
 
 
-@pytest.mark.long
 def test_what_came_too_far_is_refitted(refits_of, home):
     refits = refits_of(home, refitting(home), share=0.3)
     app = create_app(refits._catalog, writes=Writes(), refits=refits)

@@ -11,8 +11,8 @@ from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import ROUTERS
 from klsa_search.service.middleware.access import Keys, needs_key
-from klsa_search.service.middleware.door import Door
 from klsa_search.service.middleware.keys import add_key, revoke_key
+from klsa_search.service.middleware.load_shedder import LoadShedder
 from klsa_search.service.serving import Requires
 from klsa_search.service.watching import Watch
 from klsa_search.service.writing import Writes
@@ -28,6 +28,16 @@ BY_NAME = {
 SCOPES = ("search", "write", "metrics")
 
 
+class NoPlaces(Admission):
+    """Admits nothing."""
+
+    places = 0
+
+
+class NoWrites(NoPlaces, Writes):
+    """Admits no write."""
+
+
 @pytest.fixture(scope="module")
 def home(two_home, tmp_path_factory):
     """Keys of each scope, for all indexes and for one; one that was revoked; and a service."""
@@ -39,10 +49,7 @@ def home(two_home, tmp_path_factory):
     revoke_key(file, "revoked")
     with Catalog(two_home, interval=0) as catalog:
         # No request gets further than its pool: only who may ask is of interest.
-        pools = [Admission(running=1), Admission(running=1), Writes()]
-        for pool in pools:
-            pool.refuse()
-        admission, heavy, writes = pools
+        admission, heavy, writes = NoPlaces(running=1), NoPlaces(running=1), NoWrites()
         writes.place = nullcontext
         refits = SimpleNamespace(last=dict, watch=Watch("refits", dict, 1))
         app = create_app(
@@ -53,7 +60,9 @@ def home(two_home, tmp_path_factory):
             keys=Keys(file, ()),
             refits=refits,
         )
-        app.user_middleware[:] = [each for each in app.user_middleware if each.cls is not Door]
+        app.user_middleware[:] = [
+            each for each in app.user_middleware if each.cls is not LoadShedder
+        ]
         yield TestClient(app, raise_server_exceptions=False), tokens
 
 

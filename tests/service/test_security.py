@@ -21,7 +21,6 @@ from klsa_search.service.middleware.access import Keys, needs_key
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.writing import Writes
 from tests.support.endpoints import ENDPOINTS
-from tests.support.waiting import wait_until
 
 from .conftest import DOCUMENTS, build_tiny, failure_of
 from .sockets import serving
@@ -248,24 +247,6 @@ def test_nothing_is_unpacked(writer, encoding):
     headers = {**LINES, "Content-Encoding": encoding}
     answer = writer.post("/indexes/first/documents", content=bomb, headers=headers)
     assert not any(json.loads(line)["ok"] for line in answer.text.splitlines())
-
-
-def test_a_client_that_sends_in_drops_is_ended(catalog_of, tiny_home):
-    """A head that never ends has the time of one head, not of each of its lines."""
-    with serving(catalog_of(tiny_home)) as served, served.client() as client:
-
-        def refuses_a_drop():
-            try:
-                client.send("X-Drop: x\r\n")
-            except OSError:
-                return True
-            return False
-
-        client.send("GET /health HTTP/1.1\r\n")
-        wait_until(served.begun)
-        served.let_time_pass()
-        wait_until(refuses_a_drop)
-        assert served.get("/health")[0] == 200
 
 
 @pytest.mark.parametrize(

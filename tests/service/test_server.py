@@ -88,43 +88,36 @@ def test_search_that_takes_too_long_is_told(catalog_of, tiny_home, searches):
         searches.let.set()
 
 
-def test_end_refuses_what_waits_and_finishes_what_runs(catalog_of, tiny_home, searches):
+def test_stopping_answers_what_is_under_way_and_closes_what_is_idle(
+    catalog_of, tiny_home, searches
+):
     with serving(catalog_of(tiny_home), running=1) as served:
         (running,) = asking(served, 1)
         searches.wait_for(1)
-        waiting = asking(served, 3)
-        wait_until(lambda: served.admission._pool._work_queue.qsize() == 3)
-        idle, half, silent = (served.client() for _ in range(3))
+        (waiting,) = asking(served, 1)
+        wait_until(lambda: len(served.admission._under_way) == 2)
+        idle = served.client()
         assert idle.get("/health")[0] == 200
-        half.send("POST /search HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
-        wait_until(lambda: len(served.server.server_state.connections) == 7)
-        wait_until(lambda: len(served.begun()) == 1)
         served.stop()
-        for client in (*waiting, half):
-            status, head, content = client.answer()
-            assert (status, content["error"]["code"]) == (503, "busy")
-            assert "stopping" in content["error"]["message"]
-            assert head["connection"] == "close"
-            assert client.is_ended()
         assert idle.is_ended()
-        silent.close()
         searches.let.set()
-        assert running.answer()[0] == 200
-        assert running.is_ended()
-        served.wait_for_end()
-        for client in (running, *waiting, idle, half):
+        for client in (running, waiting):
+            status, head, _ = client.answer()
+            assert (status, head["connection"]) == (200, "close")
+            assert client.is_ended()
             client.close()
+        idle.close()
+        served.wait_for_end()
 
 
-def test_end_comes_though_a_search_does_not_end(catalog_of, tiny_home, searches):
-    with serving(catalog_of(tiny_home), running=1, leaving=0.05) as served:
+def test_stopping_ends_though_a_search_does_not(catalog_of, tiny_home, searches):
+    with serving(catalog_of(tiny_home), running=1, grace=0.05) as served:
         (running,) = asking(served, 1)
         searches.wait_for(1)
         served.stop()
-        status, head, content = running.answer()
-        assert (status, content["error"]["code"]) == (503, "busy")
-        assert head["connection"] == "close"
         served.wait_for_end()
+        answer = running.answer()  # uvicorn may have the time to answer 500
+        assert answer is None or answer[0] == 500
         assert served.admission.at_work
         running.close()
         searches.let.set()

@@ -140,7 +140,7 @@ def explained(error: KlsaError) -> JSONResponse:
     if isinstance(error, InsufficientScope):
         wanted = f', error="insufficient_scope", scope="{error.scope}"'
         headers["WWW-Authenticate"] = _CHALLENGE + wanted
-    if isinstance(error, BodyTooSlow) or (isinstance(error, ServiceBusy) and error.leaving):
+    if isinstance(error, BodyTooSlow):
         headers["Connection"] = "close"
     return _answer(code, error.message, error.field, headers)
 

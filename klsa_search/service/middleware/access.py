@@ -18,8 +18,8 @@ from klsa_search.errors import (
     WritingRefused,
 )
 from klsa_search.service.messages.failures import explained
-from klsa_search.service.middleware.door import ALWAYS
 from klsa_search.service.middleware.keys import Key, found, read_keys
+from klsa_search.service.middleware.load_shedder import ALWAYS
 
 _log = logging.getLogger(__name__)
 

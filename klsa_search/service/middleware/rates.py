@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from klsa_search.errors import RateExceeded
 from klsa_search.service.messages.failures import explained
-from klsa_search.service.middleware.door import ALWAYS
+from klsa_search.service.middleware.load_shedder import ALWAYS
 
 MOST = 10_000
 """Clients that are remembered; of more, the one that asked least lately is taken for a new one."""

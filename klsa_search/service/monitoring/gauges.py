@@ -13,7 +13,6 @@ from klsa_search.compiled.beside import missing
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog import Status
 from klsa_search.service.middleware.rates import Rates
-from klsa_search.service.protocol.connections import Connections
 from klsa_search.service.refitting import Refits
 from klsa_search.service.watching import Watch
 
@@ -26,13 +25,11 @@ class Sources:
     refits       automatic refits, if enabled
     worker       which of several processes this is: its number is a label of what is its own
     rates        how often each client may ask, if that is limited
-    connections  of the server, where there is one
     watches      that repeat work in the background
     """
 
     pools: Mapping[str, Admission]
     refits: Refits | None = None
-    connections: Connections | None = None
     rates: Rates | None = None
     worker: int | None = None
     watches: Sequence[Watch] = ()
@@ -57,10 +54,6 @@ def gauges(statuses: Sequence[Status], sources: Sources) -> Iterator[Metric]:
 def _of_process(sources: Sources) -> Iterator[Metric]:
     """What only this process knows."""
     yield from _of_pools(sources)
-    if sources.connections is not None:
-        connections = GaugeMetricFamily("klsa_connections", "Open connections")
-        connections.add_metric((), len(sources.connections))
-        yield connections
     if sources.rates is not None:
         limited = CounterMetricFamily("klsa_rate_refusals", "Requests refused by the rate limit")
         limited.add_metric((), sources.rates.refused)
@@ -129,6 +122,4 @@ def _of_pools(sources: Sources) -> Iterator[Metric]:
         waiting.add_metric((name,), in_line)
         for reason, count in pool.refused().items():
             refused.add_metric((name, reason), count)
-    if sources.connections is not None:
-        refused.add_metric(("connections", "full"), sources.connections.refused)
     yield from (running, waiting, refused)

@@ -10,7 +10,7 @@ def test_more_requests_than_it_can_answer_and_its_end_amid_them(folder, survived
 
 
 def test_others_are_served_beside_slow_sockets(folder, survived):
-    survived(slow.run(folder, to_the_end=False))
+    survived(slow.run(folder))
 
 
 def test_a_good_index_is_served_beside_damaged_ones(folder, survived):

@@ -8,9 +8,8 @@ from klsa_search.cli.refitting import MODULE
 from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import Admission
 from klsa_search.service.middleware.access import Keys
-from klsa_search.service.protocol.connections import Connections
-from klsa_search.service.protocol.server import Server
 from klsa_search.service.refitting import Refits
+from klsa_search.service.server import make_server
 from klsa_search.service.writing import Writes
 from tests.service.sockets import Served
 from tests.support.waiting import wait_until
@@ -26,7 +25,6 @@ def writable(home, keys=None):
     """Serve a home, and give the address; `keys` is a file of keys."""
     command = command_of(MODULE, "--home", str(home))
     light, heavy, writes = Admission(waiting=1000), Admission(), Writes()
-    connections = Connections(lambda _: 1000)
     with (
         Catalog(home) as catalog,
         Refits(catalog, command, share=None) as refits,
@@ -39,9 +37,8 @@ def writable(home, keys=None):
             writes=writes,
             refits=refits,
             keys=Keys(keys, set()) if keys else None,
-            connections=connections,
         )
-        server = Server(app, light, heavy, writes, connections=connections)
+        server = make_server(app)
         served = Served(server, light, heavy, listener)
         served.thread.start()
         try:

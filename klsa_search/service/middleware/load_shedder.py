@@ -1,4 +1,4 @@
-"""The door: while there is no room, it stays shut, which costs a tenth of finding out inside."""
+"""Refuse requests before they are parsed while the queue is full, at a tenth of the cost."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from klsa_search.service.admission import Admission
 from klsa_search.service.messages.failures import explained
 
 ALWAYS = frozenset({"/", "/health", "/health/live", "/health/ready", "/metrics"})
-"""Paths that are answered however busy the service is."""
+"""Paths that are answered under any load."""
 
 
-class Door:
-    """ASGI middleware that refuses a request for which there will be no room."""
+class LoadShedder:
+    """ASGI middleware that answers 503 while the queue is full."""
 
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self._app = app

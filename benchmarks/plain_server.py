@@ -1,0 +1,36 @@
+"""The smallest search service, which klsa-serve is compared with: Starlette around `Index.search`.
+
+python -m benchmarks.plain_server INDEX
+"""
+
+import socket
+import sys
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from klsa_search import open_index
+
+
+def main() -> None:
+    """Serve the index at a free port of 127.0.0.1, as klsa-serve announces it."""
+    index = open_index(sys.argv[1])
+    index.warm_up()
+
+    async def search(request: Request) -> JSONResponse:
+        results = index.search(request.query_params["q"], int(request.query_params.get("k", 10)))
+        hits = [{"id": hit.id, "score": hit.score, "title": hit.title, "snippet": hit.snippet}
+                for hit in results]  # fmt: skip
+        return JSONResponse({"total": results.total, "hits": hits})
+
+    app = Starlette(routes=[Route("/search", search)])
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(f"Serving at http://127.0.0.1:{listener.getsockname()[1]} ", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run([listener])
+
+
+if __name__ == "__main__":
+    main()

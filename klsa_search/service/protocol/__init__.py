@@ -1,1 +1,0 @@
-"""HTTP as bytes: connections, their bounds, and requests too plain for a parser."""
