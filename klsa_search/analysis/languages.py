@@ -105,7 +105,7 @@ def named(language: str) -> str:
 
 @cache
 def stemmers() -> tuple[str, ...]:
-    """Names of the stemmers, sorted: `auto`, `none` and every Snowball algorithm.
+    """Return the sorted names of the stemmers: `auto`, `none` and every Snowball algorithm.
 
     >>> stemmers()[:3]
     ('arabic', 'armenian', 'auto')
@@ -115,7 +115,7 @@ def stemmers() -> tuple[str, ...]:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Names of the languages, sorted: those with a stop list or a stemmer, and `none`.
+    """Return the sorted names of the languages with a stop list or a stemmer, and `none`.
 
     >>> languages()[:3]
     ('afrikaans', 'arabic', 'armenian')

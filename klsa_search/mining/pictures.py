@@ -120,8 +120,8 @@ def draw_drift(index: Index, path: Path) -> None:
         )
     writes = [0, *(point.writes for point in points)]
     lines = {
-        "came later, or gone": ([0.0, *(point.changed_share for point in points)], "-"),
-        "came later": ([0.0, *(point.added_share for point in points)], (0, (5, 3))),
+        "added, deleted or replaced": ([0.0, *(point.changed_share for point in points)], "-"),
+        "added": ([0.0, *(point.added_share for point in points)], (0, (5, 3))),
     }
     with drawn(path, 7.2, 3.6, [index.name]) as figure:
         axes = figure.add_subplot()

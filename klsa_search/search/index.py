@@ -53,7 +53,7 @@ class Index(LivingIndex):
         """Return the scores of all documents, (max_doc,) float32, by doc id; 0 for deleted ones.
 
         query       a text, with the operators of docs/guides/query-syntax.md unless `operators`
-                    is off; terms the collection does not hold are passed over
+                    is off; words that no document contains are ignored
         dimensions  eigenvectors to use, at most those that were built
         parameters  `ranker`, `alpha`, `z`, `operators`, ...: `SearchParameters`
         QueryError for a parameter outside its limits; an empty query scores 0 everywhere.
@@ -139,9 +139,9 @@ class Index(LivingIndex):
         filter    condition on metadata, as text or JSON (`klsa_search.search.filters`); does not
                   change scores. With a filter or `sort` a blank query finds every document
         sort      metadata fields to sort by, as `field:asc` or `field:desc`, then by score
-        facets    metadata fields whose values to count over all matches, the `max_facet_values`
+        facets    metadata fields of which to count values over all matches, the `max_facet_values`
                   most frequent of each
-        distinct  metadata field of each of whose values only the best document is returned
+        distinct  metadata field; only the best document for each of its values is returned
         min_score minimum score of matches; all of them are ranked then
         highlight return where the words of the query are in title and snippet; the snippet is then
                   the passage whose words contribute most to the score
@@ -270,7 +270,7 @@ class Index(LivingIndex):
     ) -> list[SearchResults]:
         """Return the result of `search` for each query, in order. See `rank_many`.
 
-        wishes  other parameters of `search`, the same for all: `SearchOptions`
+        wishes  other arguments of `search`, the same for all queries: `SearchOptions`
         """
 
         def work(some: Sequence[str]) -> list[SearchResults]:
@@ -281,10 +281,10 @@ class Index(LivingIndex):
     def suggest(self, typed: str, k: int = 10) -> tuple[Suggestion, ...]:
         """Return at most k completions of the typed text: words, phrases and titles.
 
-        Words that begin as the last one typed does, as documents write them, the most frequent
-        first; terms that follow the words typed in at least two documents; titles with what was
-        typed in them, those that begin so first. Where nothing begins so, the last word is put
-        right. A blank text gives none, and none raises. See `docs/guides/search.md`.
+        Suggestions are words that begin with the last typed word, most frequent first; terms that
+        follow the typed words in at least two documents; and titles that contain the text, those
+        that begin with it first. If no word begins with the last one, it is corrected. A blank text
+        has no suggestions. See `docs/guides/search.md`.
 
         >>> [(each.kind, each.text) for each in index.suggest("tyr")]
         [('word', 'tyres'), ('title', 'Tyres'), ('title', 'Tyres again')]

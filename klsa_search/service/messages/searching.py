@@ -68,13 +68,13 @@ class Wished(Asked):
         'also as JSON: {"field": "year", ">=": 2020}',
     )
     sort: Names = Field((), description="metadata fields to sort by, as field:asc or field:desc")
-    facets: Names = Field((), description="metadata fields whose values to count")
+    facets: Names = Field((), description="metadata fields to count the values of")
     max_facet_values: int = Field(
         100, ge=1, le=MAX_VALUES, description="maximum number of values of each facet"
     )
     distinct: Text | None = Field(
         None,
-        description="metadata field of each of whose values only the best document is returned",
+        description="metadata field; only the best document for each of its values is returned",
     )
     min_score: float | None = Field(None, description="minimum score")
     positive: Names = Field((), description="IDs of relevant documents (relevance feedback)")
