@@ -129,7 +129,7 @@ def draw_drift(index: Index, path: Path) -> None:
             percent = [100 * share for share in shares]
             axes.step(writes, percent, where="post", color=colour, linestyle=style, label=label)
         unseen = index.drift.unseen_share
-        axes.plot([], [], " ", label=f"{unseen:.1%} of the later words the build has not seen")
+        axes.plot([], [], " ", label=f"{unseen:.1%} of the added words are new to the build")
         axes.legend(frameon=False, loc="upper left", fontsize="small")
         axes.set_xlabel("documents written and deleted since the build")
         axes.set_ylabel("% of the documents")
