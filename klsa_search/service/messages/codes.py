@@ -124,7 +124,7 @@ ERROR_CODES: Final = MappingProxyType(
         ),
         "busy": ErrorCode(
             503,
-            "Too many requests or connections, or the service is stopping.",
+            "The service has more requests than it can answer in time.",
             "Wait for the seconds in `Retry-After`; raise `--threads` or `--queue-size`.",
         ),
         "timed_out": ErrorCode(
