@@ -4,7 +4,7 @@ Whatever it holds follows from the build and the documents before it, so a file 
 made again, and nothing of it needs to be safe. Segments of consecutive documents are merged by
 putting their arrays end to end.
 
-    DeltaSegment        arrays: see there; .postings(norms' mean length, block_bits, k1, b)
+    DeltaSegment        arrays: see there
     merge(segments)     -> DeltaSegment, the same as if all had been folded in at once
     write_segment(path, segment, key)
     read_segment(path, key) -> DeltaSegment, ValueError where damaged, or of another key
@@ -25,8 +25,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.features import bm25
-from klsa_search.kernel import Postings
 from klsa_search.store.arrays import array_of
 
 _Ints = npt.NDArray[np.int32]
@@ -96,11 +94,6 @@ class DeltaSegment:
         )
         matrix.has_sorted_indices = True
         return matrix
-
-    def postings(self, average: float, block_bits: int, *, k1: float, b: float) -> Postings:
-        """Postings of its terms, by its own numbers and places; `average` is a standing length."""
-        norms = bm25.norms(self.lengths, average, k1=k1, b=b)
-        return Postings.of(self.matrix(), norms, k1, block_bits=block_bits)
 
 
 def distinct(

@@ -18,7 +18,7 @@ from klsa_search.collection import Document, open_collection
 from klsa_search.delta import DeltaSegment, Folding, merge
 from klsa_search.expansion.cut import FACTS
 from klsa_search.expansion.packing import LEVELS, unpack_rows
-from klsa_search.kernel import DocumentKernel, Postings
+from klsa_search.kernel import DocumentKernel
 from klsa_search.store.forward import Forward
 from tests.delta.worlds import PLAIN, documents, epoch_of, random_world
 
@@ -193,14 +193,6 @@ def test_counts_and_codes_are_those_of_the_texts(epoch, world, segment):
         "other3",
         "other4",
     ]
-
-
-def test_postings_are_those_of_the_counts(epoch, segment):
-    postings = segment.postings(16.0, epoch.postings.block_bits, k1=1.2, b=0.75)
-    norms = 1.2 * (0.25 + 0.75 * segment.lengths / 16.0)
-    expected = Postings.of(segment.matrix(), norms, 1.2, block_bits=epoch.postings.block_bits)
-    for name in ("starts", "entries", "runs", "best"):
-        assert np.array_equal(getattr(postings, name), getattr(expected, name))
 
 
 @pytest.mark.parametrize("text", ["", "unheard of", "t00"])
