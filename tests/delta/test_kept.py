@@ -133,6 +133,17 @@ def test_files_of_another_index_are_of_no_use(path, tmp_path):
     assert opened(other) == found
 
 
+def test_files_of_the_same_documents_after_another_build_are_of_no_use(path, tmp_path):
+    write(path, records(range(40, 49)))
+    build(records(range(30)), name="other", home=tmp_path, stop_words="none", k1=2.0).close()
+    found = write(tmp_path / "other", records(range(40, 49)))
+    [own] = (tmp_path / "other").glob("0*/delta-*")
+    [strange] = path.glob("0*/delta-*")
+    assert strange.name != own.name
+    shutil.copy(strange, own)
+    assert opened(tmp_path / "other") == found
+
+
 def test_a_reader_needs_no_right_to_write(path):
     found = write(path, records(range(40, 49)))
     [file] = path.glob("0*/delta-*")

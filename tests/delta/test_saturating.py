@@ -160,6 +160,20 @@ def put_late(path, steps):
         return bm25.step_of(index.arrays.average_length)
 
 
+def test_files_of_the_steps_next_to_the_last_stay(path):
+    def kept():
+        return {int(file.name.split("-", 1)[1].rpartition("-")[0]) for file in files(path)}
+
+    first = put_late(path, 1.2)
+    assert kept() == {first}
+    assert put_late(path, 2.4) == first + 1
+    assert kept() == {first, first + 1}
+    assert put_late(path, 4.6) == first + 4
+    assert kept() == {first + 4}
+    assert put_late(path, 3.7) == first + 3
+    assert kept() == {first + 3, first + 4}
+
+
 def test_it_does_not_matter_when_a_reader_refreshes(path):
     """One reader sees the mean go up and back, the other only where it ends."""
     with open_index(path) as often, open_index(path) as once:
