@@ -277,6 +277,15 @@ def test_a_batch_beyond_the_last_document_number_is_not_logged(path, index, monk
         assert fitted.add(records(range(50, 53))) == 3
 
 
+def test_a_log_of_more_documents_than_the_limit_is_not_opened(path, index, monkeypatch):
+    index.add(records([0, 1]))
+    monkeypatch.setattr(packing, "MAX_DOCUMENTS", 65)
+    with pytest.raises(StoreError, match="needs 66 doc ids, more than the limit of 65"):
+        open_index(path)
+    monkeypatch.setattr(packing, "MAX_DOCUMENTS", 66)
+    open_index(path).close()
+
+
 def test_readers_see_whole_batches_while_one_writes(path, index):
     """Documents come and go in pairs; nobody ever sees half a pair."""
     index.add([{"id": "a0", "text": "pair t00"}, {"id": "b0", "text": "pair t00"}])
