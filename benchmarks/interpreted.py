@@ -25,12 +25,11 @@ WAYS = ("compiled", "in Python")
 
 
 def leave_compiling() -> None:
-    """Have every function run as it is written; what asks for cache lines asks for nothing."""
-    from klsa_search.compiled import beside, decorators
+    """Have every function run as it is written."""
+    from klsa_search import compiling
 
-    cast("Any", decorators.Compiled).__call__ = lambda self, *given: self.py_func(*given)
-    cast("Any", decorators.Intrinsic).__call__ = lambda self, *given: None
-    beside.do_without()
+    cast("Any", compiling.Compiled).__call__ = lambda self, *given: self.py_func(*given)
+    compiling.do_without()
 
 
 def inside(way: str, source: str, home: str, queries: int) -> dict[str, float]:

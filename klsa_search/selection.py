@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled, internal
+from klsa_search.compiling import compiled, internal
 
 Keys = npt.NDArray[np.int64]
 

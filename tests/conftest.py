@@ -49,7 +49,6 @@ LONG = (
     "cli/test_serve.py",
     "cli/test_warm.py",
     "cli/test_workers.py",
-    "compiled/test_beside.py",
     "connect",
     "docker/test_cluster.py",
     "docker/test_entrypoint.py",
@@ -86,7 +85,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def nothing_compiles_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that a test runs in this process lets no other process compile from then on."""
-    monkeypatch.setattr("klsa_search.compiled.beside._beside", [])
+    monkeypatch.setattr("klsa_search.compiling._compiler", [])
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from klsa_search.analysis.characters import (
     UNSPACED_MARK,
     Characters,
 )
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 
 Points = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int32]

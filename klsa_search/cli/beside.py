@@ -1,9 +1,9 @@
-"""The process that compiles beside a command: see `klsa_search.compiled.beside`.
+"""The child process that compiles for a command: see `klsa_search.compiling.compile_in_child`.
 
     python -m klsa_search.cli.beside
 
-Compiles what searching needs, then what writing does, until its standard input ends: that is when
-the process that started it does.
+Compiles what searching needs, then what writing needs, until its standard input ends, as it does
+when the parent process ends.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ MODULE: Final = "klsa_search.cli.beside"
 def main() -> None:
     """Compile."""
     from klsa_search.cli.warm import compile_writing
-    from klsa_search.compiled.beside import until_forsaken
+    from klsa_search.compiling import run_as_child
     from klsa_search.search.warming import compile_search
 
-    with tempfile.TemporaryDirectory(prefix="klsa-beside-") as folder:
-        until_forsaken(partial(shutil.rmtree, folder, ignore_errors=True))
+    with (
+        tempfile.TemporaryDirectory(prefix="klsa-beside-") as folder,
+        run_as_child(partial(shutil.rmtree, folder, ignore_errors=True)),
+    ):
         tempfile.tempdir = folder  # of what is built to be compiled for
         compile_search()
         compile_writing()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+
+from klsa_search.compiling import watched
 
 
 @dataclass
 class Compiled:
-    """How many functions were compiled, those that they call among them."""
+    """How many functions were compiled, without those that only they call."""
 
     functions: int = 0
 
@@ -21,18 +22,12 @@ def watch_compiling(begun: Callable[[str | None], None]) -> Iterator[Compiled]:
 
     Yield the number of compiled functions; functions loaded from the cache are not counted.
     """
-    from numba.core import event
-
     seen = Compiled()
 
-    class Listener(event.Listener):
-        def on_start(self, compiling: Any) -> None:
-            seen.functions += 1
-            if seen.functions == 1:
-                begun(compiling.data["dispatcher"].stats.cache_path)
+    def count(folder: str | None) -> None:
+        seen.functions += 1
+        if seen.functions == 1:
+            begun(folder)
 
-        def on_end(self, compiling: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Listener()):
+    with watched(count):
         yield seen

@@ -31,12 +31,12 @@ class LocalIndex:
         self, query: str, k: int, options: Mapping[str, Any]
     ) -> tuple[str, str, SearchResults]:
         """Name, generation and what was found. See `Index.search`."""
-        from klsa_search.compiled.beside import compile_beside, do_without
+        from klsa_search.compiling import compile_in_child, do_without
 
         if k <= _FEW:
             do_without()
         else:
-            compile_beside(MODULE)
+            compile_in_child(MODULE)
         found = self._index.search(query, k, **options)
         return self._index.name, self._index.generation, found
 
@@ -44,7 +44,7 @@ class LocalIndex:
         self, query: str, id_: str, options: Mapping[str, Any]
     ) -> tuple[str, str, Explanation]:
         """Name, generation and how a score came about. See `Index.explain`."""
-        from klsa_search.compiled.beside import do_without
+        from klsa_search.compiling import do_without
 
         do_without()
         found = self._index.explain(query, id_, **options)

@@ -33,11 +33,11 @@ def klsa_mcp(name: str | None, home: Path, port: int | None) -> None:
     tools (search, fetch, explain and related) are read-only.
     """
     require("mcp")
-    from klsa_search.compiled.beside import compile_beside
+    from klsa_search.compiling import compile_in_child
     from klsa_search.connect.mcp import server
 
     made = server(home, name)
-    compile_beside(MODULE)
+    compile_in_child(MODULE)
     if port is None:
         made.run()
     else:

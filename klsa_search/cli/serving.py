@@ -24,7 +24,7 @@ from klsa_search.cli.output import echo
 from klsa_search.cli.refitting import MODULE as REFITTING
 from klsa_search.cli.shards import opening
 from klsa_search.cli.workers import Workers
-from klsa_search.compiled.beside import compile_beside, missing
+from klsa_search.compiling import compile_in_child, missing
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse import Reversing
 from klsa_search.service import Catalog, create_app
@@ -60,7 +60,7 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
     tell = _teller(journal)
     tls = tls_of(settings.tls_certificate, settings.tls_key)
     _tell_opening(settings.home, tell)
-    compile_beside(MODULE)
+    compile_in_child(MODULE)
     opened = opening(settings.cluster, settings.shards, settings.replicas, settings.workers, tell)
     tell_once = _first_of(tell)
     report = partial(_tell_compiling, tell=tell_once)
@@ -94,7 +94,7 @@ def serve_at(
 ) -> None:
     """Serve on a socket, as one of several processes that share a folder, until SIGTERM."""
     journal = _journal(settings)
-    compile_beside(MODULE)
+    compile_in_child(MODULE)
     with Catalog(settings.home) as catalog:
         _serve(settings, catalog, listener, journal, worker=worker, folder=folder)
 

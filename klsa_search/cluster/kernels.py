@@ -19,7 +19,7 @@ from scipy import sparse
 from klsa_search.arrays import narrowed
 from klsa_search.cluster.files import mapped, note, noted, save
 from klsa_search.cluster.work import Made, Work
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.expansion.cut import ranks_of
 from klsa_search.kernel import DocumentKernel
 from klsa_search.kernel.nearest import posting_scales

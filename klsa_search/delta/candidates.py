@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled, inlined
+from klsa_search.compiling import compiled, inlined
 from klsa_search.selection import LOW, select_largest, sort_ascending
 
 

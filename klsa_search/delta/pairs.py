@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.lazily import lazily
 from klsa_search.store.forward import LONGEST, read_code, write_code
 

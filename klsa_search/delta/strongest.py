@@ -13,11 +13,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.delta.candidates import add_up, choose
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel.entries import FILTER
-from klsa_search.kernel.prefetch import prefetch
 from klsa_search.selection import LOW, select_largest, sort_ascending
 
 POSTINGS: Final = 60_000
@@ -29,9 +28,6 @@ POOL: Final = 500
 With both the entries that are found have .995 of the sum of those that 2,000 documents and all
 postings would give, among 300,000 documents; with twice the postings .997, for a third more time.
 """
-
-_AHEAD: Final = 6  # documents whose features are asked for before their turn
-_LINE: Final = 16  # features of a cache line
 
 
 class Held(NamedTuple):
@@ -121,13 +117,6 @@ def _entries(
     step, scale, towards = new_facts[d, 0], new_facts[d, 1], new_facts[d, 2]
     size = 0
     for i in range(held):
-        if i + 2 * _AHEAD < held:
-            prefetch(old_starts, min(LOW - (keys[i + 2 * _AHEAD] & LOW), first - 1))
-        if i + _AHEAD < held:
-            later = LOW - (keys[i + _AHEAD] & LOW)
-            if later < first:
-                for p in range(old_starts[later], old_starts[later + 1], _LINE):
-                    prefetch(old_features, p)
         x = LOW - (keys[i] & LOW)
         if x < first:
             total = _product(old_starts[x], old_starts[x + 1], old_features, wide, asked)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.selection import sort_ascending
 
 _INT32 = npt.NDArray[np.int32]

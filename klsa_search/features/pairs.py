@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.features.spool import Spool, Spools
 from klsa_search.processors import in_order
 

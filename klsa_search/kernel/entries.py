@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from klsa_search.compiled import compiled
-from klsa_search.kernel.prefetch import prefetch
+from klsa_search.compiling import compiled
 from klsa_search.selection import LOW, select_largest, sort_ascending
 
 FILTER = 1 << 14
 """Bytes of the filter that spares look-ups; fits the first cache."""
-
-_AHEAD = 6  # documents whose features are asked for before their turn
-_LINE = 16  # numbers of a cache line
 
 
 @compiled
@@ -49,13 +45,6 @@ def entries_of_row(
         wide[np.uint32(own_columns[p])] = own_weights[p]
         asked[own_columns[p] & mask] = True
     for i in range(count):
-        if i + 2 * _AHEAD < count:
-            prefetch(starts, others[i + 2 * _AHEAD])
-        if i + _AHEAD < count:
-            later = others[i + _AHEAD]
-            for p in range(starts[later], starts[later + 1], _LINE):
-                prefetch(columns, p)
-                prefetch(weights, p)
         x = others[i]
         total = np.float32(0)
         for p in range(starts[x], starts[x + 1]):

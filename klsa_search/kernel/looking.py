@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.kernel.entries import FILTER, entries_of_row, keep_largest
 from klsa_search.kernel.pool import CutPostings, find_pool, heaviest
 from klsa_search.selection import LOW

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.selection import LOW, select_largest, sort_ascending
 
 CutPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]

@@ -26,8 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions
-from klsa_search.compiled import compiled
-from klsa_search.compiled.beside import lacks
+from klsa_search.compiling import compiled, lacks
 from klsa_search.selection import select_largest
 
 if TYPE_CHECKING:
@@ -225,7 +224,7 @@ class Postings:
         """k_q in steps: (N,). Cost: the postings of the terms, and O(N)."""
         row = np.zeros(self.size, np.int64)
         arrays = self.starts, self.entries, self.run_starts, self.runs, self.block_bits
-        if lacks(_add_postings, *arrays, terms, weights, row):
+        if lacks(_add_postings):
             for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
                 documents, saturations = self.of_term(term)
                 row[documents] += 1 + ((weight * saturations.astype(np.int64)) >> 16)

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
-from klsa_search.compiled import compiled
-from klsa_search.compiled.beside import wait_for
+from klsa_search.compiling import compiled, wait_for
 from klsa_search.config import SearchSettings
 from klsa_search.deadlines import in_time
 from klsa_search.kernel.postings import UNIT
@@ -62,7 +61,7 @@ def held(
         forward.codes, forward.starts, documents.astype(np.int64),
         int(forward.ranks[term]) + GAPS, counts,
     )  # fmt: skip
-    wait_for(count_parts, *given)
+    wait_for(count_parts)
     count_parts(*given)
     in_title, in_text = forward.title_weight * counts[:, 0], counts[:, 1]
     boosted = parameters.title_boost * in_title + parameters.text_boost * in_text

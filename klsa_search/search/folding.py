@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.characters import CHANGED, SPACE
 from klsa_search.analysis.places import Points, class_of
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 
 FOREIGN: Final = -1
 """The text holds a character beyond ASCII, and the classes at hand tell of ASCII alone."""

@@ -16,8 +16,7 @@ from klsa_search.analysis import Analyzer
 from klsa_search.analysis.characters import Characters, all_characters, ascii_characters
 from klsa_search.analysis.places import Offsets, place_words
 from klsa_search.arrays import Positions
-from klsa_search.compiled import compiled
-from klsa_search.compiled.beside import lacks
+from klsa_search.compiling import compiled, lacks
 from klsa_search.features import Vocabulary
 from klsa_search.search.folding import FOREIGN, encode, fold
 from klsa_search.search.snippet import LENGTH, snippet
@@ -93,7 +92,7 @@ class Passages:
                 self._forward.codes, self._forward.starts,
                 positions, codes, worth, length, self._characters, passages, doubts,
             )  # fmt: skip
-            if lacks(_find, *given):
+            if lacks(_find):
                 return self._by_snippet(positions, terms, weights, length)
             end, doubtful = _find(*given)
             if end != FOREIGN:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.places import Offsets, Points
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.search.snippet import REPEATED, TOLERANCE, WORD_END
 
 _BLANK: Final = np.uint32(32)

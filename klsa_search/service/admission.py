@@ -15,7 +15,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from klsa_search.compiled.beside import missing
+from klsa_search.compiling import missing
 from klsa_search.deadlines import checked
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.processors import processors

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from reprlib import Repr
 
-from numba.core.errors import NumbaError
+from numba import NumbaError
 
 from klsa_search.errors import KlsaError
 from klsa_search.search import Index, open_index

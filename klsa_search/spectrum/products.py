@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Matrix, Positions
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.kernel import DocumentKernel
 from klsa_search.spectrum.slices import (
     WIDTH,

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection import Document
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.errors import IndexDamaged
 from klsa_search.store.current import step_for
 from klsa_search.store.log_format import DECODER

@@ -212,7 +212,7 @@ def test_every_command_reads_the_home_from_the_environment(capsys, home, monkeyp
 def test_compiling_is_told(home, tmp_path_factory, monkeypatch):
     """Something small is compiled in the place of the query engine, which takes its time."""
     program = f"""
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.search import Index
 @compiled
 def small(n):
@@ -244,10 +244,10 @@ def test_what_was_left_to_compile_is_not_told_as_the_whole_engine():
 def test_compiling_is_told_once(home):
     """What is compiled beside was told of at the start; a request compiles something here, too."""
     program = f"""
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.search import Index
 from klsa_search.search.engine.topk import search as engine
-engine.dispatcher._cache.holds = lambda signature: False
+engine.is_kept = lambda: False
 @compiled
 def small(n):
     return n + 1
@@ -273,7 +273,7 @@ Index.search = compiling
 def test_what_writing_needs_is_compiled_before_the_first_write(home, option):
     program = f"""
 from klsa_search.search.engine.reverse import _insert
-_insert.dispatcher._cache.holds = lambda signature: False
+_insert.is_kept = lambda: False
 {SERVE}
 """
     with serving(home, option, program=program) as (_, address):

@@ -18,7 +18,7 @@ FLOORS = {
     "bars": 0,
     "cgroups": 0,
     "child_processes": 0,
-    "compiled": 0,
+    "compiling": 0,
     "deadlines": 0,
     "drawing": 0,
     "extras": 0,
@@ -56,8 +56,9 @@ BRIDGES = {
 }
 TOP = ("cli", "service")
 ENVIRONMENT = {"environ", "getenv"}
-READING_ENVIRONMENT = {"cluster/ray.py", "collection/homes.py"}
-"""Ray takes some settings from the environment only; KLSA_COLLECTIONS holds for Python as well."""
+READING_ENVIRONMENT = {"cluster/ray.py", "collection/homes.py", "compiling.py"}
+"""Ray takes some settings from the environment only; KLSA_COLLECTIONS holds for Python as well, and
+so do the variables of numba, which must be known before it is imported."""
 
 
 def imports(folder: str):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from klsa_search import build
-from klsa_search.compiled import compiled, making
+from klsa_search import build, compiling, forks
+from klsa_search.compiling import compiled
 from klsa_search.errors import StoreError
 from klsa_search.search.state import Following
 from tests.search.conftest import DOCUMENTS
@@ -80,21 +80,21 @@ def test_a_fork_waits_for_a_refresh_that_compiles(tmp_path, monkeypatch):
     """It waits for the refresh first: who refreshes gets the compilers, and then both are free."""
     index = build(DOCUMENTS, name="t", home=tmp_path, dimensions=2)
     refreshing, forking = threading.Event(), threading.Event()
-    take_up, hold_compilers = Following.state, making.hold_compilers
+    take_up = Following.state
 
-    def compiling(*given, **options):
+    def compile_first(*given, **options):
         refreshing.set()
         forking.wait(0.2)  # which comes if a fork takes the compilers first
         assert compiled(eval("lambda number: number + 1"))(1) == 2
         return take_up(*given, **options)
 
     def held():
-        let_go = hold_compilers()
+        let_go = compiling._hold()
         forking.set()
         return let_go
 
-    monkeypatch.setattr(Following, "state", compiling)
-    monkeypatch.setattr(making, "hold_compilers", held)
+    monkeypatch.setattr(Following, "state", compile_first)
+    monkeypatch.setattr(forks, "_holds", [held])
     with ThreadPoolExecutor(1) as threads:
         refresh = threads.submit(index.refresh)
         assert refreshing.wait(PATIENCE)

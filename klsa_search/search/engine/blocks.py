@@ -5,40 +5,30 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import inlined, internal
-from klsa_search.kernel.prefetch import prefetch
-from klsa_search.search.engine.memory import int32_at, int64_at, uint32_at, uint64_at
-from klsa_search.search.engine.record import AT_ONCE, WORDS, Record, buffer_size
+from klsa_search.compiling import inlined, internal
+from klsa_search.search.engine.record import AT_ONCE, Memory, Record, buffer_size
 from klsa_search.search.engine.scan import (
-    LANES,
+    WIDTH,
     add_postings,
     find,
     keep_masked,
     lowest_bit,
     mask_above,
     places_above,
+    without_lowest,
 )
-from klsa_search.search.engine.terms import MEMORY, worth
+from klsa_search.search.engine.terms import worth
 from klsa_search.selection import LOW, Keys, select_largest
 
-AHEAD = 4  # cache lines of a term's postings that are asked for in advance
-LINE = 16  # postings of a cache line
+Numbers = npt.NDArray[np.int32]
+Entries = npt.NDArray[np.uint32]
+Words = npt.NDArray[np.uint64]
 
 
 @internal
-def add_terms(
-    record: Record,
-    begin: int,
-    end: int,
-    accumulator: npt.NDArray[np.int32],
-    entries: npt.NDArray[np.uint32],
-) -> int:
+def add_terms(record: Record, begin: int, end: int, accumulator: Numbers, entries: Entries) -> int:
     """Add the block's postings of terms begin to end; returns how many."""
     added = 0
-    for j in range(begin, end):
-        # The first of each term at once: a processor foresees only what goes on.
-        for line in range(AHEAD):
-            prefetch(entries, record.first[j] + line * LINE)
     for j in range(begin, end):
         low, high = record.first[j], record.after[j]
         add_postings(accumulator, entries[low:high], record.weight[j])
@@ -47,30 +37,27 @@ def add_terms(
 
 
 @internal
-def restrict(record: Record, first: int, span: int) -> None:
-    """Set the block's scores of documents outside the record's mask to 0."""
-    words = uint64_at(record.mask, (first + span) // LANES)
-    for place in range(0, span, LANES):
-        keep_masked(record.accumulator + 4 * place, words[(first + place) // LANES])
+def restrict(accumulator: Numbers, words: Words, first: int, span: int) -> None:
+    """Set the block's scores of documents outside a mask to 0."""
+    for place in range(0, span, 2 * WIDTH):
+        word = words[(first + place) >> 6]
+        keep_masked(accumulator[place : place + WIDTH], np.uint32(word))
+        place += WIDTH
+        keep_masked(accumulator[place : place + WIDTH], np.uint32(word >> np.uint64(WIDTH)))
 
 
 @inlined
-def allowed(record: Record, document: int) -> bool:
-    """Whether a document is in the record's mask, where there is one."""
-    if record.mask == 0:
+def allowed(words: Words, document: int) -> bool:
+    """Whether a document is in a mask, where there is one."""
+    if len(words) == 0:
         return True
-    words = uint64_at(record.mask, (document >> 6) + 1)
     bit = words[document >> 6] >> np.uint64(document & 63)
     return bool(bit & np.uint64(1))
 
 
 @internal
 def count_new(
-    record: Record,
-    terms: int,
-    accumulator: npt.NDArray[np.int32],
-    entries: npt.NDArray[np.uint32],
-    first: int,
+    record: Record, terms: int, accumulator: Numbers, entries: Entries, words: Words, first: int
 ) -> int:
     """How many documents of the block hold one of the first terms, and none that was added.
 
@@ -80,19 +67,14 @@ def count_new(
     for j in range(terms):
         for i in range(record.first[j], record.after[j]):
             place = int(entries[i] >> np.uint32(16))
-            if accumulator[place] == 0 and allowed(record, first + place):
+            if accumulator[place] == 0 and allowed(words, first + place):
                 accumulator[place] = -1
                 count += 1
     return count
 
 
 @internal
-def clear(
-    record: Record,
-    terms: int,
-    accumulator: npt.NDArray[np.int32],
-    entries: npt.NDArray[np.uint32],
-) -> None:
+def clear(record: Record, terms: int, accumulator: Numbers, entries: Entries) -> None:
     """Set the scores of all documents of the block that hold one of the first terms to 0."""
     for j in range(terms):
         for i in range(record.first[j], record.after[j]):
@@ -103,8 +85,8 @@ def clear(
 def walk(
     record: Record,
     terms: int,
-    accumulator: npt.NDArray[np.int32],
-    entries: npt.NDArray[np.uint32],
+    memory: Memory,
+    entries: Entries,
     first: int,
     k: int,
     held: int,
@@ -114,7 +96,7 @@ def walk(
 
     Adds how many documents those are to the record's total.
     """
-    keys = int64_at(record.keys, buffer_size(k))
+    accumulator, keys = memory.accumulator, memory.keys[0, : buffer_size(k)]
     for j in range(terms):
         for i in range(record.first[j], record.after[j]):
             place = int(entries[i] >> np.uint32(16))
@@ -127,16 +109,14 @@ def walk(
 
 @internal
 def gather_block(
-    record: Record, first: int, span: int, k: int, held: int, least: int
+    memory: Memory, first: int, span: int, k: int, held: int, least: int
 ) -> tuple[int, int]:
     """Keep what passes of a block whose terms are all added."""
-    accumulator = int32_at(record.accumulator, span)
-    keys = int64_at(record.keys, buffer_size(k))
-    words, hits = uint64_at(record.words, WORDS), int32_at(record.hits, AT_ONCE)
+    accumulator, hits = memory.accumulator, memory.hits
+    keys = memory.keys[0, : buffer_size(k)]
     for begin in range(0, span, AT_ONCE):
-        length = min(AT_ONCE, span - begin)
-        address = record.accumulator + 4 * begin
-        for i in range(places_above(address, length, least >> 32, words, hits)):
+        after = min(begin + AT_ONCE, span)
+        for i in range(places_above(accumulator[begin:after], least >> 32, hits)):
             offset = begin + hits[i]
             key = (np.int64(accumulator[offset]) << 32) | (LOW - first - offset)
             keys[held] = key
@@ -149,17 +129,24 @@ def gather_block(
 
 @internal
 def scan_block(
-    record: Record, optional: int, slack: int, first: int, span: int, k: int, held: int, least: int
+    record: Record,
+    optional: int,
+    slack: int,
+    memory: Memory,
+    entries: Entries,
+    first: int,
+    span: int,
+    k: int,
+    held: int,
+    least: int,
 ) -> tuple[int, int]:
     """Keep what passes of a block, looking the optional terms up, strongest first."""
-    entries = uint32_at(record.memory, MEMORY)
-    accumulator = int32_at(record.accumulator, span)
-    keys = int64_at(record.keys, buffer_size(k))
-    for place in range(0, span, LANES):
-        mask = mask_above(record.accumulator + 4 * place, np.int32((least >> 32) - slack))
+    accumulator, keys = memory.accumulator, memory.keys[0, : buffer_size(k)]
+    for place in range(0, span, WIDTH):
+        mask = mask_above(accumulator[place : place + WIDTH], (least >> 32) - slack)
         while mask != 0:
             offset = place + lowest_bit(mask)
-            mask &= mask - np.uint64(1)
+            mask = without_lowest(mask)
             score = int(accumulator[offset])
             rest = slack
             j = optional - 1
@@ -175,7 +162,7 @@ def scan_block(
     return held, least
 
 
-@internal
+@inlined
 def _keep(keys: Keys, score: int, document: int, k: int, held: int, least: int) -> tuple[int, int]:
     """Put a key into the buffer if it passes; cut back a full buffer, which raises the bar."""
     key = (score << 32) | (LOW - document)

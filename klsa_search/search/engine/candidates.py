@@ -7,65 +7,75 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled, inlined, internal
+from klsa_search.compiling import inlined, internal, unchecked
 from klsa_search.expansion.coverage import NEIGHBOURHOOD
 from klsa_search.expansion.cut import LATENT_LEVELS
 from klsa_search.expansion.packing import LEVELS
-from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.record import Record
-from klsa_search.search.engine.room import Held, Room
-from klsa_search.search.engine.saturation import TOGETHER, saturated
+from klsa_search.search.engine.room import TOGETHER, Held, Room
 
-AHEAD = 96  # entries: as many are asked for before a document is looked at
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+
 PLACE_LEVELS = 2**14  # steps of the largest coordinate of a query
 
 
-@inlined
-def covered(row: npt.NDArray[np.uint32], own: int, lanes: int, room: Room) -> np.float32:
-    """T of a document: see `expansion.coverage`.
+@unchecked
+def cover(
+    rows: npt.NDArray[np.uint32],
+    room: Room,
+    lanes: int,
+    best: int,
+    slots: Ints,
+    count: int,
+    neighbours: int,
+    covered: Floats,
+) -> None:
+    """Compute T of the documents of some slots, one after the other: see `expansion.coverage`.
 
-    row  of D, the nearest first
-    own  the document's slot, 0 if it is none of the best
+    T is Σ worth · y / (y + half) over the terms, y = own + part · Σ_i shares[i] · impacts[near[i]].
+    Eight terms are always added up in the same pairs.
+
+    rows        of D, the nearest first
+    best        slots up to this one have impacts of their own
+    slots       (count,) and more
+    neighbours  that count as near; of 0 it is what a document holds itself: no more than T
     """
-    slots, among, near, shares = room.slots, room.among, room.near, room.shares
-    hits, total = 0, np.uint32(0)
-    for place in range(len(near) - 1):
-        entry = row[place]
-        level = entry & np.uint32(LEVELS)
-        total += level
-        document = entry >> np.uint32(8)
-        near[hits] = document
-        shares[hits] = np.float32(level)
-        # No branch: nobody can foretell it. Bits, as slots of all lie too far away.
-        held = (among[document >> np.uint32(5)] >> (document & np.uint32(31))) & np.uint32(1)
-        hits += held & (level > 0)
-    for place in range(hits):
-        near[place] = slots[near[place]] * lanes
-    part = np.float32(NEIGHBOURHOOD) / np.float32(max(total, np.uint32(1)))
-    return _saturated(own, lanes, hits, part, room)
-
-
-@inlined
-def covered_alone(own: int, lanes: int, room: Room) -> np.float32:
-    """T of one of the best by what it holds itself: no more than T."""
-    return _saturated(own, lanes, 0, np.float32(0), room)
-
-
-@inlined
-def _saturated(own: int, lanes: int, hits: int, part: np.float32, room: Room) -> np.float32:
-    impacts, worth, half = (
-        room.impacts.ctypes.data,
-        room.worth.ctypes.data,
-        room.half.ctypes.data,
-    )
-    near, shares = room.near.ctypes.data, room.shares.ctypes.data
-    sum_ = np.float32(0)
-    for lane in range(0, lanes, TOGETHER):
-        sum_ += saturated(
-            impacts + 4 * (own * lanes + lane), impacts + 4 * lane, near, shares, hits, part,
-            worth + 4 * lane, half + 4 * lane,
-        )  # fmt: skip
-    return sum_
+    documents, slot_of, among = room.documents, room.slots, room.among
+    impacts, worth, half, lent = room.impacts, room.worth, room.half, room.lent
+    near, shares = room.near, room.shares
+    for i in range(count):
+        slot = slots[i]
+        document = documents[slot]
+        hits, levels = 0, np.uint32(0)
+        for place in range(neighbours):
+            entry = rows[document, place]
+            level = entry & np.uint32(LEVELS)
+            levels += level
+            other = entry >> np.uint32(8)
+            near[hits] = other
+            shares[hits] = np.float32(level)
+            # No branch: nobody can foretell it. Bits, as slots of all lie too far away.
+            held = (among[other >> np.uint32(5)] >> (other & np.uint32(31))) & np.uint32(1)
+            hits += held & (level > 0)
+        for place in range(hits):
+            near[place] = slot_of[near[place]] * lanes
+        part = np.float32(NEIGHBOURHOOD) / np.float32(max(levels, np.uint32(1)))
+        own = slot * lanes if slot <= best else 0
+        total = np.float32(0)
+        for first in range(0, lanes, TOGETHER):
+            for lane in range(TOGETHER):
+                lent[lane] = 0
+            for place in range(hits):
+                begin, share = near[place] + first, shares[place]
+                for lane in range(TOGETHER):
+                    lent[lane] += share * impacts[begin + lane]
+            for lane in range(TOGETHER):
+                y = impacts[own + first + lane] + part * lent[lane]
+                lent[lane] = worth[first + lane] * (y / (y + half[first + lane]))
+            even = (lent[0] + lent[4]) + (lent[2] + lent[6])
+            total += even + ((lent[1] + lent[5]) + (lent[3] + lent[7]))
+        covered[i] = total
 
 
 @internal
@@ -92,15 +102,15 @@ def place_query(record: Record, terms: int, held: Held, room: Room) -> np.float3
     return largest / np.float32(PLACE_LEVELS * LATENT_LEVELS)
 
 
-@compiled
-def cosine(card: npt.NDArray[np.int8], place: npt.NDArray[np.int16]) -> np.int32:
+@internal
+def cosine(cards: npt.NDArray[np.int8], document: int, place: npt.NDArray[np.int16]) -> np.int32:
     """The inner product of a document and the query's place, in steps: whole, so exact.
 
     Over the whole card: the place is 0 where the coordinates end, and vectors stay whole.
     """
     steps = np.int32(0)
     for i in range(len(place)):
-        steps = np.int32(steps + np.int32(card[i]) * np.int32(place[i]))
+        steps = np.int32(steps + np.int32(cards[document, i]) * np.int32(place[i]))
     return steps
 
 
@@ -108,16 +118,18 @@ def cosine(card: npt.NDArray[np.int8], place: npt.NDArray[np.int16]) -> np.int32
 def add_features(document: int, weight: np.float32, held: Held, room: Room) -> None:
     """Add a seed's features to the sums, `weight` in steps of the sums."""
     factor = weight * held.facts[document, held.facts.shape[1] - 3]
-    for entry in held.features[held.feature_starts[document] : held.feature_starts[document + 1]]:
-        level = np.float32(entry & np.uint32(LEVELS))
-        room.sums[entry >> np.uint32(8)] += np.int16(np.rint(factor * level))
+    features, sums = held.features, room.sums
+    for p in range(held.feature_starts[document], held.feature_starts[document + 1]):
+        level = np.float32(features[p] & np.uint32(LEVELS))
+        sums[features[p] >> np.uint32(8)] += np.int16(np.rint(factor * level))
 
 
 @inlined
 def clear_features(document: int, held: Held, room: Room) -> None:
     """Take a seed's features out of the sums."""
-    for entry in held.features[held.feature_starts[document] : held.feature_starts[document + 1]]:
-        room.sums[entry >> np.uint32(8)] = 0
+    features, sums = held.features, room.sums
+    for p in range(held.feature_starts[document], held.feature_starts[document + 1]):
+        sums[features[p] >> np.uint32(8)] = 0
 
 
 @inlined
@@ -139,7 +151,6 @@ def inner_product(
     """Σ sums[feature] · level: of whole numbers, so that a machine may add them in any order."""
     total = np.int64(0)
     for i in range(first, after):
-        prefetch(entries, i + AHEAD)  # which keeps it out of vectors, too: gathering costs more
         entry = entries[i]
         total += np.int64(sums[entry >> np.uint32(8)]) * np.int64(entry & np.uint32(LEVELS))
     return total

@@ -10,11 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions
-from klsa_search.compiled.beside import lacks
+from klsa_search.compiling import lacks
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.record import KEPT, MAX_TERMS, Asked, Scratch, Top
+from klsa_search.search.engine.record import (
+    KEPT,
+    MAX_TERMS,
+    Asked,
+    Queries,
+    Scratch,
+    Stored,
+    Top,
+)
 from klsa_search.search.engine.topk import search
 from klsa_search.search.query import QueryTerms
 
@@ -35,6 +43,7 @@ class Engine:
 
     def __init__(self, kernel: QueryKernel, living: Mask | None = None) -> None:
         self._kernel, self._living = kernel, living
+        self._stored = Stored.of(kernel, living)
         self._of_thread = threading.local()
 
     def top(
@@ -55,21 +64,15 @@ class Engine:
         Memory   beside the answers 8 MB, or 8 bytes a result of one query if that is more
         """
         asked = Asked(min(k, self._kernel.size), mask, totals)
-        scratch = self._scratch(asked.k)
-        if not asked.k or lacks(search, scratch.record):
+        if not asked.k or lacks(search):
             return [self._by_row(terms, asked) for terms in queries]
-        if len(queries) == 1 and len(queries[0]) <= MAX_TERMS:
-            scratch.ask(queries[0], asked)
-            return [scratch.answer(search(scratch.record), asked)]
         answers: list[Top] = []
         at_once = max(1, RESULTS // asked.k)
         for begin in range(0, len(queries), at_once):
             part = queries[begin : begin + at_once]
-            many = scratch.of_many(part, asked)
-            search(many.record)
+            found = self._search(part, asked, self._scratch(asked.k)).answers()
             answers += [
-                top or self._by_row(terms, asked)
-                for terms, top in zip(part, many.answers(asked), strict=True)
+                top or self._by_row(terms, asked) for terms, top in zip(part, found, strict=True)
             ]
         return answers
 
@@ -81,12 +84,18 @@ class Engine:
         For who puts the answers of several engines together. Parameters and cost as of `top`.
         """
         asked = Asked(min(k, self._kernel.size), mask, totals)
-        scratch = self._scratch(asked.k)
-        if not asked.k or len(terms) > MAX_TERMS or lacks(search, scratch.record):
+        if not asked.k or len(terms) > MAX_TERMS or lacks(search):
             return self._steps_by_row(terms, asked)
-        scratch.ask(terms, asked)
-        found = scratch.answer(search(scratch.record), asked)
-        return found.positions, scratch.keys[: len(found.positions)] >> 32, found.total
+        scratch = self._scratch(asked.k)
+        queries = self._search([terms], asked, scratch)
+        (count, total), documents = queries.counts[0].tolist(), queries.documents[0]
+        return documents[:count], scratch.memory.keys[0, :count] >> 32, total
+
+    def _search(self, terms: Sequence[Sequence[int]], asked: Asked, scratch: Scratch) -> Queries:
+        queries = Queries.of(terms, asked.k)
+        stored = self._stored
+        search(scratch.record, *asked.of(stored), *queries, *scratch.memory, *stored.arrays)
+        return queries
 
     def _scratch(self, k: int) -> Scratch:
         """Memory of this thread, made again when a query asks for more results than any before.
@@ -95,7 +104,7 @@ class Engine:
         """
         scratch: Scratch | None = getattr(self._of_thread, "scratch", None)
         if scratch is None or scratch.room < k:
-            scratch = Scratch(self._kernel, k, self._living)
+            scratch = Scratch(self._kernel, k)
             if k <= KEPT:
                 self._of_thread.scratch = scratch
         return scratch

@@ -23,19 +23,18 @@ thinks far too little of it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled, internal
-from klsa_search.kernel.prefetch import prefetch
+from klsa_search.compiling import compiled, internal
 from klsa_search.search.engine.candidates import clear_features, place_query
 from klsa_search.search.engine.impacts import count_without, keys_within, look_up_impacts
-from klsa_search.search.engine.memory import float32_at, int32_at, int64_at
-from klsa_search.search.engine.record import Record
-from klsa_search.search.engine.room import Held, Room, held_in, room_in
-from klsa_search.search.engine.scores import Extent, answer, compare, cover, score_all
+from klsa_search.search.engine.record import Memory, Part, Queries, Record, Stored
+from klsa_search.search.engine.room import Held, Room
+from klsa_search.search.engine.scores import Extent, answer, compare, cover_first, score_all
 from klsa_search.search.engine.seeds import (
-    LINE,
     Depths,
     add_rows,
     add_seed_features,
@@ -46,113 +45,127 @@ from klsa_search.search.engine.seeds import (
 )
 from klsa_search.search.engine.terms import ask, distinct_terms
 from klsa_search.search.engine.topk import best_keys
-from klsa_search.selection import LOW, select_largest, sort_descending
+from klsa_search.selection import LOW, Keys, select_largest, sort_descending
+
+Words = npt.NDArray[np.uint64]
 
 
 @compiled
 def search_expanded(
-    records: npt.NDArray[np.void], directories: npt.NDArray[np.void], plans: npt.NDArray[np.void]
-) -> int:
-    """Answer the record's queries, each into a row, as `topk.search` does."""
+    records: npt.NDArray[np.void],
+    words: Words,
+    masked: bool,
+    counted: bool,
+    plans: npt.NDArray[np.void],
+    *arrays: Any,
+) -> None:
+    """Answer queries, each into a row, as `topk.search` does.
+
+    arrays  those of `Queries`, `Memory`, `Stored`, `Held` and `Room`
+    """
+    queries, memory = Queries(*arrays[:4]), Memory(*arrays[4:8])
+    stored = Stored(arrays[8], arrays[9], arrays[10], Part(*arrays[11:17]), Part(*arrays[17:23]))
+    held, room = Held(*arrays[23:36]), Room(*arrays[36:])
     record, mix, depths = records[0], plans[0], plans[0]
-    held, room, k = held_in(directories[0]), room_in(directories[0]), record.k
-    ends, counts = int64_at(record.ends, record.queries), int64_at(record.counts, record.queries)
-    totals, mask = int64_at(record.totals, record.queries), record.mask
-    counted = record.counted
-    found = 0
-    for query in range(record.queries):
-        if not ask(record, query, ends):
-            counts[query] = -1
+    counts, k = queries.counts, queries.documents.shape[1]
+    for query in range(len(counts)):
+        if not ask(record, queries.asked, query, len(counts)):
+            counts[query, 0] = -1
             continue
-        if mask != record.living:  # the total is of what is within the mask
-            record.mask, record.counted = record.living, 0
-        count = best_keys(record, max(mix.best, k))
+        record.masked = False
+        record.counted = counted and not masked  # the total is of what is within the mask
+        count = best_keys(record, stored, memory, stored.living, max(mix.best, k))
         if count == 0:
-            found = counts[query] = totals[query] = 0
+            counts[query, 0] = counts[query, 1] = 0
             continue
         best, seeds = min(count, mix.best), min(count, mix.seeds)
-        top = _enter(record, held, room, count, best, seeds)
-        if mask != record.living:
-            record.mask, record.counted = mask, counted
-            count = _enter_more(record, room, count, _keys_within(record, depths), top)
+        top = _enter(memory.keys[0], room, count, best, seeds)
+        if masked:
+            record.masked, record.counted = True, counted
+            more = _keys_within(record, stored, memory, words, depths)
+            count = _enter_more(memory.keys[0], room, count, more, top)
         top *= np.float32(record.step)
-        terms = distinct_terms(record)
-        lanes = look_up_impacts(record, terms, held, room, best)
+        terms = distinct_terms(record, stored)
+        lanes = look_up_impacts(record, stored, memory, terms, held, room, best)
         angle = place_query(record, terms, held, room)
         weigh_seeds(held, room, mix, lanes, seeds, top)
         size = add_rows(held, room, mix, seeds, count)
-        totals[query] = record.total
-        if counted != 0:
-            totals[query] += count_without(record, terms, room, count, size)
+        counts[query, 1] = record.total * counted
+        if counted:
+            counts[query, 1] += count_without(
+                record, stored, memory, words, terms, room, count, size
+            )
         centre = add_seed_features(held, room, mix, seeds)
         alpha = alpha_of(record, room, mix, terms, lanes)
         factors = factors_of(held, room, mix, seeds, alpha, top, angle, centre)
         extent = Extent(lanes, best, seeds, count, size)
         score_all(held, room, mix, extent, factors)
-        if mask != 0:
-            leave_out(record, room, size)
-        cover(held, room, mix, extent, depths.covered, k, factors)
+        if len(words) > 0:
+            leave_out(words, room, size)
+        cover_first(held, room, mix, extent, depths.covered, k, factors)
         chosen = compare(held, room, mix, extent, depths.compared, factors, centre)
-        row = 4 * k * query
-        documents, scores = int32_at(record.found + row, k), float32_at(record.scores + row, k)
-        found = counts[query] = answer(room, size, chosen, k, documents, scores)
-        for slot in range(1, size + 1):
-            document = np.uint32(room.documents[slot])
-            room.slots[document] = 0
-            room.among[document >> np.uint32(5)] = 0
+        documents, scores = queries.documents[query], queries.scores[query]
+        counts[query, 0] = answer(room, size, chosen, k, documents, scores)
+        _leave(room, size)
         for i in range(seeds):
             if room.weights[i] > 0:
                 clear_features(int(room.documents[i + 1]), held, room)
-    return found
 
 
 @internal
-def _enter(record: Record, held: Held, room: Room, count: int, best: int, seeds: int) -> np.float32:
+def _leave(room: Room, size: int) -> None:
+    """Take the slots back."""
+    documents, slots, among = room.documents, room.slots, room.among
+    for slot in range(1, size + 1):
+        document = np.uint32(documents[slot])
+        slots[document] = 0
+        among[document >> np.uint32(5)] = 0
+
+
+@internal
+def _enter(keys: Keys, room: Room, count: int, best: int, seeds: int) -> np.float32:
     """Give the documents of the query kernel their slots, seeds in order, then the other best.
 
     Returns the score of the first, in steps.
     """
-    keys = int64_at(record.keys, count)
     if count > best:
         select_largest(keys, count, best)
     if best > seeds:
         select_largest(keys, best, seeds)
     sort_descending(keys, seeds, room.spare)
-    for i in range(seeds):
-        document = LOW - (keys[i] & LOW)
-        prefetch(held.feature_starts, document)
-        for line in range(0, held.rows.shape[1], LINE):
-            prefetch(held.rows, document * held.rows.shape[1] + line)
+    documents, slots, lexical, rest = room.documents, room.slots, room.lexical, room.rest
+    among = room.among
     top = np.float32(keys[0] >> 32)
     for i in range(count):
         document = LOW - (keys[i] & LOW)
-        prefetch(held.cards, document * held.cards.shape[1])
-        room.documents[i + 1] = document
-        room.slots[document] = i + 1
-        room.lexical[i + 1] = np.float32(keys[i] >> 32) / top
-        room.expanded[i + 1] = 0
-        room.covered[i + 1] = 0
+        documents[i + 1] = document
+        slots[document] = i + 1
+        lexical[i + 1] = np.float32(keys[i] >> 32) / top
         if i < best:
-            room.rest[i + 1] = np.int32(keys[i] >> 32)
-            room.among[document >> 5] |= np.uint32(1) << np.uint32(document & 31)
+            rest[i + 1] = np.int32(keys[i] >> 32)
+            among[document >> 5] |= np.uint32(1) << np.uint32(document & 31)
+    room.expanded[1 : count + 1] = 0
+    room.covered[1 : count + 1] = 0
     return top
 
 
 @internal
-def _keys_within(record: Record, depths: Depths) -> int:
-    """Gather the keys of the best within the record's mask, as `best_keys` does."""
+def _keys_within(
+    record: Record, stored: Stored, memory: Memory, words: Words, depths: Depths
+) -> int:
+    """Gather the keys of the best within a mask, as `best_keys` does."""
     if depths.looked_up:
-        held = keys_within(record, distinct_terms(record), depths.within)
+        terms = distinct_terms(record, stored)
+        held = keys_within(record, stored, memory, words, terms, depths.within)
         if held >= 0:
             record.total = held
             return held
-    return best_keys(record, depths.within)
+    return best_keys(record, stored, memory, words, depths.within)
 
 
 @internal
-def _enter_more(record: Record, room: Room, count: int, more: int, top: np.float32) -> int:
+def _enter_more(keys: Keys, room: Room, count: int, more: int, top: np.float32) -> int:
     """Give the best within the mask their slots too; returns the last."""
-    keys = int64_at(record.keys, more)
     for i in range(more):
         document = LOW - (keys[i] & LOW)
         if room.slots[document] == 0:

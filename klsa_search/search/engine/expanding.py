@@ -10,15 +10,23 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled.beside import lacks
+from klsa_search.compiling import lacks
 from klsa_search.expansion.cut import CutExpansion
 from klsa_search.kernel import QueryKernel
 from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.plain import Plain
-from klsa_search.search.engine.record import KEPT, MAX_TERMS, Asked, Scratch, Top
+from klsa_search.search.engine.record import (
+    KEPT,
+    MAX_TERMS,
+    Asked,
+    Queries,
+    Scratch,
+    Stored,
+    Top,
+)
 from klsa_search.search.engine.reverse import REVERSED, Reverse
-from klsa_search.search.engine.room import TAKEN, Held, Room, directory
+from klsa_search.search.engine.room import TAKEN, TOGETHER, Held, Room
 from klsa_search.search.engine.scan import LANES
 from klsa_search.search.engine.seeds import MAX_SEEDS, PLAN, Depths, Mix, plan_of
 
@@ -60,6 +68,7 @@ class ExpandingEngine:
         reverse: Reverse | None = None,
     ) -> None:
         self._kernel, self._small, self._living = kernel, small, living
+        self._stored = Stored.of(kernel, living)
         self._held = Held.of(kernel, expansion, reverse or Reverse.none())
         self._neighbours = min(neighbours, expansion.rows.shape[1])
         self._dimensions, self._features = dimensions, len(expansion.mean)
@@ -84,32 +93,29 @@ class ExpandingEngine:
         asked = Asked(min(k, self._kernel.size), mask, totals)
         if mix.seeds > MAX_SEEDS or not asked.k:
             return [None] * len(queries)
-        held = self._memory(asked, mix)
-        scratch, given = held.scratch, (held.directory, held.plan)
-        if lacks(search_expanded, scratch.record, *given):
+        if lacks(search_expanded):
             return [self._uncompiled(terms, asked, mix) for terms in queries]
-        if len(queries) == 1 and len(queries[0]) <= MAX_TERMS:
-            scratch.ask(queries[0], asked)
-            return [scratch.answer(search_expanded(scratch.record, *given), asked)]
         answers: list[Top | None] = []
         at_once = max(1, RESULTS // asked.k)
         for begin in range(0, len(queries), at_once):
-            many = scratch.of_many(queries[begin : begin + at_once], asked)
-            search_expanded(many.record, *given)
-            answers += many.answers(asked)
+            answers += self._compiled(queries[begin : begin + at_once], asked, mix)
         return answers
+
+    def _compiled(self, terms: Sequence[Sequence[int]], asked: Asked, mix: Mix) -> list[Top | None]:
+        held, stored, queries = self._memory(asked, mix), self._stored, Queries.of(terms, asked.k)
+        scratch = held.scratch
+        search_expanded(
+            scratch.record, *asked.of(stored), held.plan,
+            *queries, *scratch.memory, *stored.arrays, *self._held, *held.room,
+        )  # fmt: skip
+        return queries.answers()
 
     def _uncompiled(self, terms: Sequence[int], asked: Asked, mix: Mix) -> Top | None:
         """Answer as the compiled search does before it is there, or wait for it."""
         if len(terms) > MAX_TERMS:
             return None
         top = self._plain.top(terms, asked, mix, self.depths(asked, mix))
-        if top is None:
-            held = self._memory(asked, mix)
-            held.scratch.ask(terms, asked)
-            found = search_expanded(held.scratch.record, held.directory, held.plan)
-            top = held.scratch.answer(found, asked)
-        return top
+        return self._compiled([terms], asked, mix)[0] if top is None else top
 
     def _memory(self, asked: Asked, mix: Mix) -> _Memory:
         """Memory of this thread, made again when more is asked for than ever before.
@@ -127,9 +133,8 @@ class ExpandingEngine:
             if held is not None:
                 wide, best = max(wide, held.wide), max(best, held.best)
                 seeds = max(seeds, held.seeds)
-            scratch = Scratch(self._kernel, wide, self._living)
-            room = self._room(wide, best, seeds)
-            held = _Memory(wide, best, seeds, scratch, room, directory(self._held, room))
+            scratch, room = Scratch(self._kernel, wide), self._room(wide, best, seeds)
+            held = _Memory(wide, best, seeds, scratch, room)
             if wide <= KEPT:
                 self._of_thread.memory = held
         held.planned, held.mix, held.plan = planned, mix, plan_of(mix, depths)
@@ -149,7 +154,6 @@ class ExpandingEngine:
             covered=np.zeros(wide + 1, np.float32),
             scores=scores,
             bits=scores.view(np.int32),
-            words=np.zeros(size // 32 + 4, np.uint64),
             chosen=np.zeros(size, np.int32),
             keys=np.zeros(size, np.int64),
             spare=np.zeros(size, np.int64),
@@ -159,6 +163,8 @@ class ExpandingEngine:
             shares=np.zeros(self._neighbours + 1, np.float32),
             hits=np.zeros(TAKEN, np.uint32),
             worth=np.zeros(MAX_TERMS, np.float32),
+            lent=np.zeros(TOGETHER, np.float32),
+            exact=np.zeros(size, np.float32),
             half=np.ones(MAX_TERMS, np.float32),
             weights=np.zeros(seeds, np.float32),
             sums=np.zeros(self._features, np.int16),
@@ -191,8 +197,7 @@ class _Memory:
     best: int
     seeds: int
     scratch: Scratch
-    room: Room  # owns what the directory tells the addresses of
-    directory: npt.NDArray[np.void]
+    room: Room
     # what was asked for last, and how it is searched for
     planned: tuple[int, int] | None = None
     mix: Mix | None = None

@@ -20,7 +20,7 @@ from klsa_search.expansion.packing import LEVELS
 from klsa_search.kernel import QueryKernel
 from klsa_search.kernel.postings import UNIT
 from klsa_search.kernel.segments import Segments
-from klsa_search.search.engine.saturation import TOGETHER
+from klsa_search.search.engine.room import TOGETHER
 from klsa_search.search.engine.scan import HALVINGS
 from klsa_search.search.engine.seeds import NEGLIGIBLE, Mix
 

@@ -19,7 +19,7 @@ PART: Final = 2**16
 class Mask:
     """Some of N documents; immutable, safe to share between threads.
 
-    words    (⌈N / 64⌉,) uint64, a bit for each document; address  of these
+    words    (⌈N / 64⌉,) uint64, a bit for each document; read-only
     size     how many they are
     Kept are bits alone, an eighth of an array of bools: so small that a query may have its own.
 
@@ -54,7 +54,7 @@ class Mask:
     def _keep(self, words: npt.NDArray[np.uint64], documents: int) -> None:
         self.words, self._documents = words, documents
         self.size = int(np.bitwise_count(words).sum())
-        self.address = words.ctypes.data
+        words.flags.writeable = False
 
     @property
     def allowed(self) -> npt.NDArray[np.bool_]:

@@ -1,24 +1,22 @@
-"""The record that compiled code works on: what the index has, what the thread has, what is asked.
+"""What compiled code works on: what the index has, what the thread has, what is asked.
 
-A compiled function is called with this record alone: handing over ten arrays one by one takes
-longer than a short query. Its fields are named here and nowhere else; they are part of the type
-that functions are compiled for.
+Arrays are handed over in named tuples, numbers in one record, whose fields are named here and
+nowhere else.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
-from klsa_search.compiled import internal
+from klsa_search.compiling import internal
 from klsa_search.kernel import QueryKernel
-from klsa_search.kernel.segments import Segment
+from klsa_search.kernel.segments import Segment, Segments
 from klsa_search.search.engine.mask import Mask
 
 MAX_TERMS: Final = 256
@@ -33,64 +31,31 @@ MAX_SEGMENTS: Final = 64
 AT_ONCE: Final = 2048
 """Positions of which those that pass are written down at once."""
 
-WORDS: Final = AT_ONCE // 32 + 2
-
 _INDEX: Final = (
     "documents",  # positions
-    "terms",  # V
     "segments",
     "blocks",  # of all segments
     "block_bits",
-    "living",  # address of the words of a `Mask`; 0 where all documents count
-    "left_out",  # documents that do not
-    # addresses of the weights of the terms, and of their best saturations
-    "weights",
-    "best",
-    "memory",  # 0, from where postings and runs are counted: where compiled code could know that
-    # an address is 0, it would be taken for a mistake
+    "left_out",  # documents that do not count
+)
+_QUERY: Final = (
+    "masked",  # whether only some of the documents that count may be answered
+    "counted",  # whether totals are asked for
+    "count",  # terms
+    "total",  # documents so far that hold a term of the query
 )
 _OF_SEGMENT: Final = (
     "base",  # position of its first document
     "length",  # its documents
     "own_blocks",
     "own_terms",
-    "numbers",  # address: of its terms among all, ascending; 0 where they are its own
-    "own",  # address: its own numbers of those
-    "starts",  # address
-    "entries",  # address, in numbers of four bytes
-    "run_starts",  # address
-    "runs",  # address, in numbers of two bytes
-)
-_THREAD: Final = (
-    # addresses
-    "accumulator",  # int32, a score for each position of a block
-    "keys",  # int64
-    "spare",  # int64
-    "places",  # int64 (MAX_TERMS, blocks + segments): where in memory each term's postings in a
-    # block of a segment begin, and where those of its last end
-    "words",  # uint64 (WORDS,) of `places_above`
-    "hits",  # int32 (AT_ONCE,)
-    "total",  # documents so far that hold a term of the query; not an address
-)
-_QUERIES: Final = (
-    "queries",  # that are answered in one call
-    # addresses
-    "queried",  # int64, numbers of the terms of all queries, one after the other
-    "ends",  # int64 (queries,) where the terms of each end
-    "found",  # int32 (queries, k) the answers
-    "scores",  # float32 (queries, k)
-    "counts",  # int64 (queries,) length of each answer; -1 for more than MAX_TERMS terms
-    "totals",  # int64 (queries,) documents that hold a term, where `counted` asks for them
-)
-_ASKED: Final = (
-    "mask",  # address of a `Mask`'s words; 0 where every document may be answered
-    "counted",  # whether totals are asked for
-    "k",
-    "count",
+    "first_start",  # where its `starts` and `run_starts` begin in those of its `Part`
+    "first_number",  # the same of `numbers` and `own`
+    "numbered",  # whether it has these
 )
 _OF_TERM: Final = (
     "asked",  # numbers of terms as they stand in the query
-    # distinct terms, weakest first; postings and runs by where they lie in memory
+    # distinct terms, weakest first; postings and runs by where they lie in their `Part`
     "term",
     "times",  # f(t, q)
     "weight",  # f(t, q) · h(t) · w(t), in steps
@@ -105,16 +70,144 @@ _OF_TERM: Final = (
 )
 
 RECORD: Final = np.dtype(
-    [(name, "i8") for name in (*_INDEX, *_THREAD, *_QUERIES)]
+    [(name, "i8") for name in (*_INDEX, *_QUERY)]
     + [("step", "f8")]  # what one step of a score is worth
-    + [(name, "i8") for name in _ASKED]
     + [(name, "i8", (MAX_TERMS,)) for name in _OF_TERM]
     + [(name, "i8", (MAX_SEGMENTS,)) for name in _OF_SEGMENT]
 )
 Record = Any  # RECORD, one of them; numba has no name for it
 
-_ASKED_AT: Final = RECORD.fields["mask"][1] if RECORD.fields else 0
-"""Byte at which _ASKED and the numbers of the terms of a single query follow one another."""
+
+class Part(NamedTuple):
+    """Postings of one segment, or of several, one after the other: see `Postings`.
+
+    starts, run_starts  count from the first posting and run of all
+    runs                flat, three numbers a run
+    numbers, own        see `Segment`; empty where a segment has the numbers of all
+    """
+
+    starts: npt.NDArray[np.int64]
+    entries: npt.NDArray[np.uint32]
+    run_starts: npt.NDArray[np.int64]
+    runs: npt.NDArray[np.uint16]
+    numbers: npt.NDArray[np.int64]
+    own: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, segments: Sequence[Segment]) -> Part:
+        """Put segments end to end; the arrays themselves of one alone."""
+        starts, entries, run_starts, runs = [], [], [], []
+        numbers, own = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        posting, run = 0, 0
+        for segment in segments:
+            postings = segment.postings
+            starts.append(postings.starts + posting if posting else postings.starts)
+            run_starts.append(postings.run_starts + run if run else postings.run_starts)
+            entries.append(postings.entries)
+            runs.append(postings.runs.reshape(-1))
+            posting, run = posting + int(postings.starts[-1]), run + int(postings.run_starts[-1])
+            if segment.terms is not None and segment.own is not None:
+                numbers.append(segment.terms)
+                own.append(segment.own)
+        return cls(
+            _joined(starts, np.int64),
+            _joined(entries, np.uint32),
+            _joined(run_starts, np.int64),
+            _joined(runs, np.uint16),
+            _joined(numbers[1:], np.int64),
+            _joined(own[1:], np.int64),
+        )
+
+
+class Stored(NamedTuple):
+    """Arrays of the index, read-only.
+
+    weights  (V,) of the terms
+    best     (V, 4) see `Postings`
+    living   words of a `Mask`: the documents that count; empty where all do
+    built    the first segment
+    later    all others
+    """
+
+    weights: npt.NDArray[np.int64]
+    best: npt.NDArray[np.uint16]
+    living: npt.NDArray[np.uint64]
+    built: Part
+    later: Part
+
+    @classmethod
+    def of(cls, kernel: QueryKernel, living: Mask | None) -> Stored:
+        """Gather the arrays of an index. Cost: a copy of the postings of later segments."""
+        postings = kernel.postings
+        words = np.zeros(0, np.uint64) if living is None else living.words
+        return cls(
+            read_only(kernel.weights, np.int64),
+            read_only(postings.best, np.uint16),
+            read_only(words, np.uint64),
+            Part.of(postings.parts[:1]),
+            Part.of(postings.parts[1:]),
+        )
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """All arrays, one after the other."""
+        return (*self[:3], *self.built, *self.later)
+
+
+class Memory(NamedTuple):
+    """Memory of one thread.
+
+    accumulator  a score for each position of a block
+    keys         (2, room) keys and as much to sort them; after a search those of what was found by
+                 the query kernel, best first: the score in steps in the upper 32 bits
+    hits         (AT_ONCE,)
+    places       (MAX_TERMS, blocks + segments) where each term's postings in a block of a segment
+                 begin, and where those of its last end
+    """
+
+    accumulator: npt.NDArray[np.int32]
+    keys: npt.NDArray[np.int64]
+    hits: npt.NDArray[np.int32]
+    places: npt.NDArray[np.int64]
+
+
+class Queries(NamedTuple):
+    """Queries that are answered in one call, and room for their answers.
+
+    asked      where the terms of each query end, then numbers of the terms of all
+    documents  (queries, k) what was found
+    scores     (queries, k)
+    counts     (queries, 2) length of each answer, -1 for more than MAX_TERMS terms; and the
+               documents that hold a term, where totals are asked for
+    """
+
+    asked: npt.NDArray[np.int64]
+    documents: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, queries: Sequence[Sequence[int]], k: int) -> Queries:
+        """Write queries down."""
+        count, ends = len(queries), accumulate(map(len, queries))
+        return cls(
+            np.array([*ends, *chain.from_iterable(queries)], np.int64),
+            np.empty((count, k), np.int32),
+            np.empty((count, k), np.float32),
+            np.empty((count, 2), np.int64),
+        )
+
+    def answers(self) -> list[Top | None]:
+        """What was found for each query; None for more than MAX_TERMS terms.
+
+        Each answer is a part of the memory of all.
+        """
+        return [
+            Top(self.documents[query, :count], self.scores[query, :count], total)
+            if count >= 0
+            else None
+            for query, (count, total) in enumerate(self.counts.tolist())
+        ]
 
 
 class Top(NamedTuple):
@@ -136,150 +229,75 @@ class Asked(NamedTuple):
     mask: Mask | None = None
     totals: bool = False
 
-    def written(self, living: Mask | None) -> tuple[int, int, int]:
-        """The first of _ASKED; without a mask, what counts may be answered."""
-        mask = living if self.mask is None else self.mask
-        return 0 if mask is None else mask.address, self.totals, self.k
+    def of(self, stored: Stored) -> tuple[npt.NDArray[np.uint64], bool, bool]:
+        """The last arguments of a compiled search; without a mask, what counts may be answered."""
+        if self.mask is None:
+            return stored.living, False, self.totals
+        return self.mask.words, True, self.totals
 
 
 class Scratch:
     """Memory of one thread for queries of at most `room` results.
 
-    living     the documents that count, where not all do
-
-    record     (1,) of RECORD, for one query
-    documents  (room,) int32, positions found
-    scores     (room,) float32
-    totals     (1,) int64
-    keys       int64, after a search by the query kernel those of what was found, best first: the
-               score in steps in the upper 32 bits
+    record  (1,) of RECORD
     """
 
-    def __init__(self, kernel: QueryKernel, room: int, living: Mask | None = None) -> None:
+    def __init__(self, kernel: QueryKernel, room: int) -> None:
         postings = kernel.postings
         if len(postings.parts) > MAX_SEGMENTS:
             raise ValueError(f"{len(postings.parts)} segments, more than {MAX_SEGMENTS}")
-        self.room, self._living = room, living
-        self.documents = np.zeros(room, np.int32)
-        self.scores = np.zeros(room, np.float32)
-        self.totals = np.zeros(1, np.int64)
-        gathered = _room_of(room)
-        self.keys = np.zeros(gathered, np.int64)
-        as_read = np.ascontiguousarray  # the array itself where its type and order are those
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "weights": as_read(kernel.weights, np.int64),
-            "best": as_read(postings.best, np.uint16),
-            "accumulator": np.zeros(1 << postings.block_bits, np.int32),
-            "keys": self.keys,
-            "spare": np.zeros(gathered, np.int64),
-            "places": np.zeros((MAX_TERMS, postings.blocks + len(postings.parts)), np.int64),
-            "words": np.zeros(WORDS, np.uint64),
-            "hits": np.zeros(AT_ONCE, np.int32),
-            "found": self.documents,
-            "scores": self.scores,
-            "counts": np.zeros(1, np.int64),
-            "totals": self.totals,
-        }
-        record = np.zeros(1, RECORD)
-        for name, array in arrays.items():
-            record[name] = array.ctypes.data
-        # The record holds addresses only.
-        self._alive = arrays, [_enter(record, *each) for each in enumerate(postings.parts)]
-        record["documents"], record["terms"] = postings.size, postings.terms
-        record["segments"] = len(postings.parts)
+        self.room = room
+        self.memory = Memory(
+            np.zeros(1 << postings.block_bits, np.int32),
+            np.zeros((2, _room_of(room)), np.int64),
+            np.zeros(AT_ONCE, np.int32),
+            np.zeros((MAX_TERMS, postings.blocks + len(postings.parts)), np.int64),
+        )
+        self.record = np.zeros(1, RECORD)
+        record = self.record[0]
+        record["documents"], record["segments"] = postings.size, len(postings.parts)
         record["blocks"], record["block_bits"] = postings.blocks, postings.block_bits
-        record["living"] = 0 if living is None else living.address
         record["left_out"] = postings.documents - kernel.documents
         record["step"] = postings.step
-        record["queries"] = 1
-        count = record.ctypes.data + _ASKED_AT + 8 * _ASKED.index("count")
-        record["ends"], record["queried"] = count, count + 8  # the end of the only query, its terms
-        self.record = record
-        self._bytes = record.view(np.uint8).data
-
-    def ask(self, terms: Sequence[int], asked: Asked) -> None:
-        """Write one query of at most MAX_TERMS terms into the record."""
-        count = len(terms)
-        asking = *asked.written(self._living), count, *terms
-        struct.pack_into(f"{count + 4}q", self._bytes, _ASKED_AT, *asking)
-
-    def answer(self, found: int, asked: Asked) -> Top:
-        """What was found for it."""
-        total = int(self.totals[0]) if asked.totals else 0
-        return Top(self.documents[:found].copy(), self.scores[:found].copy(), total)
-
-    def of_many(self, queries: Sequence[Sequence[int]], asked: Asked) -> Many:
-        """Make a record for many queries in the same memory."""
-        k = asked.k
-        many = Many(
-            self.record.copy(),
-            np.fromiter(chain.from_iterable(queries), np.int64),
-            np.cumsum([len(terms) for terms in queries]),
-            np.empty((len(queries), k), np.int32),
-            np.empty((len(queries), k), np.float32),
-            np.empty(len(queries), np.int64),
-            np.empty(len(queries), np.int64),
-        )
-        many.record["queries"] = len(queries)
-        for field, value in zip(_ASKED, asked.written(self._living), strict=False):
-            many.record[field] = value
-        arrays: tuple[npt.NDArray[Any], ...] = many[1:]
-        for name, array in zip(_QUERIES[1:], arrays, strict=True):
-            many.record[name] = array.ctypes.data
-        return many
+        _enter_segments(record, postings)
 
 
-class Many(NamedTuple):
-    """Queries that are answered in one call, and room for their answers: see RECORD."""
-
-    record: npt.NDArray[np.void]
-    queried: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    documents: npt.NDArray[np.int32]
-    scores: npt.NDArray[np.float32]
-    counts: npt.NDArray[np.int64]
-    totals: npt.NDArray[np.int64]
-
-    def answers(self, asked: Asked) -> list[Top | None]:
-        """What was found for each query; None for more than MAX_TERMS terms.
-
-        Each answer is a part of the memory of all.
-        """
-        counts, totals = self.counts.tolist(), self.totals.tolist()
-        each = zip(self.documents, self.scores, counts, totals, strict=True)
-        return [
-            Top(documents[:count], scores[:count], total if asked.totals else 0)
-            if count >= 0
-            else None
-            for documents, scores, count, total in each
-        ]
+def _enter_segments(record: Any, postings: Segments) -> None:
+    """Write where each segment lies in its `Part`."""
+    first_start, first_number = 0, 0
+    for number, segment in enumerate(postings.parts):
+        own = segment.postings
+        values = {
+            "base": segment.first,
+            "length": own.size,
+            "own_blocks": own.blocks,
+            "own_terms": len(own.starts) - 1,
+            "first_start": first_start,
+            "first_number": first_number,
+            "numbered": segment.terms is not None,
+        }
+        for name, value in values.items():
+            record[name][number] = value
+        first_start += len(own.starts)
+        first_number += 0 if segment.terms is None else len(segment.terms)
+        if number == 0:
+            first_start = first_number = 0
 
 
-def _enter(
-    record: npt.NDArray[np.void], number: int, segment: Segment
-) -> tuple[npt.NDArray[Any], ...]:
-    """Write where a segment is into the record; returns what must be kept for it."""
-    postings, as_read = segment.postings, np.ascontiguousarray
-    starts, run_starts = as_read(postings.starts, np.int64), as_read(postings.run_starts, np.int64)
-    entries, runs = as_read(postings.entries, np.uint32), as_read(postings.runs, np.uint16)
-    kept: list[npt.NDArray[Any]] = [starts, entries, run_starts, runs]
-    values = {
-        "base": segment.first,
-        "length": postings.size,
-        "own_blocks": postings.blocks,
-        "own_terms": len(starts) - 1,
-        "starts": starts.ctypes.data,
-        "entries": entries.ctypes.data // entries.itemsize,
-        "run_starts": run_starts.ctypes.data,
-        "runs": runs.ctypes.data // runs.itemsize,
-    }
-    if segment.terms is not None and segment.own is not None:
-        numbers, own = as_read(segment.terms, np.int64), as_read(segment.own, np.int64)
-        values |= {"numbers": numbers.ctypes.data, "own": own.ctypes.data}
-        kept += [numbers, own]
-    for name, value in values.items():
-        record[name][0, number] = value
-    return tuple(kept)
+def read_only(array: npt.NDArray[Any], kind: Any) -> Any:
+    """View an array as compiled code reads it: contiguous, of one type, and not to be written.
+
+    Code is compiled for each type, and arrays of files that are mapped are read-only.
+    """
+    view = np.ascontiguousarray(array, kind).view(np.ndarray)
+    view.flags.writeable = False
+    return view
+
+
+def _joined(arrays: Sequence[npt.NDArray[Any]], kind: Any) -> Any:
+    if len(arrays) == 1:
+        return read_only(arrays[0], kind)
+    return read_only(np.concatenate([np.zeros(0, kind), *arrays], dtype=kind), kind)
 
 
 def _room_of(k: int) -> int:

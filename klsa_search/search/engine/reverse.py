@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
-from klsa_search.compiled.beside import lacks, wait_for
+from klsa_search.compiling import compiled, lacks, wait_for
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.growing import Growing
 
@@ -46,13 +45,13 @@ class Reversing:
 
     @staticmethod
     def wait() -> None:
-        """Wait for code that somebody else compiles: see `compiled.beside`."""
-        wait_for(_insert, *_nothing())
+        """Wait for code that a child process compiles: see `compiling.wait_for`."""
+        wait_for(_insert)
 
     @staticmethod
     def ready() -> bool:
         """Whether nobody would wait; if somebody, who else compiles begins with it now."""
-        return not lacks(_insert, *_nothing())
+        return not lacks(_insert)
 
     def __init__(self) -> None:
         self._of = Growing(np.int32)

@@ -1,217 +1,137 @@
 """The inner loops: adding postings to the accumulator, and finding what is high in it.
 
 What is compared is whole numbers; floats above 0 are in the order of their bits, so they are
-compared as those.
+compared as those. Each loop runs over a whole array by its index, without a branch: so it is
+compiled to vector instructions.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled, internal, intrinsic, llvm
+from klsa_search.compiling import inlined, internal
 
-LANES = 64  # numbers that one comparison looks at
+LANES = 64  # spans of scores are multiples of it
+WIDTH = 32  # bits of the masks of scores
 HALVINGS = 32  # bits of what is halved
 SAMPLE = 8  # one vector in eight is counted first
 SAMPLED = 128  # where there are this many
 
-
-@intrinsic
-def mask_above(context: Any, address: Any, bar: Any) -> Any:
-    """Bit i: whether the i-th of the 64 int32 at `address` is above `bar`.
-
-    One vector comparison of LLVM, four instructions where the machine has AVX-512. A loop over
-    the scores with a branch, or a running maximum, is many times slower.
-    """
-
-    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
-        return _mask(builder, values, builder.icmp_signed, ">")
-
-    return llvm.types.uint64(llvm.types.int64, llvm.types.int32), code
+Numbers = npt.NDArray[np.int32]
 
 
-@intrinsic
-def mask_below(context: Any, address: Any, bar: Any) -> Any:
-    """Bit i: whether the i-th of the 64 uint32 at `address` is below `bar`."""
-
-    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
-        return _mask(builder, values, builder.icmp_unsigned, "<")
-
-    return llvm.types.uint64(llvm.types.int64, llvm.types.uint32), code
-
-
-@intrinsic
-def keep_masked(context: Any, address: Any, mask: Any) -> Any:
-    """Set those of the 64 int32 at `address` to 0 whose bit in the mask is 0."""
-
-    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
-        lanes = llvm.ir.VectorType(llvm.ir.IntType(32), LANES)
-        place = builder.inttoptr(values[0], lanes.as_pointer())
-        numbers = builder.load(place)
-        numbers.align = 4
-        kept = builder.bitcast(values[1], llvm.ir.VectorType(llvm.ir.IntType(1), LANES))
-        stored = builder.store(
-            builder.select(kept, numbers, llvm.ir.Constant(lanes, [0] * LANES)), place
-        )
-        stored.align = 4
-        return context.get_dummy_value()
-
-    return llvm.types.void(llvm.types.int64, llvm.types.uint64), code
+@internal
+def mask_above(numbers: Numbers, bar: int) -> np.uint32:
+    """Bit i: whether numbers[i] is above the bar, of at most 32."""
+    mask, least = np.uint32(0), np.int32(bar)
+    for i in range(len(numbers)):
+        mask = np.uint32(mask | np.uint32(np.uint32(numbers[i] > least) << np.uint32(i)))
+    return mask
 
 
-def _mask(builder: llvm.ir.IRBuilder, values: Any, compare: Any, sign: str) -> Any:
-    """Write code that compares the 64 numbers at an address with one, all at once."""
-    compared = compare(sign, _load(builder, values[0]), _spread(builder, values[1]))
-    return builder.bitcast(compared, llvm.ir.IntType(LANES))
+@internal
+def keep_masked(numbers: Numbers, mask: np.uint32) -> None:
+    """Set those of at most 32 numbers to 0 whose bit in the mask is 0."""
+    for i in range(len(numbers)):
+        kept = np.int32(np.uint32(mask >> np.uint32(i)) & np.uint32(1))
+        numbers[i] = np.int32(numbers[i] & np.int32(-kept))
 
 
-def _load(builder: llvm.ir.IRBuilder, address: Any) -> Any:
-    """Write code that loads the 64 numbers at an address."""
-    lanes = llvm.ir.VectorType(llvm.ir.IntType(32), LANES)
-    numbers = builder.load(builder.inttoptr(address, lanes.as_pointer()))
-    numbers.align = 4
-    return numbers
-
-
-def _spread(builder: llvm.ir.IRBuilder, number: Any) -> Any:
-    """Write code that puts a number into all 64 lanes."""
-    lanes = llvm.ir.VectorType(llvm.ir.IntType(32), LANES)
-    undefined = llvm.ir.Constant(lanes, llvm.ir.Undefined)
-    one = builder.insert_element(undefined, number, llvm.ir.Constant(llvm.ir.IntType(32), 0))
-    first = llvm.ir.Constant(lanes, [0] * LANES)
-    return builder.shuffle_vector(one, undefined, first)
-
-
-@intrinsic
-def lowest_bit(context: Any, mask: Any) -> Any:
-    """Number of the lowest set bit of a mask that is not 0."""
-
-    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
-        return builder.cttz(values[0], llvm.ir.Constant(llvm.ir.IntType(1), 1))
-
-    return llvm.types.int64(llvm.types.uint64), code
-
-
-@intrinsic
-def set_bits(context: Any, mask: Any) -> Any:
-    """How many bits of a mask are set."""
-
-    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
-        return builder.ctpop(values[0])
-
-    return llvm.types.int64(llvm.types.uint64), code
-
-
-@intrinsic
-def _count_above(context: Any, address: Any, length: Any, bar: Any, stride: Any) -> Any:
-    """How many of the int32 at the address are above the bar: see `count_above`.
-
-    Counted lane by lane in vectors, and put together at the end.
-    """
-
-    def code(context: Any, builder: llvm.ir.IRBuilder, signature: Any, values: Any) -> Any:
-        address, length, bar, stride = values
-        lanes = llvm.ir.VectorType(llvm.ir.IntType(32), LANES)
-        bars = _spread(builder, bar)
-        none = llvm.ir.Constant(lanes, [0] * LANES)
-        counts = llvm.cgutils.alloca_once_value(builder, none)  # type: ignore[no-untyped-call]  # numba has no types
-        zero = llvm.ir.Constant(llvm.ir.IntType(64), 0)
-        with llvm.cgutils.for_range_slice(builder, zero, length, stride, inc=True) as (place, _):
-            at = builder.add(address, builder.shl(place, place.type(2)))
-            above = builder.icmp_signed(">", _load(builder, at), bars)
-            # What is true is -1 as a number.
-            counts_ = builder.sub(builder.load(counts), builder.sext(above, lanes))
-            builder.store(counts_, counts)
-        kind = llvm.ir.FunctionType(llvm.ir.IntType(32), [lanes])
-        name = f"llvm.vector.reduce.add.v{LANES}i32"
-        add = llvm.cgutils.get_or_insert_function(builder.module, kind, name)  # type: ignore[no-untyped-call]  # likewise
-        return builder.zext(builder.call(add, [builder.load(counts)]), llvm.ir.IntType(64))
-
-    signature = llvm.types.int64(
-        llvm.types.int64, llvm.types.int64, llvm.types.int32, llvm.types.int64
+@inlined
+def set_bits(mask: np.uint32) -> int:
+    """How many bits of a mask are set; LLVM knows these steps as one instruction."""
+    mask = np.uint32(mask - (np.uint32(mask >> np.uint32(1)) & np.uint32(0x55555555)))
+    mask = np.uint32(
+        (mask & np.uint32(0x33333333)) + (np.uint32(mask >> np.uint32(2)) & np.uint32(0x33333333))
     )
-    return signature, code
+    mask = np.uint32((mask + np.uint32(mask >> np.uint32(4))) & np.uint32(0x0F0F0F0F))
+    return int(np.int64(np.uint32(mask * np.uint32(0x01010101)) >> np.uint32(24)))
+
+
+@inlined
+def lowest_bit(mask: np.uint32) -> int:
+    """Number of the lowest set bit of a mask that is not 0."""
+    return set_bits(np.uint32(np.uint32(mask - np.uint32(1)) & ~mask))
+
+
+@inlined
+def without_lowest(mask: np.uint32) -> np.uint32:
+    """The mask with its lowest set bit set to 0."""
+    return np.uint32(mask & np.uint32(mask - np.uint32(1)))
 
 
 @internal
-def count_above(address: int, length: int, bar: int, stride: int = LANES) -> int:
-    """How many of the int32 at the address are above the bar; length is a multiple of 64.
-
-    stride  from vector to vector: 64 looks at all, 512 at every eighth
-    """
-    return int(_count_above(address, length, np.int32(bar), stride))
-
-
-@internal
-def are_above(address: int, length: int, bar: int, wanted: int) -> bool:
-    """Whether so many of the int32 at the address are above the bar, in all likelihood.
-
-    A sample tells where it has twice as many; else all are looked at.
-    """
-    if length >= SAMPLED * LANES:
-        sampled = count_above(address, length, bar, SAMPLE * LANES)
-        if sampled * SAMPLE >= 2 * wanted:
-            return True
-    return count_above(address, length, bar) >= wanted
+def count_above(numbers: Numbers, bar: int) -> int:
+    """How many of the numbers are above the bar."""
+    count, least = np.int32(0), np.int32(bar)
+    for i in range(len(numbers)):
+        count = np.int32(count + np.int32(numbers[i] > least))
+    return int(np.int64(count))
 
 
 @internal
-def places_above(
-    address: int,
-    length: int,
-    bar: int,
-    words: npt.NDArray[np.uint64],
-    places: npt.NDArray[np.int32],
-) -> int:
-    """Write down which of the int32 at the address are above the bar, ascending; returns how many.
-
-    words   room for two for every 64 numbers, and two
-    places  room for all
-    Without a branch that hangs on a score: from bit to bit, and past words without one.
-    """
-    filled, count = 0, 0
-    for place in range(0, length, LANES):
-        mask = mask_above(address + 4 * place, np.int32(bar))
-        words[filled], words[filled + 1] = mask, np.uint64(place)
-        filled += 2 * (mask != 0)
-        count += set_bits(mask)
-    word, mask = np.int64(0), words[0]
-    for i in range(count):
-        places[i] = np.int64(words[word + 1]) + lowest_bit(mask)
-        mask &= mask - np.uint64(1)
-        passed = np.uint64(mask == 0)
-        word += np.int64(passed + passed)
-        mask |= words[word] & (np.uint64(0) - passed)
+def count_sampled(numbers: Numbers, bar: int) -> int:
+    """How many of every eighth 64 numbers are above the bar."""
+    count = 0
+    for place in range(0, len(numbers), SAMPLE * LANES):
+        count += count_above(numbers[place : place + LANES], bar)
     return count
 
 
-@compiled
-def bar_of(address: int, length: int, low: int, high: int, wanted: int) -> int:
+@internal
+def are_above(numbers: Numbers, bar: int, wanted: int) -> bool:
+    """Whether so many of the numbers are above the bar, in all likelihood.
+
+    A sample tells where it has twice as many; else all are looked at.
+    """
+    if len(numbers) >= SAMPLED * LANES and count_sampled(numbers, bar) * SAMPLE >= 2 * wanted:
+        return True
+    return count_above(numbers, bar) >= wanted
+
+
+@internal
+def places_above(numbers: Numbers, bar: int, places: Numbers) -> int:
+    """Write down which of the numbers are above the bar, ascending; returns how many.
+
+    places  room for all
+    """
+    count = 0
+    for begin in range(0, len(numbers), LANES):
+        if count_above(numbers[begin : begin + LANES], bar) == 0:
+            continue
+        for first in range(begin, min(begin + LANES, len(numbers)), WIDTH):
+            mask = mask_above(numbers[first : first + WIDTH], bar)
+            while mask != 0:
+                places[count] = first + lowest_bit(mask)
+                count += 1
+                mask = without_lowest(mask)
+    return count
+
+
+@internal
+def bar_of(numbers: Numbers, low: int, high: int, wanted: int) -> int:
     """Find a bar that at least `wanted` scores are above, and hardly more than twice as many.
 
     By halving between low, which as many are known to be above, and high. Counting is so cheap
     that this takes a fraction of the time of any selection among the scores themselves, most of
     all on a sample.
     """
-    if length >= SAMPLED * LANES:
-        stride = SAMPLE * LANES
+    if len(numbers) >= SAMPLED * LANES:
         share = wanted // SAMPLE + wanted // (4 * SAMPLE) + 1
-        if count_above(address, length, low, stride) > share:
-            bar = _halved(address, length, low, high, share, stride)
-            if count_above(address, length, bar) >= wanted:
+        if count_sampled(numbers, low) > share:
+            bar = _halved(numbers, low, high, share, True)
+            if count_above(numbers, bar) >= wanted:
                 return bar
             high = bar
-    return _halved(address, length, low, high, wanted, LANES)
+    return _halved(numbers, low, high, wanted, False)
 
 
-@internal
-def _halved(address: int, length: int, low: int, high: int, wanted: int, stride: int) -> int:
+@inlined
+def _halved(numbers: Numbers, low: int, high: int, wanted: int, sampled: bool) -> int:
     for _ in range(HALVINGS):
         middle = (low + high) >> 1
-        count = count_above(address, length, middle, stride)
+        count = count_sampled(numbers, middle) if sampled else count_above(numbers, middle)
         if count >= wanted:
             low = middle
             if count <= wanted + wanted // 8:

@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled, internal
-from klsa_search.kernel.prefetch import prefetch
-from klsa_search.search.engine.candidates import compared, cosine, covered, covered_alone
+from klsa_search.compiling import internal
+from klsa_search.search.engine.candidates import compared, cosine, cover
 from klsa_search.search.engine.room import Held, Room
 from klsa_search.search.engine.scan import LANES, bar_of, count_above, places_above
-from klsa_search.search.engine.seeds import LINE, LINES, Mix, cut, power
+from klsa_search.search.engine.seeds import Mix, cut, power
 from klsa_search.selection import LOW, select_largest, sort_descending
 
-AHEAD = 12  # candidates for which memory is asked for in advance
 LOWEST = -np.float32(np.finfo(np.float32).max)  # all but what is left out scores as much
 LEAST = np.float32(np.finfo(np.float32).tiny)  # score of what was found
 PROMISING = 0.5  # share of the k-th first score below which a candidate gets no further
@@ -35,24 +33,29 @@ class Extent(NamedTuple):
 def score_all(held: Held, room: Room, mix: Mix, extent: Extent, factors: Any) -> None:
     """Give every candidate its first score, and the seeds their last."""
     e, t, a, x = factors
-    scores = room.scores
+    scores, documents, expanded = room.scores, room.documents, room.expanded
+    covered, lexical, chosen = room.covered, room.lexical, room.chosen
     for slot in range(1, extent.size + 1):
-        scores[slot] = e * room.expanded[slot]
+        scores[slot] = e * expanded[slot]
     if mix.coverage > 0:
+        others = extent.best - extent.seeds
+        for i in range(others):
+            chosen[i] = extent.seeds + 1 + i
+        alone, own = int(np.int64(0)), covered[extent.seeds + 1 :]
+        cover(held.rows, room, extent.lanes, extent.best, chosen, others, alone, own)
         for slot in range(1, extent.best + 1):
-            if slot > extent.seeds:
-                room.covered[slot] = covered_alone(slot, extent.lanes, room)
-            scores[slot] += t * room.covered[slot]
+            scores[slot] += t * covered[slot]
     for slot in range(1, extent.found + 1):
-        scores[slot] += x * power(room.lexical[slot], mix.lexical_sharpness)
+        scores[slot] += x * power(lexical[slot], mix.lexical_sharpness)
     if mix.latent > 0:
+        cards, place = held.cards, room.place
         for slot in range(1, extent.size + 1):
-            steps = cosine(held.cards[room.documents[slot]], room.place)
+            steps = cosine(cards, int(documents[slot]), place)
             scores[slot] += a * cut(np.float32(steps), mix)
 
 
 @internal
-def cover(
+def cover_first(
     held: Held, room: Room, mix: Mix, extent: Extent, depth: int, k: int, factors: Any
 ) -> None:
     """Compute T of the first candidates from what is near them; that of the seeds is.
@@ -63,42 +66,42 @@ def cover(
     if mix.coverage == 0:
         return
     t = factors[1]
-    documents, chosen, rows = room.documents, room.chosen, held.rows
+    scores, chosen, covered, exact = room.scores, room.chosen, room.covered, room.exact
     least = LOWEST
     if depth < extent.size:
         least = max(least, np.float32(PROMISING) * _least(room, choose(room, extent.size, k)))
     count = _at_least(room, choose(room, extent.size, depth), least)
-    for i in range(-AHEAD, count):
-        later = documents[chosen[min(i + AHEAD, count - 1)]] * rows.shape[1]
-        prefetch(rows, later)
-        prefetch(rows, later + LINE)
-        if i < 0:
-            continue
+    open_ = int(np.int64(0))
+    for i in range(count):
         slot = chosen[i]
-        if slot > extent.seeds:
-            own = slot if slot <= extent.best else 0
-            alone = room.covered[slot] if own > 0 else np.float32(0)
-            exact = covered(rows[documents[slot]], own, extent.lanes, room)
-            room.scores[slot] += t * (exact - alone)
+        chosen[open_] = slot
+        open_ += slot > extent.seeds
+    cover(held.rows, room, extent.lanes, extent.best, chosen, open_, len(room.near) - 1, exact)
+    for i in range(open_):
+        slot = chosen[i]
+        alone = covered[slot] if slot <= extent.best else np.float32(0)
+        scores[slot] += t * (exact[i] - alone)
 
 
 @internal
 def _least(room: Room, count: int) -> np.float32:
     """The lowest score of the chosen."""
+    scores, chosen = room.scores, room.chosen
     least = np.float32(np.inf)
     for i in range(count):
-        least = min(least, room.scores[room.chosen[i]])
+        least = min(least, scores[chosen[i]])
     return least
 
 
 @internal
 def _at_least(room: Room, count: int, least: np.float32) -> int:
     """Keep the chosen that score so much; returns how many."""
+    scores, chosen = room.scores, room.chosen
     kept = 0
     for i in range(count):
-        slot = room.chosen[i]
-        room.chosen[kept] = slot
-        kept += room.scores[slot] >= least
+        slot = chosen[i]
+        chosen[kept] = slot
+        kept += scores[slot] >= least
     return kept
 
 
@@ -111,27 +114,17 @@ def compare(
     Returns how many were chosen, of what may be answered.
     """
     e = factors[0]
-    documents, chosen = room.documents, room.chosen
-    starts, features = held.feature_starts, held.features
+    documents, chosen, scores, expanded = room.documents, room.chosen, room.scores, room.expanded
     count = _at_least(room, choose(room, extent.size, depth), LOWEST)
     for i in range(count):
-        prefetch(starts, documents[chosen[i]])
-    for i in range(-AHEAD, count):
-        slot = chosen[min(i + AHEAD, count - 1)]
-        if slot > extent.seeds:
-            first = starts[documents[slot]]
-            for line in range(LINES):
-                prefetch(features, first + line * LINE)
-        if i < 0:
-            continue
         slot = chosen[i]
         if slot > extent.seeds:
             exact = cut(compared(int(documents[slot]), held, room, centre), mix)
-            room.scores[slot] += e * (exact - room.expanded[slot])
+            scores[slot] += e * (exact - expanded[slot])
     return count
 
 
-@compiled
+@internal
 def choose(room: Room, size: int, wanted: int) -> int:
     """Choose the slots of the highest scores: `wanted`, or hardly more; returns how many.
 
@@ -149,14 +142,13 @@ def choose(room: Room, size: int, wanted: int) -> int:
     highest = np.int32(0)
     for slot in range(1, size + 1):  # the bits of floats above 0 are in their order
         highest = max(highest, bits[slot])
-    address = bits.ctypes.data + 4
-    bar = 0
-    if count_above(address, span, bar) < wanted:
+    part, bar = bits[1 : span + 1], int(np.int64(0))
+    if count_above(part, bar) < wanted:
         for slot in range(1, size + 1):
             chosen[slot - 1] = slot
         return size
-    bar = bar_of(address, span, bar, int(highest), wanted)
-    count = places_above(address, span, bar, room.words, chosen)
+    bar = bar_of(part, bar, int(np.int64(highest)), wanted)
+    count = places_above(part, bar, chosen)
     for i in range(count):
         chosen[i] += 1
     return count
@@ -177,20 +169,22 @@ def answer(
     """
     if chosen < min(k, size):
         chosen = choose(room, size, k)
-    found = 0
+    slots, keys, bits, all_ = room.chosen, room.keys, room.bits, room.scores
+    found = int(np.int64(0))
     for i in range(chosen):
-        slot = room.chosen[i]
-        if room.scores[slot] >= LOWEST:
-            room.scores[slot] = max(room.scores[slot], LEAST)
+        slot = slots[i]
+        if all_[slot] >= LOWEST:
+            all_[slot] = max(all_[slot], LEAST)
             document = np.int64(room.documents[slot])
-            room.keys[found] = (np.int64(room.bits[slot]) << 32) | (LOW - document)
+            keys[found] = (np.int64(bits[slot]) << 32) | (LOW - document)
             found += 1
     if found > k:
-        select_largest(room.keys, found, k)
+        select_largest(keys, found, k)
         found = k
-    sort_descending(room.keys, found, room.spare)
+    sort_descending(keys, found, room.spare)
+    slot_of = room.slots
     for i in range(found):
-        document = LOW - (room.keys[i] & LOW)
+        document = LOW - (keys[i] & LOW)
         documents[i] = document
-        scores[i] = room.scores[room.slots[document]]
+        scores[i] = all_[slot_of[document]]
     return found

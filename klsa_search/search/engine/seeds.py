@@ -7,20 +7,16 @@ from typing import Any, Final, NamedTuple, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import inlined, internal
+from klsa_search.compiling import inlined, internal
 from klsa_search.expansion.holding import held_back
 from klsa_search.expansion.packing import LEVELS
-from klsa_search.kernel.prefetch import prefetch
 from klsa_search.search.engine.blocks import allowed
-from klsa_search.search.engine.candidates import add_features, compared, cosine, covered
+from klsa_search.search.engine.candidates import add_features, compared, cosine, cover
 from klsa_search.search.engine.record import Record
 from klsa_search.search.engine.room import Held, Room
 
 _held_back = internal(held_back)
 
-LINE = 16  # entries of a cache line
-LINES = 6  # lines of a document's features that are asked for in advance
-NEAR = 2**17  # slots that lie in a second cache anyway
 SUMS = 32_000.0  # what the sums of features stay within, and in 16 bits when rounded
 MAX_SEEDS = 1_500  # each may round up by half a step
 NEGLIGIBLE = 0.002  # share of the first seed's weight below which a seed adds nothing
@@ -70,23 +66,18 @@ def plan_of(mix: Mix, depths: Depths) -> npt.NDArray[np.void]:
 @internal
 def weigh_seeds(held: Held, room: Room, mix: Mix, lanes: int, seeds: int, top: np.float32) -> None:
     """Weigh the seeds: k_q, sharpened, times the power of their coverage, which is kept."""
-    weights, covered_ = room.weights, room.covered
+    weights, lexical, covered, chosen = room.weights, room.lexical, room.covered, room.chosen
     for i in range(seeds):
-        first = held.feature_starts[room.documents[i + 1]]
-        for line in range(LINES):
-            prefetch(held.features, first + line * LINE)
-        if len(room.slots) > NEAR:
-            for entry in held.rows[room.documents[i + 1]]:
-                prefetch(room.slots, np.int64(entry >> np.uint32(8)))
-        weights[i] = top * power(room.lexical[i + 1], mix.sharpness)
+        weights[i] = top * power(lexical[i + 1], mix.sharpness)
+        chosen[i] = i + 1
     if mix.coverage == 0:
         return
+    cover(held.rows, room, lanes, seeds, chosen, seeds, len(room.near) - 1, covered[1:])
     largest = np.float32(0)
     for i in range(seeds):
-        covered_[i + 1] = covered(held.rows[room.documents[i + 1]], i + 1, lanes, room)
-        largest = max(largest, covered_[i + 1])
+        largest = max(largest, covered[i + 1])
     for i in range(seeds):
-        weights[i] *= power(covered_[i + 1] / largest, mix.coverage_power)
+        weights[i] *= power(covered[i + 1] / largest, mix.coverage_power)
 
 
 @internal
@@ -95,48 +86,51 @@ def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
 
     What this gives the seeds themselves is not used: theirs is computed in full.
     """
-    weights = room.weights
+    weights, rows, scales = room.weights, held.rows, held.scales
+    reversed_of, reversed_, steps = held.reversed_of, held.reversed, held.reversed_steps
     least = np.float32(NEGLIGIBLE) * weights[0]
     for i in range(seeds):
         if weights[i] < least:
             weights[i] = 0
             continue
-        seed = int(room.documents[i + 1])
-        step = np.float32(mix.slope) * weights[i] * held.scales[seed, 0]
-        size = _add_row(held, room, held.rows[seed], step, size)
-        if len(held.reversed_of) > 0 and held.reversed_of[seed] > 0:
-            later = held.reversed_of[seed] - 1
-            step = np.float32(mix.slope) * weights[i] * held.reversed_steps[later]
-            size = _add_row(held, room, held.reversed[later], step, size)
-    return size
-
-
-@inlined
-def _add_row(
-    held: Held, room: Room, row: npt.NDArray[np.uint32], step: np.float32, size: int
-) -> int:
-    for entry in row:
-        if entry == 0:
-            break
-        document = entry >> np.uint32(8)
-        slot = room.slots[document]
-        if slot == 0:
-            prefetch(held.cards, np.int64(document) * held.cards.shape[1])
-            size += 1
-            slot = size
-            room.slots[document] = slot
-            room.documents[slot] = document
-            room.expanded[slot] = 0
-        room.expanded[np.uint32(slot)] += step * np.float32(entry & np.uint32(LEVELS))
+        seed = int(np.int64(room.documents[i + 1]))
+        step = np.float32(mix.slope) * weights[i] * scales[seed, 0]
+        size = _add_row(rows, seed, step, room, size)
+        if len(reversed_of) > 0 and reversed_of[seed] > 0:
+            later = int(np.int64(reversed_of[seed] - 1))
+            step = np.float32(mix.slope) * weights[i] * steps[later]
+            size = _add_row(reversed_, later, step, room, size)
     return size
 
 
 @internal
-def leave_out(record: Record, room: Room, size: int) -> None:
-    """Give the candidates outside the record's mask a score that nothing raises."""
+def _add_row(
+    rows: npt.NDArray[np.uint32], number: int, step: np.float32, room: Room, size: int
+) -> int:
+    slots, documents, expanded = room.slots, room.documents, room.expanded
+    for place in range(rows.shape[1]):
+        entry = rows[number, place]
+        if entry == 0:
+            break
+        document = entry >> np.uint32(8)
+        slot = slots[document]
+        if slot == 0:
+            size += 1
+            slot = size
+            slots[document] = slot
+            documents[slot] = document
+            expanded[slot] = 0
+        expanded[np.uint32(slot)] += step * np.float32(entry & np.uint32(LEVELS))
+    return size
+
+
+@internal
+def leave_out(words: npt.NDArray[np.uint64], room: Room, size: int) -> None:
+    """Give the candidates outside a mask a score that nothing raises."""
+    documents, scores = room.documents, room.scores
     for slot in range(1, size + 1):
-        if not allowed(record, int(room.documents[slot])):
-            room.scores[slot] = -np.inf
+        if not allowed(words, int(documents[slot])):
+            scores[slot] = -np.inf
 
 
 @internal
@@ -194,7 +188,7 @@ def factors_of(
         document = int(room.documents[slot])
         e += room.expanded[slot] ** 2
         t += room.covered[slot] ** 2
-        a += np.float32(max(int(cosine(held.cards[document], room.place)), 0)) ** 2
+        a += np.float32(max(int(cosine(held.cards, document, room.place)), 0)) ** 2
         x += power(room.lexical[slot], mix.lexical_sharpness) ** 2
     return (
         _over(expansion, e),

@@ -5,28 +5,25 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import inlined, internal
+from klsa_search.compiling import inlined, internal
 from klsa_search.kernel.postings import DEPTHS
-from klsa_search.search.engine.memory import int64_at, uint16_at
-from klsa_search.search.engine.record import MAX_TERMS, Record
+from klsa_search.search.engine.record import MAX_TERMS, Memory, Part, Record, Stored
 
 CHEAP = 256  # postings of optional terms below which they are simply added
 LOOK_UP = 24  # what one look-up costs, in postings added
 SHARE = 4  # optional terms may hold a 4th of the threshold
-MEMORY = 1 << 60  # numbers that postings and runs can lie among, by their addresses
 OPTIONAL_K = 100  # k above which nothing is optional: the threshold is too low to pay
 
 
 @internal
-def ask(record: Record, query: int, ends: npt.NDArray[np.int64]) -> bool:
-    """Put one of the record's queries into it; whether it has room for all terms."""
-    first, after = ends[query - 1] if query > 0 else 0, ends[query]
+def ask(record: Record, asked: npt.NDArray[np.int64], query: int, queries: int) -> bool:
+    """Put one of the queries into the record; whether it has room for all terms: see `Queries`."""
+    first, after = asked[query - 1] if query > 0 else 0, asked[query]
     if after - first > MAX_TERMS:
         return False
-    terms = int64_at(record.queried, after)
     record.count = after - first
     for i in range(after - first):
-        record.asked[i] = terms[first + i]
+        record.asked[i] = asked[queries + first + i]
     return True
 
 
@@ -37,10 +34,9 @@ def worth(weight: int, saturation: int) -> int:
 
 
 @internal
-def distinct_terms(record: Record) -> int:
+def distinct_terms(record: Record, stored: Stored) -> int:
     """Enter the query's distinct known terms, weakest first; returns how many."""
-    best = uint16_at(record.best, record.terms * len(DEPTHS))
-    weights = int64_at(record.weights, record.terms)
+    best, weights = stored.best, stored.weights
     terms = 0
     for i in range(record.count):
         term = record.asked[i]
@@ -55,7 +51,7 @@ def distinct_terms(record: Record) -> int:
                 break
         if place == terms:
             terms += 1
-        largest = worth(times * weights[term], int(best[term * len(DEPTHS)]))
+        largest = worth(times * weights[term], int(best[term, 0]))
         while place > 0 and record.largest[place - 1] > largest:
             _copy_term(record, place - 1, place)
             place -= 1
@@ -78,70 +74,75 @@ def _copy_term(record: Record, source: int, target: int) -> None:
 
 
 @internal
-def known_to_be_reached(record: Record, terms: int, k: int) -> int:
+def known_to_be_reached(record: Record, stored: Stored, terms: int, k: int) -> int:
     """A score that falls short of what k documents certainly reach, by one step at least."""
     column = 0
     while column < len(DEPTHS) and DEPTHS[column] < k:
         column += 1
     threshold = 0
     if column < len(DEPTHS):
-        best = uint16_at(record.best, record.terms * len(DEPTHS))
+        best = stored.best
         for j in range(terms):
-            saturation = int(best[record.term[j] * len(DEPTHS) + column])
+            saturation = int(best[record.term[j], column])
             if saturation > 0:
                 threshold = max(threshold, worth(record.weight[j], saturation) - 1)
     return threshold
 
 
+@inlined
+def part_of(stored: Stored, segment: int) -> Part:
+    """Where the postings of a segment lie."""
+    return stored.built if segment == 0 else stored.later
+
+
 @internal
-def enter_segment(record: Record, terms: int, segment: int, place: int) -> None:
+def enter_segment(
+    record: Record, part: Part, memory: Memory, terms: int, segment: int, place: int
+) -> None:
     """Find where each term's postings and runs in a segment begin.
 
     place  of its first block among the blocks and ends of all segments
     """
-    starts = int64_at(record.starts[segment], record.own_terms[segment] + 1)
-    run_starts = int64_at(record.run_starts[segment], record.own_terms[segment] + 1)
-    width = record.blocks + record.segments
-    places = int64_at(record.places, MAX_TERMS * width)
+    first = record.first_start[segment]
     for j in range(terms):
-        own = _own_number(record, segment, record.term[j])
+        own = _own_number(record, part, segment, record.term[j])
         posting, run, last_run = 0, 0, 0
         if own >= 0:
-            posting = record.entries[segment] + starts[own]
-            run = record.runs[segment] + 3 * run_starts[own]
-            last_run = record.runs[segment] + 3 * run_starts[own + 1]
+            posting = part.starts[first + own]
+            run = 3 * part.run_starts[first + own]
+            last_run = 3 * part.run_starts[first + own + 1]
         record.posting[j], record.run[j], record.last_run[j] = posting, run, last_run
-        places[j * width + place] = posting
+        memory.places[j, place] = posting
 
 
 @internal
-def _own_number(record: Record, segment: int, term: int) -> int:
+def _own_number(record: Record, part: Part, segment: int, term: int) -> int:
     """A segment's own number of a term, below 0 where it has none."""
     terms = record.own_terms[segment]
-    if record.numbers[segment] == 0:
+    if not record.numbered[segment]:
         return term if term < terms else -1
-    numbers = int64_at(record.numbers[segment], terms)
-    low, high = 0, terms
+    first = record.first_number[segment]
+    low, high = first, first + terms
     while low < high:
         middle = (low + high) >> 1
-        if numbers[middle] < term:
+        if part.numbers[middle] < term:
             low = middle + 1
         else:
             high = middle
-    if low == terms or numbers[low] != term:
+    if low == first + terms or part.numbers[low] != term:
         return -1
-    return int(int64_at(record.own[segment], terms)[low])
+    return int(part.own[low])
 
 
 @internal
-def enter_block(record: Record, terms: int, block: int, place: int) -> int:
+def enter_block(
+    record: Record, part: Part, memory: Memory, terms: int, block: int, place: int
+) -> int:
     """Find each term's postings in a block of the segment at hand; returns the sum of bounds.
 
     place  of the block among the blocks and ends of all segments
     """
-    runs = uint16_at(record.memory, MEMORY)
-    width = record.blocks + record.segments
-    places = int64_at(record.places, MAX_TERMS * width)
+    runs, places = part.runs, memory.places
     whole = 0
     for j in range(terms):
         first = record.posting[j]
@@ -152,7 +153,7 @@ def enter_block(record: Record, terms: int, block: int, place: int) -> int:
             bound = worth(record.weight[j], int(runs[run + 2]))
             record.run[j] = run + 3
             record.posting[j] = after
-        places[j * width + place + 1] = after
+        places[j, place + 1] = after
         record.first[j] = first
         record.after[j] = after
         record.bound[j] = bound

@@ -12,8 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
-from klsa_search.compiled.beside import wait_for
+from klsa_search.compiling import compiled, wait_for
 from klsa_search.search.query import NO_TERM, UNKNOWN
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.store.forward import GAPS, Codes, read_code
@@ -65,7 +64,7 @@ def with_phrase(snapshot: Snapshot, words: Sequence[int], place: str = "") -> Al
         forward.codes, forward.starts, documents.astype(np.int64), pattern, borders_of(pattern),
         PLACES[place], has,
     )  # fmt: skip
-    wait_for(find_phrase, *given)
+    wait_for(find_phrase)
     find_phrase(*given)
     found[documents[has]] = True
     return found

@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiled import compiled
-from klsa_search.compiled.beside import wait_for
+from klsa_search.compiling import compiled, wait_for
 from klsa_search.search.language.matching import borders_of, pattern_of, with_all
 from klsa_search.search.query import NO_TERM
 from klsa_search.search.snapshot import Snapshot
@@ -48,7 +47,7 @@ def following(snapshot: Snapshot, words: Sequence[int]) -> Following:
         forward.codes, forward.starts, documents, pattern, borders_of(pattern), counts,
         np.zeros_like(counts),
     )  # fmt: skip
-    wait_for(count_following, *given)
+    wait_for(count_following)
     count_following(*given)
     ranks = np.flatnonzero(counts)
     terms, held = forward.terms[ranks].astype(np.int64), counts[ranks].astype(np.int64)

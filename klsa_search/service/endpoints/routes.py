@@ -14,7 +14,7 @@ from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from klsa_search.cluster.tally import tallied
-from klsa_search.compiled.beside import missing
+from klsa_search.compiling import missing
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search import Index
 from klsa_search.search.costs import estimated_cost

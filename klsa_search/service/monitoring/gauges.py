@@ -9,7 +9,7 @@ from datetime import datetime
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from klsa_search.compiled.beside import missing
+from klsa_search.compiling import missing
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog import Status
 from klsa_search.service.middleware.rates import Rates

@@ -11,16 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build, open_index
-from klsa_search.compiled import compiled
+from klsa_search.compiling import compiled
 from klsa_search.expansion import top_z
-from klsa_search.expansion.coverage import BEST
+from klsa_search.expansion.coverage import BEST, NEIGHBOURHOOD
 from klsa_search.kernel import Postings
 from klsa_search.kernel.segments import Segments
 from klsa_search.search.engine import ExpandingEngine
+from klsa_search.search.engine.candidates import cover
 from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.impacts import SCANNED, place_of
-from klsa_search.search.engine.room import Held, Room, directory, held_in, room_in
-from klsa_search.search.engine.saturation import TOGETHER, saturated
 from klsa_search.search.engine.scan import LANES, bar_of, places_above
 from klsa_search.search.engine.scores import choose
 from klsa_search.search.engine.topk import search
@@ -32,24 +31,39 @@ from .cutting import matrix_of
 
 
 @compiled
-def saturated_of(own, impacts, near, shares, hits, part, worth, half):
-    return saturated(
-        own.ctypes.data, impacts.ctypes.data, near.ctypes.data, shares.ctypes.data, hits, part,
-        worth.ctypes.data, half.ctypes.data,
-    )  # fmt: skip
+def covered_by(rows, room, lanes, best, slots, count, neighbours, found):
+    cover(rows, room, lanes, best, slots, count, neighbours, found)
 
 
-@pytest.mark.parametrize("hits", [0, 1, 7, 20])
-def test_eight_terms_saturate_together_as_one_by_one(hits):
-    rng = np.random.default_rng(hits)
-    own, worth, half = (rng.random(TOGETHER, np.float32) for _ in range(3))
-    impacts, shares = rng.random((5, TOGETHER), np.float32), rng.random(20, np.float32)
-    slots = rng.integers(0, 5, 20).astype(np.int32)
-    y = own + np.float32(0.5) * (shares[:hits, None] * impacts[slots[:hits]]).sum(axis=0)
-    found = saturated_of(
-        own, impacts, slots * TOGETHER, shares, hits, np.float32(0.5), worth, half + 1
-    )
-    assert found == pytest.approx((worth * y / (y + half + 1)).sum(), rel=1e-5)
+@pytest.mark.parametrize("terms", [8, 24])
+@pytest.mark.parametrize("neighbours", [0, 7, 20])
+def test_terms_are_covered_together_as_one_by_one(index, terms, neighbours):
+    rng, engine = np.random.default_rng(neighbours), index.arrays.expanding
+    room = engine._room(100, 20, 1)._replace(near=np.zeros(21, np.int32))
+    room = room._replace(shares=np.zeros(21, np.float32))
+    documents = rng.choice(len(index), 20, replace=False)
+    room.documents[1:21], room.slots[documents] = documents, np.arange(1, 21)
+    np.bitwise_or.at(room.among, documents >> 5, np.uint32(1) << (documents & 31).astype(np.uint32))
+    impacts = room.impacts[: 21 * terms].reshape(21, terms)
+    impacts[1:] = rng.random((20, terms), np.float32)
+    room.worth[:terms], room.half[:terms] = rng.random((2, terms), np.float32)
+    levels = rng.integers(0, 256, (len(index), 20)).astype(np.uint32)
+    rows = (rng.choice(documents, levels.shape).astype(np.uint32) << 8) | levels
+    rows[:, ::3] = (rng.integers(0, len(index), rows[:, ::3].shape) << 8 | 1).astype(np.uint32)
+    slots, found = np.array([20, 3, 1], np.int32), np.zeros(3, np.float32)
+    covered_by(rows, room, terms, 19, slots, 3, neighbours, found)
+    for slot, covered in zip(slots, found, strict=True):
+        near = rows[room.documents[slot]][:neighbours]
+        shares, at = (near & 255).astype(np.float64), room.slots[near >> 8]
+        own = impacts[slot] if slot <= 19 else 0
+        y = own + NEIGHBOURHOOD * (shares[:, None] * impacts[at]).sum(axis=0) / max(shares.sum(), 1)
+        expected = (room.worth[:terms] * y / (y + room.half[:terms])).sum()
+        assert covered == pytest.approx(expected, rel=1e-5)
+
+
+@compiled
+def place_in(entries, low, high, expected, place):
+    return place_of(entries, low, high, expected, place)
 
 
 @given(
@@ -68,9 +82,14 @@ def test_a_document_is_found_wherever_it_was_expected(size, crowded, wrong, seed
     for at in range(low, high):
         expected = at + int(rng.integers(-wrong, wrong + 1))
         place = int(entries[at] >> 16)
-        assert place_of(entries, low, high, expected, place) == at
-        found = place_of(entries, low, high, expected, place + 1)
+        assert place_in(entries, low, high, expected, place) == at
+        found = place_in(entries, low, high, expected, place + 1)
         assert found >= high or (entries[found] >> 16 == place + 1) == (place + 1 in places)
+
+
+@compiled
+def bar_in(scores, low, high, wanted):
+    return bar_of(scores, low, high, wanted)
 
 
 @given(
@@ -85,13 +104,13 @@ def test_as_many_as_wanted_are_above_the_bar(vectors, wanted, sorted_, seed):
         scores.sort()
     wanted = min(wanted, len(scores))
     scores = (scores * 1000).astype(np.int32) + 1
-    bar = bar_of(scores.ctypes.data, len(scores), 0, int(scores.max()), wanted)
+    bar = bar_in(scores, 0, int(scores.max()), wanted)
     assert (scores > bar).sum() >= wanted
 
 
 @compiled
-def above(scores, bar, words, places):
-    return places_above(scores.ctypes.data, len(scores), bar, words, places)
+def above(scores, bar, places):
+    return places_above(scores, bar, places)
 
 
 @given(
@@ -101,32 +120,14 @@ def test_places_are_those_of_what_is_above_the_bar(vectors, share, seed):
     chance = np.random.default_rng(seed)
     scores = np.where(chance.random(vectors * LANES) < share, 8, chance.integers(-9, 8))
     scores = scores.astype(np.int32)
-    words, places = np.zeros(2 * vectors + 2, np.uint64), np.zeros(len(scores), np.int32)
-    count = above(scores, 7, words, places)
+    places = np.zeros(len(scores), np.int32)
+    count = above(scores, 7, places)
     np.testing.assert_array_equal(places[:count], np.flatnonzero(scores > 7))
 
 
 @compiled
-def arrays_of(directories):
-    return held_in(directories[0]), room_in(directories[0])
-
-
-def test_every_array_is_found_in_its_place(index):
-    engine = index.arrays.expanding
-    top_of(engine, [0], 10, mix_of(index.arrays, index.parameters()))
-    memory = engine._of_thread.memory
-    given = engine._held, memory.room
-    found = arrays_of(directory(*given))
-    for kind, arrays, views in zip((Held, Room), given, found, strict=True):
-        for name in kind._fields:
-            array, view = getattr(arrays, name), getattr(views, name)
-            assert view.__array_interface__["data"][0] == array.ctypes.data, name
-            assert (view.dtype, view.shape) == (array.dtype, array.shape), name
-
-
-@compiled
-def chosen_in(directories, size, wanted):
-    return choose(room_in(directories[0]), size, wanted)
+def chosen_in(room, size, wanted):
+    return choose(room, size, wanted)
 
 
 @given(
@@ -145,7 +146,7 @@ def test_the_highest_are_chosen_and_equals_together(index, size, wanted, levels,
     values = rng.integers(1, levels + 1, size) / np.float32(levels)
     values[rng.random(size) < below] *= rng.choice([-1, 0])
     room.scores[1 : size + 1] = values
-    count = chosen_in(directory(engine._held, room), size, wanted)
+    count = chosen_in(room, size, wanted)
     chosen = room.chosen[:count]
     assert count >= min(size, wanted)
     assert np.array_equal(np.sort(chosen), np.unique(chosen))
