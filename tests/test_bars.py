@@ -10,7 +10,7 @@ import types
 import pytest
 
 from klsa_search import build
-from klsa_search.bars import progress_bar, told
+from klsa_search.bars import progress_bar, reporting
 from klsa_search.progress import silent
 
 DOCUMENTS = [{"id": "w", "text": "a wing in supersonic flow"}, {"id": "b", "text": "bread dough"}]
@@ -58,7 +58,7 @@ def test_a_build_shows_a_bar_where_it_is_asked_to(tmp_path, monkeypatch):
 @pytest.mark.parametrize("progress", [True, False, None])
 def test_a_file_has_no_bar(progress, monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with told(progress) as report:
+    with reporting(progress) as report:
         assert report is silent
 
 
@@ -98,7 +98,7 @@ def test_a_notebook_has_a_bar_that_stays(cell, tmp_path, capsys):
 
 def test_a_notebook_has_it_after_a_failure_too(cell):
     def fail():
-        with told(True) as report:
+        with reporting(True) as report:
             report("documents", 7, 9)
             raise KeyboardInterrupt
 
