@@ -222,7 +222,7 @@ class Admission:
 
     def check(self) -> None:
         """ServiceBusy where whatever comes now is refused."""
-        if len(self._under_way) >= self.places:
+        if len(self._under_way) >= self.places or self._turns.is_over():
             raise self._refusal("full", "as many requests as it takes are under way")
 
     @property

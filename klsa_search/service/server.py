@@ -34,7 +34,7 @@ def make_server(app: FastAPI, *, tls: Tls | None = None, grace: float = GRACE) -
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            loop="uvloop",
+            loop="asyncio",  # uvloop accepts one connection a turn, and turns are long under load
             http="httptools",
             ws="none",
             lifespan="off",

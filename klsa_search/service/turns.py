@@ -15,14 +15,17 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-AT_ONCE = 0.002
-"""Seconds of a turn. With more of them connections are accepted too late to be refused in time,
-when too many come.
+AT_ONCE = 0.05
+"""Seconds of a turn. Requests that come later in it are refused, as those behind a full queue are:
+they would wait for longer.
 """
 
+_LONG = 0.01
+"""Seconds from which on work was no short one."""
+
 _REST = 20
-"""Work that takes longer than a turn by itself is followed by none for so many times as long, so
-that the loop is held up no more than 5 % of the time by what should have been short.
+"""Work that takes longer than that is followed by none for so many times as long, so that the loop
+is held up no more than 5 % of the time by what should have been short.
 """
 
 _THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # the first is not everywhere
@@ -31,36 +34,40 @@ _THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # the first 
 class Turns:
     """Does work in the turns of one event loop, as long as they have time for it.
 
-    seconds  of each turn
+    seconds  of each turn; 0 for no work at all
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._spent = 0.0  # of them, in the turn at hand
-        self._again = 0.0  # when there is time again, see `perf_counter`
+        self._begun: float | None = None  # when the first work of this turn did; see `perf_counter`
+        self._again = 0.0  # when there is time again after long work
 
     def has_time(self) -> bool:
-        """Whether the turn at hand has time left, and nothing took far too long a moment ago."""
-        return self._spent < self._seconds and perf_counter() >= self._again
+        """Whether this turn has time left, and nothing took far too long a moment ago."""
+        return self._seconds > 0 and not self.is_over() and perf_counter() >= self._again
+
+    def is_over(self) -> bool:
+        """Whether the work of this turn has taken all of its time."""
+        return self._begun is not None and perf_counter() - self._begun >= self._seconds
 
     def spend(self, work: Callable[[], T]) -> tuple[T, float]:
         """Do work in the turn at hand; return its result and the seconds it took."""
-        if not self._spent:
-            asyncio.get_running_loop().call_soon(self._next)
         usage, begun = getrusage(_THREAD), perf_counter()
+        if self._begun is None:
+            self._begun = begun
+            asyncio.get_running_loop().call_soon(self._next)
         try:
             done = work()
         finally:
             seconds = perf_counter() - begun
-            if seconds > self._seconds:
+            if seconds > _LONG:
                 seconds = _own(usage, seconds)
-                if seconds > self._seconds:
+                if seconds > _LONG:
                     self._again = perf_counter() + _REST * seconds
-            self._spent += seconds
         return done, seconds
 
     def _next(self) -> None:
-        self._spent = 0.0
+        self._begun = None
 
 
 def _own(before: struct_rusage, seconds: float) -> float:

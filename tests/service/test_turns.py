@@ -32,11 +32,13 @@ def test_a_turn_has_so_much_time():
             turns.spend(partial(taken, 0.001))
             done += 1
         assert 1 <= done <= 4
+        assert turns.is_over()
         await asyncio.sleep(0)
         assert turns.has_time()
 
     asyncio.run(ask())
     assert not Turns(0.0).has_time()
+    assert not Turns(0.0).is_over()
 
 
 def test_what_is_done_is_returned_with_its_seconds_or_raised():
@@ -52,10 +54,10 @@ def test_what_is_done_is_returned_with_its_seconds_or_raised():
 
 def test_what_took_far_too_long_is_followed_by_none_for_a_while():
     async def ask():
-        turns = Turns(0.005)
-        turns.spend(partial(late, 0.01))
+        turns = Turns(10.0)
+        turns.spend(partial(late, 0.02))
         assert turns.has_time()
-        turns.spend(partial(taken, 0.01))
+        turns.spend(partial(taken, 0.02))
         await asyncio.sleep(0)
         assert not turns.has_time()
         turns._again = 0.0
@@ -70,8 +72,8 @@ def test_what_waits_for_a_disk_takes_long(monkeypatch):
     monkeypatch.setattr(module, "getrusage", lambda _: usage(next(read), 0.0, 0.0))
 
     async def ask():
-        turns = Turns(0.005)
-        turns.spend(partial(late, 0.01))
+        turns = Turns(10.0)
+        turns.spend(partial(late, 0.02))
         await asyncio.sleep(0)
         assert not turns.has_time()
 
