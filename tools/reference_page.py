@@ -65,8 +65,9 @@ def commands_page():
     yield "# Commands"
     yield GENERATED
     yield (
-        "`--help` prints the same. Options that are settings are described in [index "
-        "settings](index-settings.md) and [service settings](service-settings.md)."
+        "`--help` of a command prints its text, with defaults. Options that are settings are "
+        "described in [index settings](index-settings.md) and "
+        "[service settings](service-settings.md)."
     )
     known = {f"klsa-index {name}" for names in TASKS.values() for name in names.split()}
     missing = {f"klsa-index {name}" for name in klsa_index.commands} ^ known

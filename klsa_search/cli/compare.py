@@ -182,13 +182,14 @@ def _write_comparisons(comparisons: Sequence[Comparison]) -> None:
         echo()
         _write_extremes(comparison)
         echo()
-    echo(
+    for line in (
         f"gain, p, d and the rest are against {comparisons[0].baseline}. p: randomisation test and "
-        "t-test, two-sided, Holm-corrected.\n"
+        "t-test, two-sided, Holm-corrected.",
         f"d: effect size. Ties differ by at most {TIE:g}; hurt is the share of losses; robust is "
-        "(wins - losses) / queries.\n"
-        "worst 10%: mean difference of the worst tenth of the queries."
-    )
+        "(wins - losses) / queries.",
+        "worst 10%: mean difference of the worst tenth of the queries.",
+    ):
+        echo(line)
 
 
 def _write_contrasts(comparison: Comparison) -> None:

@@ -117,7 +117,8 @@ def _write(found: Estimate, worker: Mapping[str, int]) -> None:
         + [("total", in_bytes(found.size))],
     )
     if not found.fits:
+        echo()
         echo(
-            f"\nthe memory limit of {in_bytes(found.budget)} is too small: klsa-index build "
-            "would refuse",
+            f"warning: the memory limit of {in_bytes(found.budget)} is too small for a build; "
+            "raise --memory"
         )

@@ -134,7 +134,7 @@ def explain(failure: KlsaError | OSError | MemoryError) -> str:
     if isinstance(failure, KlsaError):
         return failure.message
     if isinstance(failure, MemoryError):
-        return "out of memory; try a smaller collection"
+        return "out of memory; free memory, or use a smaller collection"
     thing = str(failure.filename) if failure.filename is not None else "the system"
     fact = failure.strerror or str(failure) or type(failure).__name__
     step = _NEXT_STEPS.get(failure.errno or 0, "run the command again with --debug to see where")

@@ -112,7 +112,7 @@ def main() -> None:
     "--shards",
     type=click.IntRange(1),
     help="Divide the documents into this many parts, with --cluster; more parts need less memory "
-    "per worker  [default: one per worker]",
+    "per worker  [default with --cluster local: one per worker]",
 )
 @click.option(
     "--workers",
@@ -143,7 +143,7 @@ def build(
 
     An index of the same name is replaced when the new one is complete, and stays available until
     then; klsa-index rollback returns to it. If it was built from another source, or this version
-    cannot read it, you are asked to confirm on a terminal, and --replace is needed elsewhere.
+    cannot read it, replacing it needs your confirmation, or --replace without a terminal.
     """
     settings = chosen_settings(config, options)
     from klsa_search.store import index_path

@@ -64,7 +64,8 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
     type=click.FloatRange(0, 1, min_open=True),
     default=0.9,
     show_default=True,
-    help="Set the minimum similarity to the first of a group; 1 finds only copies",
+    help="Set the minimum similarity to the first document of a group, from 0 to 1; 1 finds only "
+    "copies",
 )
 @json_option
 @debug_option

@@ -54,9 +54,9 @@ def replay(
 ) -> None:
     """Reproduce the run of RECORD, and compare it byte for byte.
 
-    RECORD is a file written by klsa-search --record. The index is the unchanged one of that name in
-    the index directory, or rebuilt from --source. The first difference is reported: queries, index
-    or run.
+    RECORD is a file written by klsa-search --record. The index is the one named in
+    RECORD, which must not have changed, or rebuilt from --source. The first difference is reported:
+    queries, index or run.
     """
     from klsa_search.evaluation import read_record, refuse_other_files
     from klsa_search.evaluation import replay as replay_run

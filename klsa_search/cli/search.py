@@ -147,7 +147,7 @@ def klsa_search(
     wished = sorted(_WISHES & given(options).keys())
     if explain_id is not None and (batch is not None or wished):
         raise click.UsageError(
-            "--explain-id takes only QUERY and ranking options: leave the others out"
+            "--explain-id takes only QUERY and ranking options; leave out the others"
         )
     if batch is not None and wished:
         raise click.UsageError(

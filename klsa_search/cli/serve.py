@@ -21,7 +21,7 @@ from klsa_search.service.settings import read_settings
 def serve(config: Path | None, **options: Any) -> None:
     """Serve every index of an index directory over HTTP, until stopped (Ctrl-C or SIGTERM).
 
-    Indexes that are built, rebuilt or deleted meanwhile are loaded within a second.
+    New and rebuilt indexes are loaded, and deleted ones dropped, within a second.
 
     Security: by default the service listens on this machine only, without API keys: every process
     of this machine can search and write. Create keys with klsa-keys before you use --host. Requests

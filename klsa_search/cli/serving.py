@@ -216,9 +216,11 @@ def _tell_opening(home: Path, tell: Tell) -> None:
 
 def _tell_compiling(folder: str | None, tell: Tell) -> None:
     if folder:  # most is compiled in the background
-        tell(f"Compiling the engine (first run only, about 30 s), cached in {folder}")
+        tell(
+            f"Compiling the query engine (once per machine, up to two minutes), cached in {folder}"
+        )
     else:
-        tell("Compiling the query engine (about 30 s, at every start: no cache folder is writable)")
+        tell("Compiling the query engine (at every start, as no cache folder is writable)")
 
 
 def _first_of(tell: Tell) -> Tell:

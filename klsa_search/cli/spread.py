@@ -39,7 +39,7 @@ def by_workers(
             "--workers needs --cluster local: another cluster has its own workers"
         )
     elif not shards:
-        raise click.UsageError("--cluster ADDRESS needs --shards: best one for each worker")
+        raise click.UsageError("--cluster ADDRESS needs --shards N; one for each worker is best")
     from klsa_search.cluster.build import build
     from klsa_search.cluster.source import Source
 

@@ -176,7 +176,7 @@ def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
             raise click.UsageError("--to and --writes exclude each other: give one of them")
         last = undo_writes(path, writes)
         batches = "1 batch" if writes == 1 else f"{writes:,} batches"
-        echo(f"{name}: undid {batches} of writes; {last.seq:,} rows remain in the log")
+        echo(f"{name}: undid {batches} of writes; {last.seq:,} writes remain in the log")
         return
     back = roll_back(path, to)
     echo(f"{name}: generation {back.now} is current, {_of(back.manifest)}")

@@ -37,12 +37,13 @@ def warm() -> None:
     """Compile the engine, once per machine.
 
     This covers building, searching and serving, and takes half a minute to two minutes. Code that
-    is compiled already is not compiled again. The container image is built with it.
+    is compiled already is not compiled again.
     """
     begun = time.monotonic()
 
     def report(folder: str | None) -> None:
-        echo(f"compiling the engine (once per machine) into {folder or 'memory only'} ...")
+        where = f"once per machine, into {folder}" if folder else "no cache folder is writable"
+        echo(f"compiling the engine ({where}) ...")
 
     with watch_compiling(report) as compiled:
         _use_everything()

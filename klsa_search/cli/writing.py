@@ -120,5 +120,5 @@ def _facts(index: Index) -> dict[str, Any]:
 
 
 def _tell_compiling(folder: str | None) -> None:
-    where = f"into {folder}" if folder else "with no cache folder: again next time"
-    echo(f"compiling the engine for writes (first time only), {where} ...", err=True)
+    where = f"once per machine, into {folder}" if folder else "no cache folder is writable"
+    echo(f"compiling the engine for writes ({where}) ...", err=True)

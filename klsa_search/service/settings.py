@@ -96,9 +96,8 @@ class ServiceSettings(BaseSettings):
         ),
     ] = Field(
         None,
-        description="Let requests without an API key write: without keys, anyone who can "
-        "reach this port can then add and delete documents. Read-only refuses "
-        "writes with a key too",
+        description="Accept writes without an API key, from anyone who can reach this port, "
+        "or refuse all writes, those with a key too",
     )
     refit_threshold: Annotated[float, Shown("--refit-threshold", "SHARE")] = Field(
         0.2,
@@ -169,8 +168,8 @@ class ServiceSettings(BaseSettings):
         WAITING,
         ge=0,
         le=100_000,
-        description="Let this many requests wait, and refuse others; fewer, but at least 16, "
-        "if the last would wait more than 0.1 s",
+        description="Queue at most this many requests and refuse others; the queue is "
+        "shorter, but never below 16, while its last request would wait more than 0.1 s",
     )
     heavy_threads: int = Field(
         HEAVY,

@@ -322,7 +322,7 @@ def test_one_that_does_not_end_in_its_time_is_ended(monkeypatch, tmp_path):
     with socket.socket() as listener:
         workers = Workers(ServiceSettings(home=tmp_path, workers=2), listener, said.append)
         monkeypatch.setattr(module.signal, "signal", lambda *_: None)
-        monkeypatch.setattr(module, "GRACE", 0.0)
+        monkeypatch.setattr(module, "LONGEST_STOP", 0.0)
         monkeypatch.setattr(workers, "_start", lambda number, _: [Stuck(), Process()][number])
         workers._leave(signal.SIGTERM)
         workers.run()

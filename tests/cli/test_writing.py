@@ -86,7 +86,7 @@ def test_writes_are_undone_by_the_batch(shell, built, new):
     assert "rollback --writes 2  2 written, 0 deleted at 2" in told
     done = shell("klsa-index", "rollback", "cars", "--writes", 1)
     assert (done.code, done.err) == (0, "")
-    assert done.out == "cars: undid 1 batch of writes; 2 rows remain in the log\n"
+    assert done.out == "cars: undid 1 batch of writes; 2 writes remain in the log\n"
     assert ids(shell) == ["cold", "tyre", "road", "horn", "heat"]
     done = shell("klsa-index", "rollback", "cars", "--writes", 2)
     assert done.code == 1

@@ -1,6 +1,6 @@
 // Side by side: BM25 and Kernel LSA, with lines that join the same document.
 
-import { el, fill, svg } from "./dom.js";
+import { el, fill, svg, many } from "./dom.js";
 
 const SHOWN = 10; // of each list
 const [BEFORE, AFTER] = ["BM25 #", "LSA #"]; // before a rank in the other list
@@ -79,8 +79,9 @@ function summary(after, placesBefore) {
   const shown = after.slice(0, SHOWN);
   const known = shown.filter((hit) => (placesBefore.get(hit.id) ?? SHOWN + 1) <= SHOWN);
   const moved = known.filter((hit) => placesBefore.get(hit.id) !== hit.rank);
-  return `First ${shown.length} results of Kernel LSA: ${shown.length - known.length} not in the first `
-    + `${SHOWN} of BM25, ${moved.length} at another rank, ${known.length - moved.length} at the same rank.`;
+  return `Of the first ${many(shown.length, "result")} by words and meaning, ${shown.length - known.length} `
+    + `${shown.length - known.length === 1 ? "is" : "are"} not among the first ${SHOWN} by words only, `
+    + `${moved.length} changed rank.`;
 }
 
 function drawLines(lines, left, right) {

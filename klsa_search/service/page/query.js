@@ -17,11 +17,11 @@ export function rankerOf(state) {
 /** The settings of the ranking that the reader may move, and how. */
 export const SLIDERS = [
   { name: "alpha", label: "Meaning", least: 0, most: 1, step: 0.05,
-    hint: "alpha: weight of the meaning of documents relative to their words" },
+    hint: "alpha: 0 ranks by words only" },
   { name: "z", label: "Seeds", least: 1, most: 100, step: 1,
-    hint: "z: how many of the first BM25 hits others are compared with" },
-  { name: "sharpness", label: "Sharpness", least: 1, most: 20, step: 0.5,
-    hint: "how much the first of these count more than the last" },
+    hint: "z: how many of the first results by words to find similar documents of" },
+  { name: "sharpness", label: "Focus", least: 1, most: 20, step: 0.5,
+    hint: "sharpness: the higher, the more the very first of these count" },
 ];
 
 /** The page that is looked at, from 1. */

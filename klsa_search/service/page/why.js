@@ -4,10 +4,10 @@ import { add, el } from "./dom.js";
 
 /** The parts of a score, in display order. */
 const PARTS = [
-  { name: "lexical", label: "Words", hint: "it contains words of the query" },
-  { name: "coverage", label: "Coverage", hint: "it and similar documents together contain the query" },
-  { name: "latent", label: "Topic", hint: "it is about the same topics as the query" },
-  { name: "expansion", label: "Similar documents", hint: "it is similar to documents that contain the words" },
+  { name: "lexical", label: "Words", hint: "contains words of the query" },
+  { name: "coverage", label: "Coverage", hint: "similar documents contain query words that it lacks" },
+  { name: "latent", label: "Topic", hint: "about the same topics as the query" },
+  { name: "expansion", label: "Similar documents", hint: "similar to documents that contain the words" },
 ];
 
 const MOST = 5; // of terms and documents that are named
@@ -150,7 +150,7 @@ function brought({ expansion, id }, write, link) {
 
 function footnote({ score, bm25, alpha, estimated, ranker }) {
   const said = [`Score ${score.toFixed(4)} (${ranker})`, `BM25 alone ${bm25.toFixed(2)}`];
-  if (alpha !== null) said.push(`alpha ${alpha.toFixed(2)} for this query`);
+  if (alpha !== null) said.push(`weight of meaning ${alpha.toFixed(2)}`);
   if (estimated.length) said.push(`${estimated.join(" and ")} estimated`);
   return el("p.quiet", said.join(" · "));
 }

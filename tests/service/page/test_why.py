@@ -64,7 +64,7 @@ def test_sliders_and_the_switch_rank_anew(found):
     found.get_by_role("button", name="Reset").click()
     expect(hit(found, "garage")).to_have_count(1)
     assert "alpha" not in found.url
-    for name, value in (("Seeds", "1"), ("Sharpness", "1")):
+    for name, value in (("Seeds", "1"), ("Focus", "1")):
         setting = {"Seeds": "z"}.get(name, "sharpness")
         with found.expect_response(lambda each, of=setting: asked_for(each, of)) as told:
             found.get_by_label(name).fill(value)
@@ -90,7 +90,7 @@ def test_side_by_side(found):
     mot = after.locator('li[data-id="mot"]')
     mot.hover()
     expect(found.locator("svg.lines path.lit")).to_have_count(1)
-    expect(found.locator(".comparison > p")).to_contain_text("not in the first 10 of BM25")
+    expect(found.locator(".comparison > p")).to_contain_text("not among the first 10 by words only")
     ends = """() => {
             const lines = document.querySelector("svg.lines");
             const box = lines.getBoundingClientRect();
@@ -140,7 +140,7 @@ def test_more_like_this_and_the_page_of_a_document(found):
     found.get_by_role("button", name="Same words").click()
     expect(found.get_by_role("button", name="Same words")).to_have_attribute("aria-pressed", "true")
     expect(near.filter(has_text="From the garage")).to_have_count(1)
-    expect(found.get_by_role("heading", name="Why for “car”")).to_be_visible()
+    expect(found.get_by_role("heading", name="Why it matches “car”")).to_be_visible()
     near.filter(has_text="From the garage").click()
     expect(found.get_by_role("heading", level=1)).to_have_text("From the garage")
     word = found.locator("ol.weighed a", has_text="rebuilt").first

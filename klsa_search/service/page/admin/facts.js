@@ -21,7 +21,7 @@ export function drawFacts(card, details) {
     ["Words", count(counts.tokens)],
     ["On disk", inBytes(details.bytes)],
     ["Segments", drift.segments === 1 ? "1 (build)"
-      : `${drift.segments}, ${drift.segments - 1} of added documents (${inBytes(drift.bytes)} in memory)`],
+      : `${drift.segments}: 1 of the build, ${drift.segments - 1} of added documents (${inBytes(drift.bytes)} in memory)`],
     ["Eigenvectors", count(spectra.bm25?.dimensions ?? 0)],
     ["Generation", `${details.generation}, built ${built}`],
     ["Source", details.source],

@@ -8,13 +8,13 @@ const HITS = 5;
 const MOST = 4; // queries
 const DELAY = 250; // ms after the last move of a slider
 const SLIDERS = [
-  ["alpha", "α, share of the expansion", 0, 1, 0.05],
-  ["hold_back", "reduction of α for complete matches", 0, 1, 0.05],
-  ["z", "z, seed documents", 1, 100, 1],
-  ["sharpness", "sharpness of the seeds", 1, 20, 0.5],
-  ["coverage", "coverage", 0, 1, 0.05],
-  ["latent", "latent", 0, 1, 0.05],
-  ["lexical_sharpness", "sharpness of the words", 1, 20, 0.5],
+  ["alpha", "Meaning (alpha)", 0, 1, 0.05],
+  ["hold_back", "Less meaning for complete matches (hold_back)", 0, 1, 0.05],
+  ["z", "Seeds (z)", 1, 100, 1],
+  ["sharpness", "Focus (sharpness)", 1, 20, 0.5],
+  ["coverage", "Coverage", 0, 1, 0.05],
+  ["latent", "Topic (latent)", 0, 1, 0.05],
+  ["lexical_sharpness", "Sharpness of words (lexical_sharpness)", 1, 20, 0.5],
 ];
 
 /** The panel: {node, leave()}. `save` is called with settings that are to be kept. */
@@ -98,7 +98,7 @@ function drawn(q, before, after) {
   const same = before.every(({ id, rank: at }) => is.get(id) === at) && is.size === was.size;
   const row = (hit, mark) => el("li", el("span", hit.title || hit.id), mark);
   const old = before.map((hit) =>
-    row(hit, is.has(hit.id) ? null : el("span.shift.lost", "goes")));
+    row(hit, is.has(hit.id) ? null : el("span.shift.lost", "drops out")));
   const fresh = after.map((hit) => row(hit, moved(was.get(hit.id), hit.rank)));
   return el("section.trial", el("h3", q),
     same ? el("p.quiet.small", `The first ${before.length} results do not change.`) : null,

@@ -117,7 +117,7 @@ async function drawNearest(of, near) {
     fill(near, found.hits.length
       ? el("ol.near", found.hits.map((hit) => el("li",
         el("a", follow({ id: hit.id }), hit.title || hit.id),
-        el("span.number", { title: "likeness; 1 for a copy" }, hit.score.toFixed(2)),
+        el("span.number", { title: "similarity; 1 means identical" }, hit.score.toFixed(2)),
         el("p.quiet", hit.snippet))))
       : el("p.hint", "No similar documents."));
   } catch (failure) {
@@ -140,13 +140,13 @@ async function drawWhy(document, place) {
   if (context.state.get("id") !== document.id) return;
   const seeds = explanation.expansion?.seeds ?? [];
   const write = wordsIn(q, document.title, document.text, ...seeds.map((each) => each.title));
-  fill(place, el("h2", "Why for “", q, "”"),
+  fill(place, el("h2", "Why it matches “", q, "”"),
     whyPanel(explanation, write, (id, content) => el("a", follow({ id }), content)));
   place.hidden = false;
 }
 
 function showFailure(failure) {
   context.title("");
-  fill(root, el("section.notice", { role: "alert" }, el("h1", "Document not found"),
+  fill(root, el("section.notice", { role: "alert" }, el("h1", "The document cannot be shown"),
     el("p", failure.message), el("p", back())));
 }

@@ -132,7 +132,7 @@ function drawClusters() {
   fill(
     parts.note,
     some ? `${count(drawn)} of ${many(map.documents, "document")} are shown. ` : null,
-    map.unplaced ? `${many(map.unplaced, "document")} without a known word are not shown. ` : null,
+    map.unplaced ? `${count(map.unplaced)} without a known word ${map.unplaced === 1 ? "is" : "are"} not shown. ` : null,
     "Nearby documents are similar; distances between groups mean little.",
   );
 }

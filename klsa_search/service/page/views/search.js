@@ -2,7 +2,7 @@
 
 import { ask, Latest, segment, STALE } from "../api.js";
 import { drawComparison, LOOKED_AT, tellReasons } from "../compare.js";
-import { add, count, el, fill, many, pretty } from "../dom.js";
+import { add, el, fill, many, pretty } from "../dom.js";
 import { alternatives, counted, drawFacets, without } from "../facets.js";
 import { drawHit, pager, quality } from "../hits.js";
 import { filtering, HITS, isAsked, pageOf, pagesOf, rankerOf, rankingOf, searchOf } from "../query.js";
@@ -367,12 +367,12 @@ function nothing({ interpretation, offset }) {
     const plain = [...interpretation.words].join(" ");
     if (plain) {
       ways.push(el("button", { type: "button", on: {
-        click: () => state.change({ q: plain, page: null }) } }, `Search for ${plain} without operators`));
+        click: () => state.change({ q: plain, page: null }) } }, `Search for “${plain}” as plain words`));
     }
   }
   return el("div.notice", el("h2", "No results"),
-    el("p", filters.length ? "No document matches both your words and the filters."
-      : "No document contains any of these words."),
+    el("p", filters.length ? "No document matches both the query and the filters."
+      : "No document contains these words."),
     ways.length ? el("div.buttons", ways) : el("p.quiet",
       "Try other words: results also include documents with a similar meaning."));
 }
@@ -418,7 +418,7 @@ async function showStart() {
   const operators = [['"two words"', "exact phrase"], ["+word", "required"],
     ["-word", "excluded"], ["word*", "any ending"], ["title:word", "in the title"]];
   fill(parts.results, el("div.welcome",
-    el("p.lead", `Search ${count(details.documents ?? 0)} documents in ${index}`),
+    el("p.lead", `Search ${many(details.documents ?? 0, "document")} in ${index}`),
     el("p.quiet", "Results match your words or their meaning, so they may not contain the words you typed."),
     examples,
     el("p", el("a", { href: state.link({ view: "map" }),
