@@ -104,7 +104,7 @@ class Compiled:
             return ""
         place = hashlib.sha256(file.encode()).hexdigest()[:8]
         told = [_text_of(self.py_func.__code__), repr(self.options), *_versions()]
-        told += [f"{name} {_told(value)}" for name, value in sorted(self._used().items())]
+        told += [f"{name} {_described(value)}" for name, value in sorted(self._used().items())]
         digest = hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
         return f"{self.py_func.__module__}.{self.py_func.__name__}-{place}-{digest}"
 
@@ -212,13 +212,14 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _text_of(code: CodeType) -> str:
     """Write bytecode and constants down: as they are in use, whatever the file contains by now."""
     constants = [
-        _text_of(each) if isinstance(each, CodeType) else _told(each) for each in code.co_consts
+        _text_of(each) if isinstance(each, CodeType) else _described(each)
+        for each in code.co_consts
     ]
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_flags
     return repr((code.co_code, constants, names))
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     """Describe a constant or global: what may change the code of a function that uses it."""
     if isinstance(value, frozenset):
         return repr(sorted(map(repr, value)))

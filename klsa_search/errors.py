@@ -84,7 +84,7 @@ class StoreError(KlsaError):
 
 
 class IndexNotFound(StoreError):
-    """There is no index of that name."""
+    """No index has that name."""
 
     code = "index_not_found"
 

@@ -1,7 +1,7 @@
-"""Turns of the event loop: what is done in it, without a thread, and for how long.
+"""Turns of the event loop: how long each may execute short searches itself, without a thread.
 
-To hand a short search over to a thread and back takes as long as the search itself: two threads
-take the interpreter from one another, and what is in memory from one processor to the other.
+Handing a short search over to a thread and back takes as long as the search: the threads compete
+for the GIL, and the data moves from the cache of one processor to that of another.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import TypeVar
 T = TypeVar("T")
 
 AT_ONCE = 0.05
-"""Seconds of a turn. Requests that come later in it are refused, as those behind a full queue are:
-they would wait for longer.
+"""Seconds that short searches may take in one turn. Further requests of the turn are refused, like
+those that find the queue full.
 """
 
 _LONG = 0.01
-"""Seconds from which on work was no short one."""
+"""Seconds of processor or disk time above which a search was not short."""
 
 _REST = 20
-"""Work that takes longer than that is followed by none for so many times as long, so that the loop
-is held up no more than 5 % of the time by what should have been short.
+"""After one that was not short, the loop executes none for this many times as long, so that such
+searches block it for at most 5% of the time.
 """
 
 _THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # the first is not everywhere
@@ -43,11 +43,11 @@ class Turns:
         self._again = 0.0  # when there is time again after long work
 
     def has_time(self) -> bool:
-        """Whether this turn has time left, and nothing took far too long a moment ago."""
+        """Return whether this turn has time left, and no search was too long a moment ago."""
         return self._seconds > 0 and not self.is_over() and perf_counter() >= self._again
 
     def is_over(self) -> bool:
-        """Whether the work of this turn has taken all of its time."""
+        """Return whether the time of this turn is used up."""
         return self._begun is not None and perf_counter() - self._begun >= self._seconds
 
     def spend(self, work: Callable[[], T]) -> tuple[T, float]:

@@ -231,3 +231,16 @@ def test_what_is_done_in_the_loop_has_a_deadline():
         assert admission.refused()["request_timeout"] == 1
 
     asyncio.run(ask())
+
+
+def test_requests_after_a_full_turn_of_the_loop_are_refused():
+    async def ask():
+        admission = Admission(running=1, at_once=SHORT)
+        admission.at_once(lambda: threading.Event().wait(2 * SHORT))
+        with pytest.raises(ServiceBusy):
+            admission.check()
+        assert admission.refused()["full"] == 1
+        await asyncio.sleep(0)
+        admission.check()
+
+    asyncio.run(ask())

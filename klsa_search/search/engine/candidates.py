@@ -55,7 +55,7 @@ def cover(
             other = entry >> np.uint32(8)
             near[hits] = other
             shares[hits] = np.float32(level)
-            # No branch: nobody can foretell it. Bits, as slots of all lie too far away.
+            # Without a branch, which would be mispredicted. Bits fit the cache, slots would not.
             held = (among[other >> np.uint32(5)] >> (other & np.uint32(31))) & np.uint32(1)
             hits += held & (level > 0)
         for place in range(hits):

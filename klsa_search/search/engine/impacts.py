@@ -176,7 +176,7 @@ def _scan(
 ) -> None:
     """Take the impacts of a term over from its postings, those of the best sorted out first.
 
-    Without a branch, as nobody can foretell it, and by bits, as slots of all lie too far away.
+    Without a branch, which would be mispredicted. Bits fit the cache; a slot each would not.
     """
     among, hits, slots = room.among[base >> 5 :], room.hits, room.slots
     impacts, rest = room.impacts, room.rest

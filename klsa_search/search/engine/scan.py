@@ -160,7 +160,7 @@ def find(entries: npt.NDArray[np.uint32], low: int, high: int, key: int) -> int:
     count = high - low
     while count > 1:
         half = count >> 1
-        # Without a branch: nobody can foretell which half it is.
+        # Without a branch, which would be mispredicted.
         low = low + half if entries[low + half] <= key else low
         count -= half
     return low
