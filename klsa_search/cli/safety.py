@@ -27,14 +27,14 @@ def export(name: str, file: Path | None, home: Path) -> None:
     are written, the damage is named, and the command fails.
     """
     from klsa_search.store import index_path
-    from klsa_search.store.export import as_line, living, refuse_faults
+    from klsa_search.store.export import as_line, readable_documents, refuse_faults
     from klsa_search.store.export import export as export_to
     from klsa_search.store.recovery import readable_generation
 
     faults: list[str] = []
     generation = readable_generation(index_path(home, name), faults)
     if file is None:
-        lines = map(as_line, living(generation, faults))
+        lines = map(as_line, readable_documents(generation, faults))
         sys.stdout.writelines(map(escaped, lines) if sys.stdout.isatty() else lines)
         refuse_faults(faults, f"{name} was written to standard output")
     else:

@@ -61,9 +61,7 @@ class _Comparison:
 
     def run(self, report: Progress) -> None:
         """IndexDamaged where anything differs."""
-        living = self._snapshot.living
-        every = np.arange(self._index.max_doc)
-        positions = every if living is None else every[living.allowed]
+        positions = np.flatnonzero(self._snapshot.counting())
         for first in range(0, len(positions), _TOGETHER):
             self._compare(positions[first : first + _TOGETHER])
             report(DOCUMENTS, min(first + _TOGETHER, len(positions)), len(positions))

@@ -81,4 +81,4 @@ def _stored(index: Index) -> Stored:
     """The documents that it has now."""
     held = index.snapshot()
     types = {name: field.type for name, field in held.fields.items()}
-    return Stored(held.manifest, len(held), lambda: map(held.document, held.ids()), types)
+    return Stored(held.manifest, len(held), held.live_documents, types)

@@ -21,8 +21,9 @@ from klsa_search.progress import Progress
 from klsa_search.search import Index
 from klsa_search.store import Manifest, current_generation, read_manifest
 from klsa_search.store.current import last_resort
+from klsa_search.store.export import live_documents
 from klsa_search.store.files import read_regular
-from klsa_search.store.holdings import built_documents, held_documents
+from klsa_search.store.log import WriteLog
 from klsa_search.store.manifest import settings_as_built
 from klsa_search.store.names import MANIFEST
 from klsa_search.store.recovery import RecoveredRecords, repair_current, repair_manifest
@@ -111,7 +112,7 @@ def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
         reason = str(error).splitlines()[0]
         raise IndexDamaged(f"cannot recover `{file}` ({reason}); {step}") from error
     digest = hashlib.sha256()
-    for document in built_documents(records):
+    for document in records.documents():
         digest.update(content_of(document))
     of_settings = fingerprint_of_settings(manifest.settings)  # as written, under former names too
     if fingerprint_of(of_settings, digest.hexdigest()) != manifest.fingerprint:
@@ -128,4 +129,4 @@ def _read(generation: Path, records: RecoveredRecords) -> Iterator[Document]:
         raise StoreError(
             f"`{generation.parent}` was rebuilt meanwhile; verify it, then repair it if needed"
         )
-    yield from held_documents(generation, records)
+    yield from live_documents(records, WriteLog(generation))

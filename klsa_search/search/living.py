@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self, Unpack
 
@@ -338,7 +338,7 @@ class LivingIndex:
     def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
         """Return the IDs of documents by doc id, or of all live documents in order of doc ids."""
         documents = self._opened().documents
-        return documents.all_ids() if doc_ids is None else documents.ids(doc_ids)
+        return documents.ids(documents.live_doc_ids() if doc_ids is None else doc_ids)
 
     @property
     def fields(self) -> Fields:
@@ -370,6 +370,14 @@ class LivingIndex:
     def documents(self, doc_ids: Iterable[int]) -> list[Document]:
         """Return documents by doc id, in order, as they were indexed."""
         return self._opened().documents.at(doc_ids)
+
+    def live_documents(self) -> Iterator[Document]:
+        """Yield all live documents as they were indexed, in order of their doc ids.
+
+        >>> [document.id for document in index.live_documents()]
+        ['heat', 'pump', 'leak', 'tyre', 'grip', 'copy']
+        """
+        return self._opened().documents.live_documents()
 
     def close(self) -> None:
         """Release all files and memory; later calls raise StoreError.

@@ -244,11 +244,16 @@ class DocumentReader:
         """Ids of the documents at the positions, in their order."""
         return [self._records.record(int(position)).id for position in positions]
 
-    def all_ids(self) -> list[str]:
-        """All ids in document order."""
+    def live_doc_ids(self) -> Sequence[int]:
+        """Return the doc ids of all live documents, in order."""
         if self._gone is None:
-            return self.ids(range(len(self.starts) - 1))
-        return self.ids(np.flatnonzero(~self._gone).tolist())
+            return range(len(self.starts) - 1)
+        doc_ids: list[int] = np.flatnonzero(~self._gone).tolist()
+        return doc_ids
+
+    def live_documents(self) -> Iterator[Document]:
+        """Yield all live documents, in order of their doc ids."""
+        return map(self._records.document, self.live_doc_ids())
 
     def get(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """Document of that id; DocumentNotFound."""

@@ -1,14 +1,10 @@
-"""The documents of an index as they came: those of the build that still stand, then those written.
-
-living(generation, faults) -> Document...    in order of their positions
-export(generation, file) -> int              as JSON lines
-"""
+"""Read the live documents of an index from its files alone, and export them as JSON lines."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -17,46 +13,49 @@ from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged
 from klsa_search.store.files import sync, writable
 from klsa_search.store.log import WriteLog
-from klsa_search.store.log_format import Write
 from klsa_search.store.manifest import read_manifest
 from klsa_search.store.names import NEW
 from klsa_search.store.recovery import RecoveredRecords
 
 
-def living(generation: Path, faults: list[str]) -> Iterator[Document]:
-    """Yield the documents of a generation that were neither deleted nor replaced since.
+def live_documents(
+    records: RecoveredRecords, log: WriteLog, faults: list[str] | None = None
+) -> Iterator[Document]:
+    """Yield the documents that were neither deleted nor replaced, in order of their doc ids.
 
-    All of one moment, whatever is written meanwhile. Of a damaged index all that can be read, and
-    what is damaged is appended to `faults`. Memory: the ids in the log. Cost: reading all twice.
+    records  documents of the build
+    log      writes since the build, read as of one moment
+    faults   collects what is damaged, and all that can be read is yielded; if None, raise
+             IndexDamaged, and no document is yielded unless all writes are intact
+
+    Memory: the IDs in the log. Cost: reading the log three times, and the records once.
     """
-    log = WriteLog(generation)
-    writes: Callable[[], Iterator[Write]]
+    writes = log.readable_rows
     try:
         log.check()
         writes = partial(log.rows, last=log.last())
     except IndexDamaged as damage:
+        if faults is None:
+            raise
         faults.append(damage.message)
-        writes = log.readable_rows
-    stands = {row.id: row.seq if row.document else 0 for row in writes()}
-    yield from _built(generation, stands, faults)
-    for row in writes():
-        if row.document and stands[row.id] == row.seq:
-            yield row.document
+    last_put = {write.id: write.seq if write.document else 0 for write in writes()}
+    for document in records.documents(faults):
+        if document.id not in last_put:
+            yield document
+    for write in writes():
+        if write.document and last_put[write.id] == write.seq:
+            yield write.document
 
 
-def _built(generation: Path, stands: Container[str], faults: list[str]) -> Iterator[Document]:
+def readable_documents(generation: Path, faults: list[str]) -> Iterator[Document]:
+    """Yield the live documents that can be read; what is damaged is appended to `faults`."""
+    records = RecoveredRecords(generation)
     try:
-        records = RecoveredRecords(generation)
         if fault := records.fault(read_manifest(generation)):
             faults.append(fault)
     except IndexDamaged as damage:
         faults.append(damage.message)
-        records = RecoveredRecords(generation)
-    for document in records.documents():
-        if isinstance(document, IndexDamaged):
-            faults.append(document.message)
-        elif document.id not in stands:
-            yield document
+    return live_documents(records, WriteLog(generation), faults)
 
 
 def as_line(document: Document) -> str:
@@ -67,7 +66,7 @@ def as_line(document: Document) -> str:
 
 
 def export(generation: Path, file: Path, known_faults: Iterable[str] = ()) -> int:
-    """Write the living documents to a file, which is replaced in one step; return their number.
+    """Write the live documents to a file, which is replaced in one step; return their number.
 
     known_faults  why this may not be the generation in use: see `readable_generation`
     It is durable on return. StoreError where it cannot be written: then nothing is left of it.
@@ -80,7 +79,7 @@ def export(generation: Path, file: Path, known_faults: Iterable[str] = ()) -> in
     with writable(file):
         try:
             with fresh.open("x", encoding="utf-8", newline="\n") as stream:
-                for document in living(generation, faults):
+                for document in readable_documents(generation, faults):
                     stream.write(as_line(document))
                     count += 1
                 stream.flush()

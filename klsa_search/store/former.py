@@ -62,8 +62,7 @@ def former_documents(generation: Path, manifest: Manifest) -> Iterator[Document]
 
 def _of_records(generation: Path) -> Iterator[Document]:
     with closing(DocumentReader(generation)) as reader:
-        for position in range(len(reader.starts) - 1):
-            yield from reader.at((position,))
+        yield from reader.live_documents()
 
 
 def _of_table(path: Path) -> Iterator[Document]:

@@ -203,13 +203,18 @@ class RecoveredRecords:
                 return f"{file} has changed since it was built"
         return None
 
-    def documents(self) -> Iterator[Document | IndexDamaged]:
-        """Yield each document in order, or why it cannot be read."""
+    def documents(self, faults: list[str] | None = None) -> Iterator[Document]:
+        """Yield the documents in order; IndexDamaged for one that cannot be read.
+
+        faults  collects the messages of these errors instead
+        """
         for position in range(self.size):
             try:
                 yield self._records.document(position)
             except IndexDamaged as damage:
-                yield damage
+                if faults is None:
+                    raise
+                faults.append(damage.message)
 
 
 def _compare(path: Path, now: Current, found: Current) -> None:

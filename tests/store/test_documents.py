@@ -40,7 +40,7 @@ def test_what_goes_in_comes_out(tmp_path_factory, contents):
     ]
     reader = stored(tmp_path_factory.mktemp("store"), documents)
     assert reader.at(range(len(documents))) == documents
-    assert reader.all_ids() == [document.id for document in documents]
+    assert reader.ids(reader.live_doc_ids()) == [document.id for document in documents]
     assert [reader.get(document.id) for document in documents] == documents
     reader.close()
 

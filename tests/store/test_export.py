@@ -18,7 +18,7 @@ from klsa_search.store import (
     verify,
 )
 from klsa_search.store.backup import copy_index
-from klsa_search.store.export import export, living
+from klsa_search.store.export import export, readable_documents
 from klsa_search.store.generations import describe_files, new_generation, seal, sync_files
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
@@ -54,7 +54,7 @@ def index(tmp_path):
 
 def everything(path):
     faults = []
-    found = list(living(current_generation(path), faults))
+    found = list(readable_documents(current_generation(path), faults))
     assert faults == []
     return found
 
@@ -157,12 +157,12 @@ def test_the_log_stays_with_its_generation_and_goes_with_it(index):
 def test_two_that_export_to_one_file_do_not_meet(index, tmp_path, monkeypatch):
     generation, file = current_generation(index), tmp_path / "out.jsonl"
 
-    def within(path, faults, former=living):
-        monkeypatch.setattr("klsa_search.store.export.living", former)
+    def within(path, faults, former=readable_documents):
+        monkeypatch.setattr("klsa_search.store.export.readable_documents", former)
         assert export(path, file) == len(WANTED)
         yield from former(path, faults)
 
-    monkeypatch.setattr("klsa_search.store.export.living", within)
+    monkeypatch.setattr("klsa_search.store.export.readable_documents", within)
     assert export(generation, file) == len(WANTED)
     assert file.read_text().count("\n") == len(WANTED)
     assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == ["out.jsonl"]

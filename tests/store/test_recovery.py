@@ -20,7 +20,7 @@ from klsa_search.store import (
     write_synonyms,
 )
 from klsa_search.store.current import read_current
-from klsa_search.store.export import export, living
+from klsa_search.store.export import export, readable_documents
 from klsa_search.store.generations import new_generation, seal
 from klsa_search.store.judgements import Judgements
 from klsa_search.store.log_writing import LogWriter
@@ -147,7 +147,7 @@ def test_export_gives_all_that_can_be_read_of_a_damaged_index(path, tmp_path):
         whole = file.read_bytes()
         for position in sampled(file, 7):
             flipped(file, position, 0x11)
-            ids = {document.id for document in living(generation, [])}
+            ids = {document.id for document in readable_documents(generation, [])}
             assert len(wanted - ids) <= 1 or (name == "WRITES" and wanted - {"new"} <= ids), (
                 name,
                 position,

@@ -121,8 +121,7 @@ def tune_by_halves(
     of halves in a temporary folder, six runs of at most 200 queries, and memory for all documents.
     CollectionError if too few documents are long enough; OSError.
     """
-    documents = map(index.document, index.ids())
-    halves = halve(documents, index.analyzer, seed)
+    halves = halve(index.live_documents(), index.analyzer, seed)
     needed = max(FEWEST_HALVED, SHARE_HALVED * len(index))
     if len(halves.first) < needed:
         raise CollectionError(
