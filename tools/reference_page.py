@@ -278,7 +278,7 @@ def of_parameters(operation, schemas):
     body = bodies.get("application/json", {}).get("schema", {})
     if "$ref" in body:
         kind = schemas[body["$ref"].rsplit("/", 1)[1]]
-        if kind["title"] == "SearchBody":
+        if kind["title"] == "SearchRequest":
             yield "The body is a JSON object with the parameters of `GET /search`."
             return
         rows += [(name, about.get("description", "")) for name, about in kind["properties"].items()]

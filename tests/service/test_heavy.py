@@ -10,7 +10,7 @@ from klsa_search.search import Index, costs, open_index
 from klsa_search.service import create_app
 from klsa_search.service.admission import Admission
 from klsa_search.service.endpoints import mining
-from klsa_search.service.messages.searching import SearchBody
+from klsa_search.service.messages.searching import SearchRequest
 from klsa_search.service.serving import LIGHT
 from tests.support.waiting import wait_until
 
@@ -136,7 +136,7 @@ def test_each_search_of_a_batch_is_admitted_by_its_own_cost(catalog_of, tiny_hom
     ],
 )
 def test_which_searches_are_heavy(tiny_home, asked, heavy):
-    body = SearchBody(**{"q": "wing"} | asked)
+    body = SearchRequest(**{"q": "wing"} | asked)
     with open_index(tiny_home / "tiny") as index:
         assert (body.cost(index) > LIGHT) == heavy
 
@@ -144,13 +144,13 @@ def test_which_searches_are_heavy(tiny_home, asked, heavy):
 def test_phrases_of_frequent_words_count(tiny_home, monkeypatch):
     monkeypatch.setattr(costs, "PHRASE_DOCUMENT", 100.0)
     with open_index(tiny_home / "tiny") as index:
-        assert SearchBody(q='"boundary layer"', operators=True).cost(index) > LIGHT
-        assert SearchBody(q='"wing"', operators=True).cost(index) < LIGHT
-        assert SearchBody(q='"boundary slipstraem"', spelling="off").cost(index) < LIGHT
+        assert SearchRequest(q='"boundary layer"', operators=True).cost(index) > LIGHT
+        assert SearchRequest(q='"wing"', operators=True).cost(index) < LIGHT
+        assert SearchRequest(q='"boundary slipstraem"', spelling="off").cost(index) < LIGHT
 
 
 def test_the_texts_of_hits_count(tiny_home, monkeypatch):
-    body = SearchBody(q="wing")
+    body = SearchRequest(q="wing")
     with open_index(tiny_home / "tiny") as index:
         short = body.cost(index)
         monkeypatch.setattr(costs, "HIT_BYTE", 0.1)

@@ -110,7 +110,7 @@ def test_limits_are_in_the_schema(schema):
         assert (asked["k"]["schema"]["minimum"], asked["k"]["schema"]["maximum"]) == (1, most)
     labels = schema["components"]["schemas"]["ClassifyBody"]["properties"]["labels"]
     assert "2 to 100 distinct" in labels["description"]
-    body = schema["components"]["schemas"]["SearchBody"]
+    body = schema["components"]["schemas"]["SearchRequest"]
     assert list(body["properties"]) == list(parameters)
     assert body["additionalProperties"] is False
 

@@ -38,15 +38,26 @@ def test_answer_tells_what_was_found_and_how(client, tiny_home):
     index.close()
 
 
-@pytest.mark.parametrize("query", ["wing", "ice", "雪 layer", "nothing", 'win* -"ice" wign'])
-def test_an_answer_is_what_its_model_says(client, query):
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *({"q": query} for query in ("wing", "ice", "雪 layer", "nothing", 'win* -"ice" wign')),
+        {"q": "wing", "k": 2, "explain": True, "highlight": True, "quality": True},
+        {"q": "wing", "page": 2, "hits_per_page": 1, "facets": "year"},
+        {"filter": "year >= 1900", "fields": "text"},
+        {"q": "wing", "fields": "title,year"},
+    ],
+)
+def test_an_answer_is_what_its_model_says(client, asked):
+    lists = {name: asked[name].split(",") for name in ("facets", "fields") if name in asked}
     for response in (
-        client.get("/search", params={"q": query}),
-        client.post("/search", json={"q": query}),
+        client.get("/search", params=asked),
+        client.post("/search", json=asked | lists),
     ):
+        assert response.status_code == 200
         assert response.headers["content-type"] == "application/json"
         model = SearchAnswer.model_validate_json(response.content)
-        assert model.model_dump_json(exclude_unset=True) == response.text
+        assert json.loads(model.model_dump_json(exclude_unset=True)) == response.json()
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,6 @@ from klsa_search.service.messages.requests import DocumentRequest
 from klsa_search.service.messages.searching import (
     BatchBody,
     ExplainRequest,
-    Ranked,
-    SearchBody,
     SearchRequest,
 )
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
@@ -84,7 +82,7 @@ async def search(request: Request) -> Response:
     response_model=SearchAnswer,
     responses=documented(400, 404, 413, 422, 500, 503),
 )
-async def search_body(asked: Annotated[SearchBody, Body()], desk: Served) -> Response:
+async def search_body(asked: Annotated[SearchRequest, Body()], desk: Served) -> Response:
     """Search as with GET /search, with the parameters as a JSON object."""
     return await _search(asked, asked.index, desk)
 
@@ -96,7 +94,9 @@ async def search_body(asked: Annotated[SearchBody, Body()], desk: Served) -> Res
     response_model=SearchAnswer,
     responses=documented(400, 404, 413, 422, 500, 503),
 )
-async def search_index(name: str, asked: Annotated[SearchBody, Body()], desk: Served) -> Response:
+async def search_index(
+    name: str, asked: Annotated[SearchRequest, Body()], desk: Served
+) -> Response:
     """Search as with POST /search, with the index in the path."""
     if asked.index is not None and asked.index != name:
         raise QueryError(
@@ -106,7 +106,7 @@ async def search_index(name: str, asked: Annotated[SearchBody, Body()], desk: Se
     return await _search(asked, name, desk)
 
 
-async def _search(asked: Ranked, name: str | None, desk: Desk) -> Response:
+async def _search(asked: SearchRequest, name: str | None, desk: Desk) -> Response:
     came = time.perf_counter()
 
     def question(index: Index) -> bytes:

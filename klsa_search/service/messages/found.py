@@ -13,7 +13,7 @@ from klsa_search.deadlines import in_time
 from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, SearchResults
 from klsa_search.search.language import Relaxed
 from klsa_search.service.messages.answers import Answer
-from klsa_search.service.messages.searching import Ranked
+from klsa_search.service.messages.searching import SearchRequest
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
 
 _AT_ONCE: Final = 10
@@ -138,7 +138,7 @@ class BatchAnswer(Answer):
 
 
 def search_answer(
-    results: SearchResults, index: Index, asked: Ranked, time_ms: float, tally: Tally
+    results: SearchResults, index: Index, asked: SearchRequest, time_ms: float, tally: Tally
 ) -> bytes:
     """Tell the results of one search in one index: the JSON of a `SearchAnswer`.
 
@@ -178,7 +178,7 @@ def search_answer(
     return head[:-1] + b',"hits":[' + b",".join(hits) + b"]}"
 
 
-def _paging(results: SearchResults, asked: Ranked) -> dict[str, int]:
+def _paging(results: SearchResults, asked: SearchRequest) -> dict[str, int]:
     if asked.page is None and asked.hits_per_page is None:
         return {}
     return {

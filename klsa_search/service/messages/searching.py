@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    create_model,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
 from klsa_search.config import LanguageSettings, SearchSettings, left_open
 from klsa_search.search import Index
@@ -38,13 +31,20 @@ MAX_DIMENSIONS = 100_000
 
 FilterText = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(encodable)]
 
+DIMENSIONS: Final[Any] = Field(
+    None,
+    ge=1,
+    le=MAX_DIMENSIONS,
+    description="number of eigenvectors to use, at most those built",
+)
+
 _ALONE: Final = frozenset(("filter", "sort", "positive"))
 """Parameters that need no query."""
 _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 
 
-class Wished(Asked):
-    """Parameters of a search, except those of the ranking."""
+class _SearchRequest(Asked):
+    model_config = ConfigDict(strict=True)
 
     q: QueryText | None = Field(
         None,
@@ -103,12 +103,7 @@ class Wished(Asked):
         description="with a cluster, answer even if some shards fail, from the others; "
         "`shards` counts the failed ones",
     )
-    dimensions: int | None = Field(
-        None,
-        ge=1,
-        le=MAX_DIMENSIONS,
-        description="number of eigenvectors to use, at most those built",
-    )
+    dimensions: int | None = DIMENSIONS
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
@@ -192,21 +187,16 @@ _NOT_PARAMETERS: Final = frozenset(
 
 if TYPE_CHECKING:
 
-    class Ranked(Wished):
-        """Parameters of a search, with those of the ranking."""
+    class SearchRequest(_SearchRequest):
+        """The parameters of a search; what is left out is as the index was built."""
 else:
-    # Each is declared once, with its limits and what it means, in `config`.
-    _GROUPS = left_open(LanguageSettings) | left_open(SearchSettings)
-    Ranked = create_model("Ranked", __base__=Wished, **_GROUPS)
-
-
-class SearchBody(Ranked):
-    """The parameters of POST /search, where a number is a number: "10" and true are not.
-
-    What is left out is as the index was built.
-    """
-
-    model_config = ConfigDict(strict=True)
+    SearchRequest = create_model(
+        "SearchRequest",
+        __base__=_SearchRequest,
+        __doc__="The parameters of a search; what is left out is as the index was built.",
+        # Each is declared once, with its limits and description, in `config`.
+        **left_open(LanguageSettings) | left_open(SearchSettings),
+    )
 
 
 class BatchBody(Asked):
@@ -214,45 +204,27 @@ class BatchBody(Asked):
 
     model_config = ConfigDict(strict=True)
 
-    searches: list[SearchBody] = Field(
+    searches: list[SearchRequest] = Field(
         min_length=1,
         max_length=MAX_SEARCHES,
         description="searches, each with the parameters of POST /search",
     )
 
 
-class SearchRequest(Ranked):
-    """The parameters of GET /search, where several names of fields are divided by commas.
-
-    What is left out is as the index was built.
-    """
-
-    @field_validator("sort", "facets", "fields", "positive", "negative", mode="before")
-    @classmethod
-    def _divided(cls, given: Any) -> Any:
-        return tuple(given.split(",")) if isinstance(given, str) else given
-
-
-class Explained(Asked):
-    """Parameters of an explanation, except those of the ranking."""
-
+class _ExplainRequest(Asked):
     q: QueryText = Field(description="query text")
-    dimensions: int | None = Field(
-        None,
-        ge=1,
-        le=MAX_DIMENSIONS,
-        description="number of eigenvectors to use, at most those built",
-    )
+    dimensions: int | None = DIMENSIONS
 
     def parameters(self) -> dict[str, Any]:
         """Return the ranking parameters."""
-        given = {name: getattr(self, name) for name in self.model_fields_set - {"q"}}
-        return {name: value for name, value in given.items() if value is not None}
+        return self.model_dump(exclude={"q"}, exclude_none=True)
 
 
 if TYPE_CHECKING:
 
-    class ExplainRequest(Explained):
-        """The parameters of GET /indexes/{name}/explain/{id}, with those of the ranking."""
+    class ExplainRequest(_ExplainRequest):
+        """The parameters of GET /indexes/{name}/explain/{id}."""
 else:
-    ExplainRequest = create_model("ExplainRequest", __base__=Explained, **left_open(SearchSettings))
+    ExplainRequest = create_model(
+        "ExplainRequest", __base__=_ExplainRequest, **left_open(SearchSettings)
+    )
