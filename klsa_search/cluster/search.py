@@ -18,7 +18,7 @@ from klsa_search.cluster.messages import Candidates, Floats, Found, Known, Score
 from klsa_search.cluster.shard import Share
 from klsa_search.expansion import top_z
 from klsa_search.kernel import QueryKernel
-from klsa_search.search.engine import Mask, Mix, Top
+from klsa_search.search.engine import Mask, Mix, TopDocs
 from klsa_search.search.engine.comparing import Compared, Place
 from klsa_search.search.engine.formulas import (
     Query,
@@ -71,13 +71,13 @@ class Search:
         self._read, self._query, self._mix = read, query, mix
         self._depths, self._asked = depths, asked
         self._total = sum(each.total for each in found)
-        self.top: Top | None = None
+        self.top: TopDocs | None = None
         self.open = False
         documents, steps = merged(
             [(each.documents, each.steps) for each in found], max(mix.best, asked.k)
         )
         if not len(documents):
-            self.top = Top(np.zeros(0, np.int32), np.zeros(0, _F), 0)
+            self.top = TopDocs(np.zeros(0, np.int32), np.zeros(0, _F), 0)
             return
         best, self._seeds = documents[: mix.best], documents[: mix.seeds]
         if asked.mask is not None:
@@ -202,7 +202,7 @@ class Search:
         kept = scores[order]
         best, values = top_z(np.where(kept >= LOWEST, np.maximum(kept, LEAST), 0), k)
         total = self._total + sum(each.without for each in scored) if self._asked.totals else 0
-        self.top = Top(documents[order][best].astype(np.int32), values, total)
+        self.top = TopDocs(documents[order][best].astype(np.int32), values, total)
 
     def _least(self, scores: Floats, k: int) -> np.float32:
         """The lowest of the k highest of all candidates."""

@@ -18,7 +18,7 @@ from klsa_search.cluster.gathering import merged
 from klsa_search.cluster.messages import Candidates, Found, Known, Scored, Wanted
 from klsa_search.cluster.search import Read, Search
 from klsa_search.cluster.shard import Share
-from klsa_search.search.engine import Mask, Mix, Top
+from klsa_search.search.engine import Mask, Mix, TopDocs
 from klsa_search.search.engine.formulas import Query, query_of
 from klsa_search.search.engine.record import MAX_TERMS, Asked
 from klsa_search.search.engine.reverse import Reverse
@@ -64,7 +64,7 @@ class SpreadEngine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
-    ) -> list[Top]:
+    ) -> list[TopDocs]:
         """Return the k best documents of each query. One round for all of them."""
         k = min(k, self._kernel.size)
         count, within = (k, 0) if mask is None else (0, k)
@@ -79,7 +79,7 @@ class SpreadEngine:
             positions, steps = merged(lists, k)
             scores = (steps * self._kernel.postings.step).astype(_F)
             total = sum(each.total for each in found) if totals else 0
-            tops.append(Top(positions.astype(np.int32), scores, total))
+            tops.append(TopDocs(positions.astype(np.int32), scores, total))
         return tops
 
 
@@ -107,7 +107,7 @@ class SpreadExpandingEngine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
-    ) -> list[Top | None]:
+    ) -> list[TopDocs | None]:
         """Return the k best documents of each query; two rounds for all of them.
 
         What shards are not made for, more than 256 terms and some thousand results, this process

@@ -17,17 +17,17 @@ from klsa_search.search.batch import in_parallel
 from klsa_search.search.costs import QueryCounts
 from klsa_search.search.explaining import Explanation
 from klsa_search.search.filters.masks import Given as Filter
-from klsa_search.search.language import Asked
+from klsa_search.search.language import ParsedQuery
 from klsa_search.search.living import LivingIndex
 from klsa_search.search.parameters import whole_number
-from klsa_search.search.presenting import Presenting, hits_of
+from klsa_search.search.presenting import explaining_of, fetch_hits, hits_of
 from klsa_search.search.rankers import USES
 from klsa_search.search.ranking import both
 from klsa_search.search.results import Hit, SearchResults
 from klsa_search.search.snippet import LENGTH, checked_length
 from klsa_search.search.state import State
 from klsa_search.search.suggest import Suggestion
-from klsa_search.search.wishes import Mask, SearchOptions, Wishes
+from klsa_search.search.wishes import Mask, QueryPlan, SearchOptions, finite_score, names
 
 _QUICK_HITS: Final = 20
 _QUICK_QUERY: Final = 256
@@ -163,48 +163,42 @@ class Index(LivingIndex):
         state = self._opened()
         k = whole_number("k", k)
         asked, chosen, used = _read(state, query, dimensions, parameters)
-        allowed = both(self._checked(mask), asked.allowed)
-        wishes = Wishes.checked(
-            offset, filter, sort, facets, max_facet_values, distinct, min_score, positive, negative
-        )
-        if explain and wishes is not None and (wishes.positive or wishes.negative):
-            raise QueryError(
-                "explain: scores moved by positive or negative examples cannot be "
-                "split into parts; leave the examples out",
-                field="explain",
-            )
-        if asked.allowed is not None:
-            asked = asked._replace(allowed=None)  # which stands in the mask
-        found = find(state, query, asked, k, chosen, used, allowed, wishes)
-        interpretation = state.language.interpretation(query, asked)
-        showing = Presenting(
-            state=state,
-            asked=asked,
-            interpretation=interpretation,
+        plan = QueryPlan(
+            query=query,
+            parsed=asked._replace(allowed=None),  # which is in the mask
+            interpretation=state.language.interpretation(query, asked),
             parameters=chosen,
             dimensions=used,
+            mask=both(self._checked(mask), asked.allowed),
+            k=k,
+            offset=whole_number("offset", offset, 0),
+            filter=filter,
+            sort=names("sort", sort),
+            facets=names("facets", facets),
+            max_facet_values=whole_number("max_facet_values", max_facet_values),
+            distinct=distinct,
+            min_score=finite_score(min_score),
+            positive=names("positive", positive),
+            negative=names("negative", negative),
+            explain=explain,
+            highlight=highlight,
+            snippet_length=checked_length(snippet_length),
+            quality=quality,
         )
-        length, offset = checked_length(snippet_length), wishes.offset if wishes else 0
-        hits = showing.hits(found.positions, found.scores, offset, length, weighed=highlight)
-        best = None
-        if highlight:
-            hits = showing.highlighted(hits)
-        if quality:
-            hits, best = showing.judged(hits, found.positions)
-        if explain:
-            hits = showing.explained(hits, found.positions)
+        top, counted = find(state, plan)
+        hits, best = fetch_hits(state, plan, top)
         return SearchResults(
             query=query,
-            interpretation=interpretation,
+            interpretation=plan.interpretation,
             hits=hits,
-            total=found.total,
+            total=top.total,
             ranker=chosen.ranker,
             parameters={
                 name: used if name == "dimensions" else getattr(chosen, name)
                 for name in USES[chosen.ranker]
             },
-            offset=offset,
-            facets=found.facets,
+            offset=plan.offset,
+            facets=counted,
             quality=best,
         )
 
@@ -233,15 +227,7 @@ class Index(LivingIndex):
         alone[position] = True
         (top,) = state.ranking.top([asked], 1, chosen, used, engine.Mask(alone))
         score = float(top.scores[0]) if len(top.scores) else None
-        interpretation = state.language.interpretation(query, asked)
-        showing = Presenting(
-            state=state,
-            asked=asked,
-            interpretation=interpretation,
-            parameters=chosen,
-            dimensions=used,
-        )
-        return showing.explaining().of(position, score)
+        return explaining_of(state, asked, chosen, used).of(position, score)
 
     def hits(
         self,
@@ -362,7 +348,7 @@ class Index(LivingIndex):
 
 def _read(
     state: State, query: str, dimensions: int | None, parameters: SearchParameters
-) -> tuple[Asked, SearchSettings, int]:
+) -> tuple[ParsedQuery, SearchSettings, int]:
     """What a query asks for, by which parameters, with how many eigenvectors."""
     reading, chosen = state.parameters.read(parameters)
     asked = state.language.read(query, reading)

@@ -9,23 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
-from klsa_search.search.engine import Mask, Top
+from klsa_search.search.engine import Mask, TopDocs
 from klsa_search.search.sorting import SortKey, ranks_by
 
-Found = tuple[Positions, Scores]
-Rank = Callable[[int, Mask | None], Top]
+Rank = Callable[[int, Mask | None], TopDocs]
 """The k best of the documents in a mask, and how many are found."""
 
 
 class Order(Protocol):
     """Documents in an order, each with its score."""
 
-    def first(self, count: int) -> Found:
-        """Return the first documents, fewer where there are fewer."""
+    def first(self, count: int) -> TopDocs:
+        """Return the first documents, at most so many, and how many there are."""
 
 
 class ByScore:
-    """The best first. `page` is how many are shown at a time; `total`, how many the last found.
+    """The best first. `page` is how many are shown at a time.
 
     Where a ranking looks closer the more it is asked for, its first ten of a hundred need not be
     its ten best: each page would repeat some hits of the page before, and lose others. So what
@@ -34,13 +33,11 @@ class ByScore:
 
     def __init__(self, rank: Rank, mask: Mask | None, page: int) -> None:
         self._rank, self._mask, self._page = rank, mask, page
-        self.total = 0
 
-    def first(self, count: int) -> Found:
+    def first(self, count: int) -> TopDocs:
         """Cost: a ranking each time the page, doubled, is still too few."""
         size = self._page
         top = self._rank(size, self._mask)
-        self.total = top.total
         positions, scores = top.positions, top.scores
         while size < count and len(top.positions) == size:
             size *= 2
@@ -48,7 +45,7 @@ class ByScore:
             new = ~np.isin(top.positions, positions)
             positions = np.concatenate((positions, top.positions[new]))[:size]
             scores = np.concatenate((scores, top.scores[new]))[:size]
-        return positions[:count], scores[:count]
+        return TopDocs(positions[:count], scores[:count], top.total)
 
 
 class ByFields:
@@ -61,7 +58,7 @@ class ByFields:
         order = np.argsort(ranks, kind="stable")
         self._positions, self._ranks = positions[order], ranks[order]
 
-    def first(self, count: int) -> Found:
+    def first(self, count: int) -> TopDocs:
         """Cost: a ranking of the first, and of those that equal the last of them."""
         if count < len(self._positions):
             count_all = int(np.searchsorted(self._ranks, self._ranks[count - 1], "right"))
@@ -70,7 +67,7 @@ class ByFields:
         positions, ranks = self._positions[:count_all], self._ranks[:count_all]
         scores = scores_of(self._rank, positions, self._size)
         order = np.lexsort((positions, -scores, ranks))[:count]
-        return positions[order], scores[order]
+        return TopDocs(positions[order], scores[order], len(self._positions))
 
 
 class AsTheyStand:
@@ -79,10 +76,10 @@ class AsTheyStand:
     def __init__(self, found: npt.NDArray[np.bool_]) -> None:
         self._positions = np.flatnonzero(found)
 
-    def first(self, count: int) -> Found:
+    def first(self, count: int) -> TopDocs:
         """Cost: none."""
         positions = self._positions[:count]
-        return positions, np.zeros(len(positions), np.float32)
+        return TopDocs(positions, np.zeros(len(positions), np.float32), len(self._positions))
 
 
 def scores_of(rank: Rank, positions: Positions, size: int) -> Scores:

@@ -132,8 +132,8 @@ class Parameters:
         return wanted
 
 
-def whole_number(name: str, value: object) -> int:
-    """Take any kind of whole number of at least 1, Python's or NumPy's."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
+def whole_number(name: str, value: object, least: int = 1) -> int:
+    """Take any kind of whole number that is large enough, Python's or NumPy's; QueryError."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
         return int(value)
-    raise QueryError(f"{name} = {value!r} is not a whole number of at least 1", field=name)
+    raise QueryError(f"{name} = {value!r} is not a whole number of at least {least}", field=name)

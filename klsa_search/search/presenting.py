@@ -3,97 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.deadlines import in_time
+from klsa_search.search.engine import TopDocs
 from klsa_search.search.explaining import Explaining
 from klsa_search.search.highlights import highlighted
-from klsa_search.search.language import Asked, QueryInterpretation
+from klsa_search.search.language import ParsedQuery
 from klsa_search.search.results import Hit
 from klsa_search.search.snippet import LENGTH
 from klsa_search.search.state import State
+from klsa_search.search.wishes import QueryPlan
 from klsa_search.store.fields.values import as_number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Presenting:
-    """Shows what was found for one query in one state of an index."""
+def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, ...], float | None]:
+    """Return hits of the documents found, and the quality of the best one if requested."""
+    in_time()
+    terms = state.language.known_terms(plan.parsed)
+    weights = _weights(state, terms) if plan.highlight else None
+    hits = hits_of(
+        state, top.positions, top.scores, terms, weights, plan.offset, plan.snippet_length
+    )
+    best = None
+    if plan.highlight:
+        hits = tuple(_highlighted(hit, terms, state.facts.analyzer) for hit in hits)
+    if plan.quality:
+        hits, best = _rated(state, plan, hits, top)
+    if plan.explain and hits:
+        explaining = explaining_of(state, plan.parsed, plan.parameters, plan.dimensions)
+        hits = tuple(map(partial(_explained, explaining), hits, top.positions.tolist()))
+    return hits, best
 
-    state: State
-    asked: Asked
-    interpretation: QueryInterpretation
-    parameters: SearchSettings
-    dimensions: int
 
-    def hits(
-        self, positions: Positions, scores: Scores, offset: int, length: int, *, weighed: bool
-    ) -> tuple[Hit, ...]:
-        """Hits with the passages of `length` characters that show the words of the query best.
+def explaining_of(
+    state: State, parsed: ParsedQuery, parameters: SearchSettings, dimensions: int
+) -> Explaining:
+    """Return what explains the scores of a query."""
+    numbers = list(parsed.terms)
+    by_engine = state.ranking.by_engine(numbers, parameters)
+    return Explaining(
+        state.snapshot, state.documents, numbers, parameters, dimensions, engine=by_engine
+    )
 
-        weighed  a word counts as much as it does in the ranking, not each the same
-        """
-        in_time()
-        terms = self.state.language.shown(self.asked)
-        weights = self._worth(terms) if weighed else None
-        return hits_of(self.state, positions, scores, terms, weights, offset, length)
 
-    def highlighted(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-        """Hits that tell where the words of the query stand."""
-        terms, analyzer = self.state.language.shown(self.asked), self.state.facts.analyzer
+def _highlighted(hit: Hit, terms: Collection[str], analyzer: Analyzer) -> Hit:
+    in_time()
+    title, snippet = (highlighted(text, terms, analyzer) for text in (hit.title, hit.snippet))
+    return replace(hit, highlight={"title": title, "snippet": snippet})
 
-        def completed(hit: Hit) -> Hit:
-            in_time()
-            title, snippet = (
-                highlighted(text, terms, analyzer) for text in (hit.title, hit.snippet)
-            )
-            return replace(hit, highlight={"title": title, "snippet": snippet})
 
-        return tuple(map(completed, hits))
+def _explained(explaining: Explaining, hit: Hit, position: int) -> Hit:
+    in_time()
+    return replace(hit, explanation=explaining.of(position, hit.score))
 
-    def judged(
-        self, hits: tuple[Hit, ...], positions: Positions
-    ) -> tuple[tuple[Hit, ...], float | None]:
-        """Hits that tell how good a match they are, and the best; None where nothing is asked."""
-        stand_ins = self.asked.stand_ins
-        asked = self.state.language.shown(self.asked) - stand_ins.added
-        terms = asked.union(self.interpretation.unknown)
-        if not terms:
-            return hits, None
-        qualities = self.state.quality.of(self.state.snapshot, terms, positions, stand_ins.of)
-        rated = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
-        return tuple(rated), max(qualities, default=0.0)
 
-    def explained(self, hits: tuple[Hit, ...], positions: Positions) -> tuple[Hit, ...]:
-        """Hits that tell how their scores came about."""
-        if not hits:
-            return hits
-        explaining = self.explaining()
-        explained = []
-        for hit, position in zip(hits, positions.tolist(), strict=True):
-            in_time()
-            explained.append(replace(hit, explanation=explaining.of(position, hit.score)))
-        return tuple(explained)
+def _rated(
+    state: State, plan: QueryPlan, hits: tuple[Hit, ...], top: TopDocs
+) -> tuple[tuple[Hit, ...], float | None]:
+    """Return hits with their qualities, and the best; None for a query without words."""
+    stand_ins = plan.parsed.stand_ins
+    own = state.language.known_terms(plan.parsed) - stand_ins.added
+    terms = own.union(plan.interpretation.unknown)
+    if not terms:
+        return hits, None
+    qualities = state.quality.of(state.snapshot, terms, top.positions, stand_ins.of)
+    rated = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
+    return tuple(rated), max(qualities, default=0.0)
 
-    def explaining(self) -> Explaining:
-        """What explains the scores of the query."""
-        numbers = list(self.asked.terms)
-        return Explaining(
-            self.state.snapshot,
-            self.state.documents,
-            numbers,
-            self.parameters,
-            self.dimensions,
-            engine=self.state.ranking.by_engine(numbers, self.parameters),
-        )
 
-    def _worth(self, terms: Collection[str]) -> dict[str, float]:
-        """What known terms count for in the ranking."""
-        snapshot = self.state.snapshot
-        numbers, worth = snapshot.vocabulary.numbers, snapshot.bm25.worth
-        return {term: float(worth[numbers[term]]) for term in terms if term in numbers}
+def _weights(state: State, terms: Collection[str]) -> dict[str, float]:
+    """Return the weights of terms in the ranking."""
+    numbers, worth = state.snapshot.vocabulary.numbers, state.snapshot.bm25.worth
+    return {term: float(worth[numbers[term]]) for term in terms if term in numbers}
 
 
 def hits_of(

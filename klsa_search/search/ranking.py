@@ -14,8 +14,8 @@ from klsa_search.deadlines import in_time
 from klsa_search.expansion import top_z
 from klsa_search.expansion.cut import multiple_of_kernel
 from klsa_search.lazily import lazily
-from klsa_search.search.engine import Mask, Mix, Top
-from klsa_search.search.language import Asked
+from klsa_search.search.engine import Mask, Mix, TopDocs
+from klsa_search.search.language import ParsedQuery
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.rankers.judged import moved
@@ -39,7 +39,7 @@ class Bm25Engine(Protocol):
         mask: Mask | None = None,
         *,
         totals: bool = False,
-    ) -> list[Top]:
+    ) -> list[TopDocs]:
         """Return the k best documents of each query."""
 
 
@@ -54,7 +54,7 @@ class DefaultEngine(Protocol):
         mask: Mask | None = None,
         *,
         totals: bool = False,
-    ) -> list[Top | None]:
+    ) -> list[TopDocs | None]:
         """Return the k best documents of each query; None for one it cannot take."""
 
 
@@ -78,7 +78,7 @@ class Ranking:
     ) -> None:
         self._snapshot, self._defaults, self._engines = snapshot, defaults, engines
 
-    def scores(self, asked: Asked, parameters: SearchSettings, dimensions: int) -> Scores:
+    def scores(self, asked: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
         """Score every document: (N,) float32."""
         scores = self._scores(asked.terms, parameters, dimensions)
         return scores if asked.allowed is None else scores * asked.allowed
@@ -96,7 +96,7 @@ class Ranking:
 
     def moved(
         self,
-        asked: Asked,
+        asked: ParsedQuery,
         parameters: SearchSettings,
         dimensions: int,
         positive: Positions,
@@ -108,14 +108,14 @@ class Ranking:
 
     def top(
         self,
-        asked: Sequence[Asked],
+        asked: Sequence[ParsedQuery],
         k: int,
         parameters: SearchSettings,
         dimensions: int,
         mask: Mask | None = None,
         *,
         totals: bool = False,
-    ) -> list[Top]:
+    ) -> list[TopDocs]:
         """Return the k best documents of each query, of those in the mask if there is one.
 
         totals  count, too, how many documents of the mask score above 0
@@ -141,9 +141,9 @@ class Ranking:
         mask: Mask | None,
         *,
         totals: bool,
-    ) -> list[Top]:
+    ) -> list[TopDocs]:
         mask = self._snapshot.allowed(mask)
-        found: Sequence[Top | None]
+        found: Sequence[TopDocs | None]
         if parameters.ranker == "bm25" and not parameters.boosts:
             return self._bm25.top(asked, k, mask, totals=totals)
         if self._expands(parameters):
@@ -189,7 +189,7 @@ class Ranking:
         mask: Mask | None,
         *,
         totals: bool,
-    ) -> list[Top | None]:
+    ) -> list[TopDocs | None]:
         engine = self._snapshot.expanding if self._engines is None else self._engines.expanding
         if engine is None:
             return [None] * len(asked)
@@ -205,7 +205,7 @@ class Ranking:
         parameters: SearchSettings,
         dimensions: int,
         mask: Mask | None,
-    ) -> Top:
+    ) -> TopDocs:
         """Answer by the score of every document."""
         row = self._row(terms, parameters, dimensions)
         return top_of(row if mask is None else row * mask.allowed, k)
@@ -243,10 +243,10 @@ def _is_expanded(parameters: SearchSettings) -> bool:
     return asked and multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
 
 
-def top_of(scores: Scores, k: int) -> Top:
+def top_of(scores: Scores, k: int) -> TopDocs:
     """Return the k best by the scores of all documents."""
     positions, best = top_z(scores, k)
-    return Top(positions, best, int(np.count_nonzero(scores > 0)))
+    return TopDocs(positions, best, int(np.count_nonzero(scores > 0)))
 
 
 def both(mask: Mask | None, allowed: npt.NDArray[np.bool_] | None) -> Mask | None:

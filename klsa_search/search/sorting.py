@@ -22,13 +22,9 @@ class SortKey(NamedTuple):
 
 def sort_keys(sort: Iterable[str], fields: Fields) -> list[SortKey]:
     """Read `field:asc` and `field:desc`, or `field` for ascending; QueryError."""
-    if isinstance(sort, str):
-        raise QueryError(
-            f"sort = {sort!r} is a text; give a list, as in ['year:desc']", field="sort"
-        )
     keys = []
     for wish in sort:
-        name, colon, way = wish.rpartition(":") if isinstance(wish, str) else ("", "", "")
+        name, colon, way = wish.rpartition(":")
         if way not in ("asc", "desc") or not colon:
             if name in fields and wish not in fields:
                 raise QueryError(

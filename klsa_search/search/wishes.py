@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.config import SearchSettings
 from klsa_search.errors import QueryError
 from klsa_search.keywords import SearchParameters
+from klsa_search.search import engine
 from klsa_search.search.filters.masks import Given
+from klsa_search.search.language import ParsedQuery, QueryInterpretation
 
 MOST_NAMES: Final = 100
 """Fields to sort by, to count or to show, and documents that were judged."""
@@ -51,45 +54,43 @@ class SearchOptions(RankingOptions, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """Options of a search besides query and k; see `Index.search`."""
+class QueryPlan:
+    """A search, checked against one state of an index; see `Index.search`.
 
-    offset: int = 0
-    filter: Given | None = None
-    sort: tuple[str, ...] = ()
-    facets: tuple[str, ...] = ()
-    max_facet_values: int = 100
-    distinct: str | None = None
-    min_score: float | None = None
-    positive: tuple[str, ...] = ()
-    negative: tuple[str, ...] = ()
+    parsed      query, without the documents that its operators allow
+    parameters, dimensions  of its ranking
+    mask        documents that may be returned, by the caller and by the operators; None for all
+    """
 
-    @classmethod
-    def checked(
-        cls,
-        offset: int,
-        filter: Given | None,  # noqa: A002 - the name callers see
-        sort: Iterable[str],
-        facets: Iterable[str],
-        max_facet_values: int,
-        distinct: str | None,
-        min_score: float | None,
-        positive: Iterable[str],
-        negative: Iterable[str],
-    ) -> Self | None:
-        """Return the checked options; None if all are defaults. QueryError."""
-        wishes = cls(
-            offset=_number("offset", offset, 0),
-            filter=filter,
-            sort=names("sort", sort),
-            facets=names("facets", facets),
-            max_facet_values=_number("max_facet_values", max_facet_values, 1),
-            distinct=distinct,
-            min_score=_score(min_score),
-            positive=names("positive", positive),
-            negative=names("negative", negative),
-        )
-        return None if wishes == cls(max_facet_values=wishes.max_facet_values) else wishes
+    query: str
+    parsed: ParsedQuery
+    interpretation: QueryInterpretation
+    parameters: SearchSettings
+    dimensions: int
+    mask: engine.Mask | None
+    k: int
+    offset: int
+    filter: Given | None
+    sort: tuple[str, ...]
+    facets: tuple[str, ...]
+    max_facet_values: int
+    distinct: str | None
+    min_score: float | None
+    positive: tuple[str, ...]
+    negative: tuple[str, ...]
+    explain: bool
+    highlight: bool
+    snippet_length: int
+    quality: bool
+
+    def __post_init__(self) -> None:
+        """Refuse options that exclude each other; QueryError."""
+        if self.explain and (self.positive or self.negative):
+            raise QueryError(
+                "explain: scores moved by positive or negative examples cannot be "
+                "split into parts; leave the examples out",
+                field="explain",
+            )
 
 
 def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
@@ -108,19 +109,8 @@ def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
     return taken
 
 
-def _number(name: str, value: Any, least: int) -> int:
-    try:
-        number = value.__index__()
-    except AttributeError:
-        number = least - 1
-    if number < least or isinstance(value, bool):
-        raise QueryError(
-            f"{name} = {value!r} is not a whole number of at least {least}", field=name
-        )
-    return int(number)
-
-
-def _score(value: Any) -> float | None:
+def finite_score(value: Any) -> float | None:
+    """Return a minimum score; QueryError."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

@@ -21,7 +21,7 @@ from klsa_search.search.engine.record import (
     Queries,
     Scratch,
     Stored,
-    Top,
+    TopDocs,
 )
 from klsa_search.search.engine.topk import search
 from klsa_search.search.query import QueryTerms
@@ -53,7 +53,7 @@ class Engine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
-    ) -> list[Top]:
+    ) -> list[TopDocs]:
         """Return the k best documents of each query; many in one call that runs without the GIL.
 
         queries  term numbers as they stand in a query, repeated as there, below 0 for unknown
@@ -66,7 +66,7 @@ class Engine:
         asked = Asked(min(k, self._kernel.size), mask, totals)
         if not asked.k or lacks(search):
             return [self._by_row(terms, asked) for terms in queries]
-        answers: list[Top] = []
+        answers: list[TopDocs] = []
         at_once = max(1, RESULTS // asked.k)
         for begin in range(0, len(queries), at_once):
             part = queries[begin : begin + at_once]
@@ -109,9 +109,9 @@ class Engine:
                 self._of_thread.scratch = scratch
         return scratch
 
-    def _by_row(self, terms: Sequence[int], asked: Asked) -> Top:
+    def _by_row(self, terms: Sequence[int], asked: Asked) -> TopDocs:
         positions, steps, total = self._steps_by_row(terms, asked)
-        return Top(positions, (steps * self._kernel.postings.step).astype(np.float32), total)
+        return TopDocs(positions, (steps * self._kernel.postings.step).astype(np.float32), total)
 
     def _steps_by_row(
         self, terms: Sequence[int], asked: Asked

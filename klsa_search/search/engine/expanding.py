@@ -23,7 +23,7 @@ from klsa_search.search.engine.record import (
     Queries,
     Scratch,
     Stored,
-    Top,
+    TopDocs,
 )
 from klsa_search.search.engine.reverse import REVERSED, Reverse
 from klsa_search.search.engine.room import TAKEN, TOGETHER, Held, Room
@@ -83,7 +83,7 @@ class ExpandingEngine:
         mask: Mask | None = None,
         *,
         totals: bool = False,
-    ) -> list[Top | None]:
+    ) -> list[TopDocs | None]:
         """Return the k best documents of each query; many in one call that runs without the GIL.
 
         Parameters as of `Engine.top`; a mask leaves the scores of what it allows as they are. None
@@ -95,13 +95,15 @@ class ExpandingEngine:
             return [None] * len(queries)
         if lacks(search_expanded):
             return [self._uncompiled(terms, asked, mix) for terms in queries]
-        answers: list[Top | None] = []
+        answers: list[TopDocs | None] = []
         at_once = max(1, RESULTS // asked.k)
         for begin in range(0, len(queries), at_once):
             answers += self._compiled(queries[begin : begin + at_once], asked, mix)
         return answers
 
-    def _compiled(self, terms: Sequence[Sequence[int]], asked: Asked, mix: Mix) -> list[Top | None]:
+    def _compiled(
+        self, terms: Sequence[Sequence[int]], asked: Asked, mix: Mix
+    ) -> list[TopDocs | None]:
         held, stored, queries = self._memory(asked, mix), self._stored, Queries.of(terms, asked.k)
         scratch = held.scratch
         search_expanded(
@@ -110,7 +112,7 @@ class ExpandingEngine:
         )  # fmt: skip
         return queries.answers()
 
-    def _uncompiled(self, terms: Sequence[int], asked: Asked, mix: Mix) -> Top | None:
+    def _uncompiled(self, terms: Sequence[int], asked: Asked, mix: Mix) -> TopDocs | None:
         """Answer as the compiled search does before it is there, or wait for it."""
         if len(terms) > MAX_TERMS:
             return None

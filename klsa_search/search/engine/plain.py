@@ -31,7 +31,7 @@ from klsa_search.search.engine.formulas import (
     terms_of,
 )
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.record import Asked, Top
+from klsa_search.search.engine.record import Asked, TopDocs
 from klsa_search.search.engine.room import Held
 from klsa_search.search.engine.scan import LANES, SAMPLED
 from klsa_search.search.engine.scores import LEAST, LOWEST, PROMISING
@@ -63,7 +63,7 @@ class Plain:
         self._kernel, self._held, self._living = kernel, held, living
         self._neighbours, self._dimensions = neighbours, dimensions
 
-    def top(self, numbers: Sequence[int], asked: Asked, mix: Mix, depths: Depths) -> Top | None:
+    def top(self, numbers: Sequence[int], asked: Asked, mix: Mix, depths: Depths) -> TopDocs | None:
         """Return the k best; None where there are `MOST` candidates or more."""
         kernel, held, k, mask = self._kernel, self._held, asked.k, asked.mask
         query = query_of(kernel, numbers)
@@ -73,7 +73,7 @@ class Plain:
             row = row * self._living.allowed
         found = top_z(row, max(mix.best, k))[0]
         if not len(found):
-            return Top(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
+            return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
         if mask is not None:
             within = top_z(row * mask.allowed, depths.within)[0]
             found = np.concatenate((found, within[~np.isin(within, found)]))
@@ -141,7 +141,7 @@ class Plain:
             is_found = (row > 0) | is_candidate
             is_found &= True if allowed is None else allowed.allowed
             total = int(np.count_nonzero(is_found))
-        return Top(chosen[order].astype(np.int32), values, total)
+        return TopDocs(chosen[order].astype(np.int32), values, total)
 
     def _terms(self, query: Query, best: Positions) -> Terms:
         held = saturations_of(self._kernel.postings, query.terms, best)

@@ -197,24 +197,24 @@ class Queries(NamedTuple):
             np.empty((count, 2), np.int64),
         )
 
-    def answers(self) -> list[Top | None]:
+    def answers(self) -> list[TopDocs | None]:
         """What was found for each query; None for more than MAX_TERMS terms.
 
         Each answer is a part of the memory of all.
         """
         return [
-            Top(self.documents[query, :count], self.scores[query, :count], total)
+            TopDocs(self.documents[query, :count], self.scores[query, :count], total)
             if count >= 0
             else None
             for query, (count, total) in enumerate(self.counts.tolist())
         ]
 
 
-class Top(NamedTuple):
+class TopDocs(NamedTuple):
     """The best documents of a query, best first, ties by document order.
 
     positions, scores  of the documents that may be answered and score above 0, k at most
-    total              how many there are, whatever k; 0 where it was not asked for
+    total              how many there are, whatever k; 0 if not requested
     """
 
     positions: Positions

@@ -29,7 +29,14 @@ from klsa_search.search.engine.plain import Plain
 from klsa_search.search.engine.reverse import Reverse
 from klsa_search.search.engine.room import Held
 from klsa_search.search.engine.seeds import SUMS
-from klsa_search.search.explaining.pieces import Asked, Covered, Pieces, Values, alone, covered_by
+from klsa_search.search.explaining.pieces import (
+    Covered,
+    Pieces,
+    QueryWeights,
+    Values,
+    alone,
+    covered_by,
+)
 from klsa_search.search.snapshot import Snapshot
 
 _F = np.float32
@@ -53,7 +60,7 @@ class SplittingCut(Plain):
         )
         self._snapshot, self._mix = snapshot, mix
         query = query_of(snapshot.bm25, numbers)
-        self._asked = Asked.of(snapshot, query.terms, query.times.astype(np.float64))
+        self._asked = QueryWeights.of(snapshot, query.terms, query.times.astype(np.float64))
         self._ask(query)
 
     def _ask(self, query: Query) -> None:

@@ -23,7 +23,7 @@ from klsa_search.search.explaining.explanation import (
     Seed,
     TermShare,
 )
-from klsa_search.search.explaining.pieces import Asked, Covered, Pieces, Splitting, Values
+from klsa_search.search.explaining.pieces import Covered, Pieces, QueryWeights, Splitting, Values
 from klsa_search.search.explaining.rows import SplittingRows
 from klsa_search.search.explaining.shared import Features
 from klsa_search.search.query import QueryTerms
@@ -58,12 +58,12 @@ class Explaining:
         self._ranker, self._dimensions = parameters.ranker, dimensions
         self._query = QueryTerms.of(numbers)
         self._row = lexical(snapshot, self._query, parameters)
-        self._asked = Asked.boosted(snapshot, self._query, parameters)
+        self._asked = QueryWeights.boosted(snapshot, self._query, parameters)
         self._fed_by: Positions = np.zeros(0, np.int64)
         if parameters.ranker in FEEDBACK and self._row.any():
             feedback = FEEDBACK[parameters.ranker]
             enlarged, self._fed_by = fed(snapshot, self._query, parameters, feedback)
-            self._asked = Asked.boosted(snapshot, enlarged, parameters)
+            self._asked = QueryWeights.boosted(snapshot, enlarged, parameters)
         self._features = Features(snapshot)
         self._splitting: Splitting | None = None
         if parameters.ranker == "klsa" and parameters.alpha > 0 and self._row.any():

@@ -23,7 +23,7 @@ Near = Callable[[int], tuple[Positions, Values]]
 """The documents near one, and their shares, of sum 1."""
 
 
-class Asked(NamedTuple):
+class QueryWeights(NamedTuple):
     """The terms of a query, what they count for, and who holds them.
 
     numbers  (n,) term numbers
@@ -42,7 +42,9 @@ class Asked(NamedTuple):
     holders: tuple[tuple[Positions, npt.NDArray[np.uint16]], ...]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, numbers: Numbers, counts: npt.NDArray[np.floating]) -> Asked:
+    def of(
+        cls, snapshot: Snapshot, numbers: Numbers, counts: npt.NDArray[np.floating]
+    ) -> QueryWeights:
         """Weigh terms as the query kernel does. Cost: their postings."""
         times, kernel = counts.astype(np.float64), snapshot.bm25
         holders = tuple(kernel.postings.of_term(term) for term in numbers.tolist())
@@ -51,7 +53,9 @@ class Asked(NamedTuple):
         return cls(numbers, times, times * kernel.worth[numbers], steps, step, holders)
 
     @classmethod
-    def boosted(cls, snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -> Asked:
+    def boosted(
+        cls, snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings
+    ) -> QueryWeights:
         """The same with the boosts of a search: see `boosting`."""
         plain = cls.of(snapshot, query.numbers, query.counts)
         if not parameters.boosts:
@@ -117,7 +121,7 @@ class Splitting(Protocol):
         """Take that of a document apart; the score it was answered with, if it was."""
 
 
-def covered_by(asked: Asked, best: Positions, near: Near, document: int) -> Covered:
+def covered_by(asked: QueryWeights, best: Positions, near: Near, document: int) -> Covered:
     """T of a document: see `expansion.coverage`; `best` are the documents whose terms count."""
     own = asked.added(np.array([document]))[0] * np.isin([document], best)
     lenders, shares = near(document)
@@ -128,7 +132,7 @@ def covered_by(asked: Asked, best: Positions, near: Near, document: int) -> Cove
     return Covered(asked.numbers, _saturated(asked, own + total), own, total, lent, lenders)
 
 
-def alone(asked: Asked, covered: Covered) -> Covered:
+def alone(asked: QueryWeights, covered: Covered) -> Covered:
     """T of a document by what it holds itself."""
     return covered._replace(
         value=_saturated(asked, covered.own),
@@ -138,6 +142,6 @@ def alone(asked: Asked, covered: Covered) -> Covered:
     )
 
 
-def _saturated(asked: Asked, together: Values) -> Values:
+def _saturated(asked: QueryWeights, together: Values) -> Values:
     half = HALF * asked.steps / UNIT
     return np.asarray(asked.weights * (together / np.where(half > 0, together + half, 1)))

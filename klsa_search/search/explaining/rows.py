@@ -6,7 +6,7 @@ import numpy as np
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
-from klsa_search.search.explaining.pieces import Asked, Pieces, Values, covered_by
+from klsa_search.search.explaining.pieces import Pieces, QueryWeights, Values, covered_by
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.klsa import parts_of
 from klsa_search.search.snapshot import Snapshot
@@ -27,7 +27,7 @@ class SplittingRows:
         dimensions: int,
     ) -> None:
         self._snapshot = snapshot
-        self._asked = Asked.of(snapshot, query.numbers, query.counts)
+        self._asked = QueryWeights.of(snapshot, query.numbers, query.counts)
         self._expansion = snapshot.expansion_of(parameters, dimensions)
         self._parts = parts_of(snapshot, query, row, parameters, dimensions)
 

@@ -47,7 +47,7 @@ LONGEST_COUNTED: Final = 1_000
 _HYPHENED: Final = re.compile(r"[^\W_]++(?:-[^\W_]++)+")
 
 
-class Asked(NamedTuple):
+class ParsedQuery(NamedTuple):
     """A query as an index understands it.
 
     terms       numbers of the terms to rank by, repeated as they are asked for; below 0 for none
@@ -100,7 +100,7 @@ class Language:
         other._beginnings = frozenset(numbers.get(term, UNKNOWN) for term in synonyms.beginnings)
         return other
 
-    def read(self, query: str, settings: LanguageSettings) -> Asked:
+    def read(self, query: str, settings: LanguageSettings) -> ParsedQuery:
         """Understand a query; QueryError for what is no text.
 
         Cost: 3 µs where all of it is plain words, else what `matching` and `spelling` take.
@@ -114,7 +114,7 @@ class Language:
         if numbers is not None:
             right = settings.spelling == "off" or self._is_right(query, numbers)
             if right and (synonyms is None or self._beginnings.isdisjoint(numbers)):
-                return Asked(numbers)
+                return ParsedQuery(numbers)
             clauses = [_words_of(query)]
         else:
             clauses = parse(query, self._fields)
@@ -131,7 +131,7 @@ class Language:
             reading = self._taken(clauses, settings.spelling, synonyms)
         stand_ins = NONE if synonyms is None else self._take_synonyms(synonyms, reading)
         interpretation = replace(reading.interpretation(query), relaxed=relaxed)
-        return Asked(reading.terms, reading.allowed, interpretation, stand_ins)
+        return ParsedQuery(reading.terms, reading.allowed, interpretation, stand_ins)
 
     def _reason(self, query: str, clauses: Sequence[Clause]) -> Relaxed | None:
         """Say why a query is text, whose operators are plain words; None where they count.
@@ -214,7 +214,7 @@ class Language:
         """Whether spelling adds nothing to a query of plain words."""
         return UNKNOWN not in numbers and not ("-" in query and self._joined(query))
 
-    def interpretation(self, query: str, asked: Asked) -> QueryInterpretation:
+    def interpretation(self, query: str, asked: ParsedQuery) -> QueryInterpretation:
         """Tell what was understood of a query."""
         if asked.interpretation is not None:
             return asked.interpretation
@@ -224,8 +224,8 @@ class Language:
             unknown=tuple(word for word, number in words if number == UNKNOWN),
         )
 
-    def shown(self, asked: Asked) -> set[str]:
-        """Terms that a passage is to show."""
+    def known_terms(self, asked: ParsedQuery) -> set[str]:
+        """Return the terms of a query that the index knows, such as for its snippets."""
         terms = self._snapshot.vocabulary.terms
         return {terms[number] for number in asked.terms if number >= 0}
 
