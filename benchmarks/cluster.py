@@ -36,7 +36,7 @@ from klsa_search.cluster.index import SpreadIndex
 from klsa_search.cluster.live import LiveShards
 from klsa_search.cluster.ray import RayFleet
 from klsa_search.collection.query_lines import read_query_lines
-from klsa_search.store import read_manifest
+from klsa_search.store.manifest import read_manifest
 
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},

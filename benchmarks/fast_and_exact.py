@@ -17,7 +17,8 @@ from pathlib import Path
 
 from klsa_search import build, open_index
 from klsa_search.collection import open_collection
-from klsa_search.evaluation import Judge, Ranking
+from klsa_search.evaluation.measures import Judge
+from klsa_search.evaluation.runs import Ranking
 from klsa_search.search import Index
 
 FOUR = ("cran", "cran-1837", "cisi", "cacm", "med")

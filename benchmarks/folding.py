@@ -24,9 +24,11 @@ from scipy import sparse
 
 from klsa_search import open_index
 from klsa_search.collection import Document, open_collection
-from klsa_search.delta import DeltaSegment, Epoch, Folding, open_epoch
+from klsa_search.delta.epoch import Epoch, open_epoch
+from klsa_search.delta.fold import Folding
+from klsa_search.delta.segment import DeltaSegment
 from klsa_search.expansion.packing import unpack_rows
-from klsa_search.kernel import DocumentKernel
+from klsa_search.kernel.document import DocumentKernel
 
 ALONE = 50  # documents that are folded in one by one
 

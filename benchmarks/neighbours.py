@@ -21,8 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.spectrum import default_features
-from klsa_search.kernel import DocumentKernel, nearest_rows
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.looking import Effort
+from klsa_search.kernel.nearest import nearest_rows
 from klsa_search.kernel.neighbours import strongest_of_rows
 
 ENTRIES = 65  # the document itself, and those that are kept

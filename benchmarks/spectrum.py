@@ -22,9 +22,11 @@ from scipy import sparse
 
 from klsa_search.analysis import Analyzer
 from klsa_search.config import Settings
-from klsa_search.features import CountsBuilder, bm25
-from klsa_search.kernel import DocumentKernel
-from klsa_search.spectrum import Spectrum, decompose
+from klsa_search.features import bm25
+from klsa_search.features.counts import CountsBuilder
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.spectrum.eigenpairs import Spectrum
+from klsa_search.spectrum.solving import decompose
 
 NEAREST = 20
 SAMPLE = 300

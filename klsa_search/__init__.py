@@ -57,9 +57,8 @@ version.
 """
 
 import logging
-from typing import TYPE_CHECKING
-
-from klsa_search.faces import handing_on
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Document
@@ -77,25 +76,36 @@ if TYPE_CHECKING:
     from klsa_search.store.fields.columns import Field
     from klsa_search.version import __version__
 else:
-    __getattr__, __dir__ = handing_on(
-        __name__,
-        {
-            "collection.model": "Document",
-            "errors": "KlsaError",
-            "indexing.build": "build",
-            "keywords": "IndexSettings SearchParameters",
-            "search.explaining.explanation": "Explanation",
-            "search.facets": "Facet",
-            "search.highlights": "Highlight",
-            "search.index": "Index",
-            "search.language.interpretation": "QueryInterpretation",
-            "search.opening": "list_indexes open_index",
-            "search.results": "Hit SearchResults",
-            "search.wishes": "SearchOptions",
-            "store.fields.columns": "Field",
-            "version": "__version__",
-        },
-    )
+    _MODULES = {
+        "Document": "collection.model",
+        "Explanation": "search.explaining.explanation",
+        "Facet": "search.facets",
+        "Field": "store.fields.columns",
+        "Highlight": "search.highlights",
+        "Hit": "search.results",
+        "Index": "search.index",
+        "IndexSettings": "keywords",
+        "KlsaError": "errors",
+        "QueryInterpretation": "search.language.interpretation",
+        "SearchOptions": "search.wishes",
+        "SearchParameters": "keywords",
+        "SearchResults": "search.results",
+        "__version__": "version",
+        "build": "indexing.build",
+        "list_indexes": "search.opening",
+        "open_index": "search.opening",
+    }
+
+    def __getattr__(name: str) -> Any:
+        """Import a name at its first use (PEP 562): commands load only what they need."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_MODULES})
+
 
 # The application decides where warnings go; by default they are discarded.
 logging.getLogger(__name__).addHandler(logging.NullHandler())

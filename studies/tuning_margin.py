@@ -22,7 +22,7 @@ import numpy as np
 
 from klsa_search.collection import open_collection
 from klsa_search.config import PRESETS
-from klsa_search.evaluation import Judge
+from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.tuning.halves import halve, judge_by_first_halves
 from klsa_search.evaluation.tuning.procedure import MARGIN, MARGIN_OF_LESS
 from klsa_search.evaluation.tuning.space import ALPHAS, Candidate, draw

@@ -16,7 +16,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from tests.conftest import ROOT
 
 RELEASED = ROOT / "tests" / "service" / "released_openapi.json"

@@ -16,8 +16,9 @@ from starlette.testclient import TestClient
 
 from klsa_search import build
 from klsa_search.search import Index
-from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import Admission
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.body_limit import LINES
 from klsa_search.service.middleware.keys import add_key

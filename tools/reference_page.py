@@ -13,7 +13,8 @@ from klsa_search.cli.mcp import klsa_mcp
 from klsa_search.cli.search import klsa_search
 from klsa_search.cli.serve import serve
 from klsa_search.config import LanguageSettings, SearchSettings, Settings
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.settings import ServiceSettings
 from tests.conftest import ROOT
 from tools.scopes_page import scopes_by_operation

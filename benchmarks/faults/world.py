@@ -19,7 +19,7 @@ from klsa_search.cli.frame import run
 from klsa_search.cli.index import klsa_index
 from klsa_search.errors import IndexNotFound, KlsaError
 from klsa_search.indexing import rebuild
-from klsa_search.store import verify
+from klsa_search.store.verifying import verify
 
 LAYOUTS = ("dense", "sparse")
 NAME = "reports"

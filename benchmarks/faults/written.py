@@ -17,13 +17,15 @@ from klsa_search import Document, Index, build, open_index
 from klsa_search.analysis import Analyzer
 from klsa_search.config import Settings
 from klsa_search.errors import StoreError
-from klsa_search.features import CountsBuilder, bm25
-from klsa_search.kernel import Postings, QueryKernel, Weighting
+from klsa_search.features import bm25
+from klsa_search.features.counts import CountsBuilder
+from klsa_search.kernel.postings import Postings
+from klsa_search.kernel.query import QueryKernel, Weighting
 from klsa_search.search.engine import Engine
-from klsa_search.store import verify
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
+from klsa_search.store.verifying import verify
 
 NAME = "written"
 QUERIES = ("w0 w5", "w1 w20 w3", "w29 w2", "late w4")

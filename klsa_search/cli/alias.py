@@ -23,7 +23,7 @@ def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json
 
     The change is atomic: requests for NAME use either the old or the new index.
     """
-    from klsa_search.store import aliases_in, remove_alias, set_alias
+    from klsa_search.store.aliases import aliases_in, remove_alias, set_alias
 
     if remove != (name is not None and index is None):
         raise click.UsageError("give NAME and INDEX, or NAME and --remove, or no arguments")

@@ -28,7 +28,9 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
             "--name and setting options exclude each other: give one or the other"
         )
     from klsa_search.analysis import Analyzer, trusting
-    from klsa_search.store import current_generation, index_path, read_manifest
+    from klsa_search.store.current import current_generation
+    from klsa_search.store.manifest import read_manifest
+    from klsa_search.store.names import index_path
 
     analysis: AnalysisSettings = AnalysisSettings.checked(trusting(settings))
     if name is not None:

@@ -18,8 +18,8 @@ from klsa_search.extras import require
 
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
-    from klsa_search.evaluation import Comparison, Contrast, Measured
-    from klsa_search.evaluation.comparison import AtQuery
+    from klsa_search.evaluation.comparison import AtQuery, Comparison, Contrast
+    from klsa_search.evaluation.measures import Measured
 
 _TARGET = "{target}"
 
@@ -76,14 +76,14 @@ def compare(
     t-test, each with Holm's correction over the systems of the target.
     """
     require("eval")
-    from klsa_search.evaluation import (
+    from klsa_search.evaluation.comparison import compare as compare_systems
+    from klsa_search.evaluation.differences import draw_differences
+    from klsa_search.evaluation.systems import (
         ALL_SYSTEMS,
         DEFAULT_SYSTEM,
-        draw_differences,
         judge_runs,
         judge_systems,
     )
-    from klsa_search.evaluation import compare as compare_systems
 
     _check_names([system.name for system in ALL_SYSTEMS], runs, baseline)
     if plot is not None and baseline == DEFAULT_SYSTEM:
@@ -172,7 +172,7 @@ def _note_gaps(collection: Collection, judged: Mapping[str, Measured]) -> None:
 
 
 def _write_comparisons(comparisons: Sequence[Comparison]) -> None:
-    from klsa_search.evaluation import TIE
+    from klsa_search.evaluation.comparison import TIE
 
     for comparison in comparisons:
         asked = len(comparison.systems[comparison.baseline].values)

@@ -56,7 +56,7 @@ def map_(
     med, or a folder with queries and judgements in a format that klsa-index build reads.
     """
     require("eval")
-    from klsa_search.evaluation import judge_systems
+    from klsa_search.evaluation.systems import judge_systems
 
     collections = open_targets(targets, data)
     make_folders(json_file, run_dir and run_dir / "any.run")
@@ -88,7 +88,8 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
     The index is that of the preset "paper"; BM25 and LSI on the same index are the base lines.
     """
     require("eval")
-    from klsa_search.evaluation import draw_grid, measure_grid
+    from klsa_search.evaluation.figure import draw_grid
+    from klsa_search.evaluation.grid import measure_grid
 
     (collection,) = open_targets([target], data).values()
     make_folders(json_file, out)

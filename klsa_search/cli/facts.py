@@ -10,8 +10,7 @@ from klsa_search.config import MOST_FIELDS, Settings
 
 if TYPE_CHECKING:
     from klsa_search.collection import Problems, Unread
-    from klsa_search.store import Manifest
-    from klsa_search.store.manifest import FieldsEntry
+    from klsa_search.store.manifest import FieldsEntry, Manifest
 
 _KINDS = 5
 """Kinds of files that are named."""

@@ -146,7 +146,7 @@ def build(
     cannot read it, replacing it needs your confirmation, or --replace without a terminal.
     """
     settings = chosen_settings(config, options)
-    from klsa_search.store import index_path
+    from klsa_search.store.names import index_path
 
     if cluster is None:
         from klsa_search.collection import open_collection

@@ -29,7 +29,10 @@ def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
     rankings by them.
     """
     from klsa_search.collection.qrels import qrels_text
-    from klsa_search.store import Judgements, current_generation, followed, index_path
+    from klsa_search.store.aliases import followed
+    from klsa_search.store.current import current_generation
+    from klsa_search.store.judgements import Judgements
+    from klsa_search.store.names import index_path
 
     path = followed(index_path(home, name))
     current_generation(path)  # or there is no such index

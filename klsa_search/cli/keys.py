@@ -15,7 +15,7 @@ from klsa_search.cli.service_options import service_options
 from klsa_search.errors import SettingsError
 from klsa_search.service.middleware.keys import Key, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.settings import read_settings
-from klsa_search.store import index_path
+from klsa_search.store.names import index_path
 
 _file_options = service_options("home", "keys")
 

@@ -10,7 +10,8 @@ from klsa_search.cli.beside import MODULE
 
 if TYPE_CHECKING:
     from klsa_search.collection import Query
-    from klsa_search.evaluation import Ranking, RunRecord
+    from klsa_search.evaluation.record import RunRecord
+    from klsa_search.evaluation.runs import Ranking
     from klsa_search.search import Explanation, SearchResults
 
 _FEW: Final = 100
@@ -22,7 +23,7 @@ class LocalIndex:
 
     def __init__(self, home: Path, name: str, threads: int) -> None:
         from klsa_search.search import open_index
-        from klsa_search.store import index_path
+        from klsa_search.store.names import index_path
 
         self._index = open_index(index_path(home, name))
         self._threads = threads
@@ -58,12 +59,12 @@ class LocalIndex:
         self, queries: Sequence[Query], k: int, options: Mapping[str, Any]
     ) -> Iterator[Ranking]:
         """Rank for every query, some thousand in memory at a time."""
-        from klsa_search.evaluation import rank_best
+        from klsa_search.evaluation.rankings import rank_best
 
         return rank_best(self._index, queries, k, threads=self._threads, **options)
 
     def record(self, queries: Path, run: Path, k: int, options: Mapping[str, Any]) -> RunRecord:
         """Write the run of a file of queries, and say all that it follows from."""
-        from klsa_search.evaluation import record_run
+        from klsa_search.evaluation.record import record_run
 
         return record_run(self._index, queries, run, k, threads=self._threads, **options)

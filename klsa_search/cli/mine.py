@@ -130,6 +130,6 @@ def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
 
 def _opened(home: Path, name: str) -> Index:
     from klsa_search.search import open_index
-    from klsa_search.store import index_path
+    from klsa_search.store.names import index_path
 
     return open_index(index_path(home, name))

@@ -15,7 +15,7 @@ from klsa_search.config import RankerName
 from klsa_search.extras import require
 
 if TYPE_CHECKING:
-    from klsa_search.evaluation import Comparison
+    from klsa_search.evaluation.comparison import Comparison
 
 
 @click.command("judgements")
@@ -42,9 +42,9 @@ def judgements(
     compare.
     """
     require("eval")
-    from klsa_search.evaluation import compare_rankers, own_judgements
+    from klsa_search.evaluation.own import compare_rankers, own_judgements
     from klsa_search.search import open_index
-    from klsa_search.store import index_path
+    from klsa_search.store.names import index_path
 
     if len(set(rankers)) < len(rankers):
         raise click.UsageError("a ranker is given twice: give each once")

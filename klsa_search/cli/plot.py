@@ -37,7 +37,7 @@ def plot(name: str, home: Path, what: str, path: Path) -> None:
     """
     from klsa_search.mining.pictures import PICTURES
     from klsa_search.search import open_index
-    from klsa_search.store import index_path
+    from klsa_search.store.names import index_path
 
     make_folders(path)
     index = open_index(index_path(home, name))

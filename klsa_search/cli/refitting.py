@@ -41,7 +41,7 @@ _OFTEN: Final = 0.2
 def refit(name: str, home: Path, **options: Any) -> None:
     """Rebuild an index from its stored documents."""
     from klsa_search.indexing import refit as refit_index
-    from klsa_search.store import index_path
+    from klsa_search.store.names import index_path
 
     refit_index(index_path(home, name), progress=_Telling(), **given(options)).close()
 

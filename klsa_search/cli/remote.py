@@ -16,7 +16,7 @@ from klsa_search.errors import KlsaError, QueryError, ServiceFailed
 
 if TYPE_CHECKING:
     from klsa_search.collection import Query
-    from klsa_search.evaluation import Ranking
+    from klsa_search.evaluation.runs import Ranking
     from klsa_search.search import Explanation, SearchResults
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ class RemoteIndex:
         """Rank for every query, many in a request."""
         import numpy as np
 
-        from klsa_search.evaluation import Ranking
+        from klsa_search.evaluation.runs import Ranking
 
         at_once = min(_SEARCHES, max(1, _HITS // k))
         for begin in range(0, len(queries), at_once):

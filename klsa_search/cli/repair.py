@@ -26,7 +26,7 @@ def repair(name: str, home: Path, memory: str | None) -> None:
     readable documents with klsa-index export.
     """
     from klsa_search.indexing import repair as repair_index
-    from klsa_search.store import index_path
+    from klsa_search.store.names import index_path
 
     with progress_bar() as bar:
         done = repair_index(index_path(home, name), progress=bar, memory=memory)

@@ -17,7 +17,7 @@ from klsa_search.cli.options import home_option, source_options
 from klsa_search.cli.output import echo, make_folders
 
 if TYPE_CHECKING:
-    from klsa_search.evaluation import RunRecord
+    from klsa_search.evaluation.record import RunRecord
     from klsa_search.search import Index
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -58,8 +58,9 @@ def replay(
     RECORD, which must not have changed, or rebuilt from --source. The first difference is reported:
     queries, index or run.
     """
-    from klsa_search.evaluation import read_record, refuse_other_files
-    from klsa_search.evaluation import replay as replay_run
+    from klsa_search.evaluation.record import read_record
+    from klsa_search.evaluation.replaying import refuse_other_files
+    from klsa_search.evaluation.replaying import replay as replay_run
 
     homed = click.get_current_context().get_parameter_source("home") is ParameterSource.COMMANDLINE
     if source is not None and homed:
@@ -90,13 +91,13 @@ def _index(record: RunRecord, home: Path, source: Any, reading: dict[str, Any]) 
     """Open the index of a record, or build it for as long as it is needed."""
     if source is None:
         from klsa_search.search import open_index
-        from klsa_search.store import index_path
+        from klsa_search.store.names import index_path
 
         with closing(open_index(index_path(home, record.index.name))) as index:
             yield index
         return
     from klsa_search.collection import open_collection
-    from klsa_search.evaluation import build_as_recorded
+    from klsa_search.evaluation.replaying import build_as_recorded
 
     collection = open_collection(source, **reading)
     with TemporaryDirectory(prefix="klsa-replay-") as folder:

@@ -26,9 +26,9 @@ def export(name: str, file: Path | None, home: Path) -> None:
     klsa-index build reads them as the same documents. For a damaged index, all readable documents
     are written, the damage is named, and the command fails.
     """
-    from klsa_search.store import index_path
     from klsa_search.store.export import as_line, readable_documents, refuse_faults
     from klsa_search.store.export import export as export_to
+    from klsa_search.store.names import index_path
     from klsa_search.store.recovery import readable_generation
 
     faults: list[str] = []
@@ -52,8 +52,8 @@ def backup(name: str, target: Path, home: Path) -> None:
     The index may be in use. The copy is an index with all writes up to then, including its
     synonyms and judgements; klsa-index restore copies it back.
     """
-    from klsa_search.store import index_path
     from klsa_search.store.backup import copy_index
+    from klsa_search.store.names import index_path
 
     manifest = copy_index(index_path(home, name), target)
     echo(f"{name}: {len(manifest.files)} files copied to {target}, checksums verified")
@@ -69,8 +69,8 @@ def restore(source: Path, name: str, home: Path) -> None:
 
     The index appears when the copy is complete; after an interruption, run the command again.
     """
-    from klsa_search.store import index_path
     from klsa_search.store.backup import copy_index
+    from klsa_search.store.names import index_path
 
     if not source.exists():
         raise IndexNotFound(f"no backup at `{source}`; check the path", field="source")

@@ -197,7 +197,7 @@ def _run_batch(
 ) -> None:
     """Write the hits of every query to a run file."""
     from klsa_search.collection.query_lines import read_query_lines
-    from klsa_search.evaluation import recorded
+    from klsa_search.evaluation.runs import recorded
 
     queries = read_query_lines(batch)
     make_folders(run_file)
@@ -224,7 +224,7 @@ def _record_batch(
     index: LocalIndex, batch: Path, run_file: Path, record: Path, k: int, options: dict[str, Any]
 ) -> None:
     """Write the hits of every query to a run file, and a record of it."""
-    from klsa_search.evaluation import write_record
+    from klsa_search.evaluation.record import write_record
 
     make_folders(run_file, record)
     made = index.record(batch, run_file, k, options)

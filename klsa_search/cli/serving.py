@@ -27,8 +27,9 @@ from klsa_search.cli.workers import Workers
 from klsa_search.compiling import compile_in_child, missing
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse import Reversing
-from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import QUEUED, Admission
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.ledger import Ledger
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
@@ -40,7 +41,7 @@ from klsa_search.service.settings import ServiceSettings
 from klsa_search.service.tls import tls_of
 from klsa_search.service.turns import AT_ONCE
 from klsa_search.service.writing import Writes
-from klsa_search.store import indexes_in
+from klsa_search.store.upkeep import indexes_in
 
 Tell = Callable[[str], None]
 

@@ -26,7 +26,7 @@ def opening(
         )
     from klsa_search.cluster.index import SpreadIndex
     from klsa_search.cluster.ray import RayFleet
-    from klsa_search.store import current_generation
+    from klsa_search.store.current import current_generation
 
     tell(
         f"Joining the cluster `{cluster}`: {shards} shards of each index, {replicas} replicas of "

@@ -25,14 +25,10 @@ def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: boo
     as {"phone": ["iphone", "galaxy"]}. It replaces all synonyms and takes effect at once.
     """
     from klsa_search.errors import SettingsError
-    from klsa_search.store import (
-        current_generation,
-        followed,
-        index_path,
-        read_synonyms,
-        synonyms_of_text,
-        write_synonyms,
-    )
+    from klsa_search.store.aliases import followed
+    from klsa_search.store.current import current_generation
+    from klsa_search.store.names import index_path
+    from klsa_search.store.synonyms import read_synonyms, synonyms_of_text, write_synonyms
 
     if clear and file is not None:
         raise click.UsageError("FILE and --clear exclude each other: give one of them")

@@ -15,7 +15,7 @@ from klsa_search.extras import require
 
 if TYPE_CHECKING:
     from klsa_search.collection import Judgement, Query
-    from klsa_search.evaluation import Tuning
+    from klsa_search.evaluation.tuning import Tuning
 
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 
@@ -88,11 +88,11 @@ def tune(
     _check(queries, qrels, target, measure)
     require("eval")
     make_folders(json_file)
-    from klsa_search.evaluation import tune as tune_by_judgements
-    from klsa_search.evaluation import tune_by_halves
+    from klsa_search.evaluation.tuning import tune as tune_by_judgements
+    from klsa_search.evaluation.tuning import tune_by_halves
     from klsa_search.indexing import rebuild
     from klsa_search.search import open_index
-    from klsa_search.store import index_path
+    from klsa_search.store.names import index_path
 
     judged = _judged(queries, qrels, target, data)
     index = open_index(index_path(home, name))

@@ -32,7 +32,7 @@ from klsa_search.cli.output import (
 from klsa_search.errors import StoreError
 
 if TYPE_CHECKING:
-    from klsa_search.store import Manifest
+    from klsa_search.store.manifest import Manifest
 
 
 @click.command("list")
@@ -44,8 +44,7 @@ def list_(home: Path, as_json: bool) -> None:
 
     Indexes that cannot be used are listed with the reason.
     """
-    from klsa_search.store import indexes_in
-    from klsa_search.store.upkeep import unfinished_in
+    from klsa_search.store.upkeep import indexes_in, unfinished_in
 
     paths = sorted([*indexes_in(home), *unfinished_in(home)])
     manifests = {path.name: _manifest_or_reason(path) for path in paths}
@@ -82,12 +81,10 @@ def list_(home: Path, as_json: bool) -> None:
 @debug_option
 def info(name: str, home: Path, as_json: bool) -> None:
     """Show the contents, settings and build of an index."""
-    from klsa_search.store import (
-        current_generation,
-        index_path,
-        read_manifest,
-        sealed_generations,
-    )
+    from klsa_search.store.current import current_generation
+    from klsa_search.store.generations import sealed_generations
+    from klsa_search.store.manifest import read_manifest
+    from klsa_search.store.names import index_path
 
     path = index_path(home, name)
     generation = current_generation(path)
@@ -127,8 +124,8 @@ def verify(name: str, home: Path, deep: bool) -> None:
     BM25 uses is also compared with the documents, which takes as long as analysing them.
     klsa-index repair repairs an index that fails.
     """
-    from klsa_search.store import index_path
-    from klsa_search.store import verify as verify_index
+    from klsa_search.store.names import index_path
+    from klsa_search.store.verifying import verify as verify_index
 
     path = index_path(home, name)
     if deep:
@@ -167,8 +164,9 @@ def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
     With --writes the generation stays and the last batches of writes are undone. A batch is one
     call of klsa-index add or remove, and at most 1,000 documents.
     """
-    from klsa_search.store import index_path, undo_writes
-    from klsa_search.store import rollback as roll_back
+    from klsa_search.store.names import index_path
+    from klsa_search.store.upkeep import rollback as roll_back
+    from klsa_search.store.upkeep import undo_writes
 
     path = index_path(home, name)
     if writes is not None:
@@ -197,7 +195,8 @@ def upgrade(name: str, home: Path, memory: str | None) -> None:
     The old generation is kept until the next build.
     """
     from klsa_search.indexing import upgrade as upgrade_index
-    from klsa_search.store import current_generation, index_path
+    from klsa_search.store.current import current_generation
+    from klsa_search.store.names import index_path
 
     path = index_path(home, name)
     before = current_generation(path)
@@ -221,7 +220,9 @@ def delete(name: str, home: Path, yes: bool) -> None:
     Files in its folder that do not belong to the index are kept, and listed. If the index is a
     symbolic link, only the link is deleted.
     """
-    from klsa_search.store import delete_index, index_path, is_index
+    from klsa_search.store.marking import is_index
+    from klsa_search.store.names import index_path
+    from klsa_search.store.upkeep import delete_index
 
     path = index_path(home, name)
     # Whether it is there, not whether it is whole: a damaged index can be deleted too.
@@ -235,7 +236,7 @@ def delete(name: str, home: Path, yes: bool) -> None:
 
 def _manifest_or_reason(path: Path) -> Manifest | str:
     """Read what an index holds, or tell why it cannot be read, which is no reason to stop."""
-    from klsa_search.store import current_generation
+    from klsa_search.store.current import current_generation
 
     try:
         return _generation_or_reason(current_generation(path))
@@ -244,7 +245,7 @@ def _manifest_or_reason(path: Path) -> Manifest | str:
 
 
 def _generation_or_reason(generation: Path) -> Manifest | str:
-    from klsa_search.store import read_manifest
+    from klsa_search.store.manifest import read_manifest
 
     try:
         return read_manifest(generation)

@@ -87,8 +87,8 @@ def _use_everything() -> None:
     from scipy import sparse
 
     from klsa_search.indexing import build
-    from klsa_search.kernel import DocumentKernel
-    from klsa_search.spectrum import decompose
+    from klsa_search.kernel.document import DocumentKernel
+    from klsa_search.spectrum.solving import decompose
 
     with tempfile.TemporaryDirectory(prefix="klsa-warm-") as home:
         for preset, expansion in _LAYOUTS:

@@ -48,7 +48,7 @@ def add(
     """
     from klsa_search.collection import open_collection
     from klsa_search.search import open_index
-    from klsa_search.store import index_path
+    from klsa_search.store.names import index_path
 
     collection = open_collection(source, **reading)
     with watch_compiling(_tell_compiling), progress_bar() as bar:
@@ -76,7 +76,7 @@ def add(
 def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
     """Remove documents by ID from an index; unknown IDs are ignored."""
     from klsa_search.search import open_index
-    from klsa_search.store import index_path
+    from klsa_search.store.names import index_path
 
     with watch_compiling(_tell_compiling):
         index = open_index(index_path(home, name))
@@ -101,7 +101,7 @@ def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
     writes continue meanwhile. Settings given here become the settings of the index.
     """
     from klsa_search.indexing import refit as refit_index
-    from klsa_search.store import index_path
+    from klsa_search.store.names import index_path
 
     with progress_bar() as bar:
         path = index_path(home, name)

@@ -22,7 +22,7 @@ from klsa_search.cluster.files import mapped, note, noted
 from klsa_search.cluster.work import Made
 from klsa_search.collection import Document
 from klsa_search.config import Settings
-from klsa_search.features import Block
+from klsa_search.features.counting import Block
 from klsa_search.features.counts import BLOCK
 from klsa_search.indexing.reading import batches_of
 from klsa_search.store.arrays import VOCABULARY, ArrayWriter, read_header, write_arrays

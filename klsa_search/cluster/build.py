@@ -41,11 +41,12 @@ from klsa_search.indexing.replacing import (
 from klsa_search.keywords import IndexSettings
 from klsa_search.progress import DOCUMENTS, FILES, Progress
 from klsa_search.search import Index
-from klsa_search.store import index_path, note_checked
+from klsa_search.store.checked import note_checked
 from klsa_search.store.fields.declared import Declared, fitting
 from klsa_search.store.generations import new_generation, seal, sync_files
 from klsa_search.store.manifest import Counts
 from klsa_search.store.marking import work_folder
+from klsa_search.store.names import index_path
 
 
 def build(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from klsa_search.analysis import trust
 from klsa_search.cluster.messages import Candidates, Found, Known, Scored, Wanted
 from klsa_search.cluster.shard import Shard, Share, own_postings
-from klsa_search.kernel import Postings
+from klsa_search.kernel.postings import Postings
 from klsa_search.search.engine import Mask
 from klsa_search.search.engine.formulas import Query
 from klsa_search.search.pickling import Moment

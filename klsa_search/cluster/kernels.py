@@ -21,7 +21,7 @@ from klsa_search.cluster.files import mapped, note, noted, save
 from klsa_search.cluster.work import Made, Work
 from klsa_search.compiling import compiled
 from klsa_search.expansion.cut import ranks_of
-from klsa_search.kernel import DocumentKernel
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.nearest import posting_scales
 from klsa_search.kernel.sums import add_to_columns, squares_of_rows
 from klsa_search.spectrum.products import centring_of, find_edge

@@ -15,9 +15,9 @@ from klsa_search.arrays import Eigenvalues
 from klsa_search.cluster.files import mapped, save
 from klsa_search.cluster.kernels import Part, kernel_of, range_of
 from klsa_search.cluster.work import Made, Work
-from klsa_search.expansion import LatentSpace
 from klsa_search.expansion.cut import CutExpansion, cut_arrays, packed_terms
 from klsa_search.expansion.latent import (
+    LatentSpace,
     added,
     places_of_documents,
     places_of_terms,

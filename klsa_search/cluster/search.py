@@ -16,8 +16,8 @@ import numpy.typing as npt
 from klsa_search.cluster.gathering import gathered, merged, of_seeds, weighed
 from klsa_search.cluster.messages import Candidates, Floats, Found, Known, Scored
 from klsa_search.cluster.shard import Share
-from klsa_search.expansion import top_z
-from klsa_search.kernel import QueryKernel
+from klsa_search.expansion.threshold import top_z
+from klsa_search.kernel.query import QueryKernel
 from klsa_search.search.engine import Mask, Mix, TopDocs
 from klsa_search.search.engine.comparing import Compared, Place
 from klsa_search.search.engine.formulas import (

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Positions
 from klsa_search.cluster.messages import Candidates, Floats, Found, Known, Rows, Scored, Wanted
-from klsa_search.kernel import Postings, QueryKernel
+from klsa_search.kernel.postings import Postings
+from klsa_search.kernel.query import QueryKernel
 from klsa_search.kernel.segments import ALIGNED, Segment, Segments
 from klsa_search.search.engine import Engine, Mask
 from klsa_search.search.engine.comparing import Features, Place

@@ -17,11 +17,10 @@ from klsa_search.cluster.files import mapped, note, noted, save
 from klsa_search.cluster.kernels import Part, rows_of
 from klsa_search.cluster.slicing import PIECE
 from klsa_search.cluster.work import Made, Work
-from klsa_search.kernel import DocumentKernel
-from klsa_search.kernel.document import precision_of
+from klsa_search.kernel.document import DocumentKernel, precision_of
 from klsa_search.progress import Progress
-from klsa_search.spectrum import decompose, krylov
-from klsa_search.spectrum.solving import by_blocks, extremes, full_rank, gap_of
+from klsa_search.spectrum import krylov
+from klsa_search.spectrum.solving import by_blocks, decompose, extremes, full_rank, gap_of
 
 
 @dataclass(frozen=True)

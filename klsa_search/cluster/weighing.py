@@ -16,8 +16,7 @@ from klsa_search.cluster.rows import Pairs, Rows
 from klsa_search.cluster.work import Made
 from klsa_search.features import bm25
 from klsa_search.features.counts import without_columns
-from klsa_search.kernel import Postings
-from klsa_search.kernel.postings import postings_arrays
+from klsa_search.kernel.postings import Postings, postings_arrays
 from klsa_search.store.arrays import ArrayWriter, write_arrays
 from klsa_search.store.forward import encoded
 

@@ -1,8 +1,7 @@
 """Read sources: documents, queries and judgements, in all supported formats."""
 
-from typing import TYPE_CHECKING
-
-from klsa_search.faces import handing_on
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from klsa_search.collection.fetching import fetch
@@ -22,20 +21,34 @@ if TYPE_CHECKING:
     from klsa_search.collection.sidecars import read_queries
     from klsa_search.collection.trec import read_topics
 else:
-    __getattr__, __dir__ = handing_on(
-        __name__,
-        {
-            "sidecars": "read_queries",
-            "fetching": "fetch",
-            "known": "COLLECTIONS",
-            "model": "Collection Document Judgement Problems Query Unread",
-            "opened": "OpenedCollection",
-            "opening": "Reading open_collection",
-            "qrels": "read_qrels",
-            "recognise": "FORMATS",
-            "trec": "read_topics",
-        },
-    )
+    _MODULES = {
+        "COLLECTIONS": "known",
+        "Collection": "model",
+        "Document": "model",
+        "FORMATS": "recognise",
+        "Judgement": "model",
+        "OpenedCollection": "opened",
+        "Problems": "model",
+        "Query": "model",
+        "Reading": "opening",
+        "Unread": "model",
+        "fetch": "fetching",
+        "open_collection": "opening",
+        "read_qrels": "qrels",
+        "read_queries": "sidecars",
+        "read_topics": "trec",
+    }
+
+    def __getattr__(name: str) -> Any:
+        """Import a name at its first use (PEP 562): commands load only what they need."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_MODULES})
+
 
 __all__ = [
     "COLLECTIONS",

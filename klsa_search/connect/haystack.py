@@ -15,7 +15,7 @@ from klsa_search.extras import require
 from klsa_search.indexing import build
 from klsa_search.search import Index, open_index
 from klsa_search.search.filters.masks import Allowed, mask_of
-from klsa_search.store import is_index
+from klsa_search.store.marking import is_index
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict

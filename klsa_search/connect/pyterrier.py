@@ -16,7 +16,7 @@ from klsa_search.progress import Progress
 from klsa_search.search import Index, open_index
 from klsa_search.search.batch import ids_by_position
 from klsa_search.search.wishes import RankingOptions
-from klsa_search.store import is_index
+from klsa_search.store.marking import is_index
 
 try:
     import pandas as pd

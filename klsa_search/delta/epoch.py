@@ -25,9 +25,10 @@ from klsa_search.config import Settings
 from klsa_search.delta.pairs import Pairs, encode_pairs
 from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
 from klsa_search.expansion.packing import NUMBERS
-from klsa_search.features import TermCounts, Vocabulary, bm25
-from klsa_search.kernel import Postings
-from klsa_search.kernel.postings import postings_of_arrays
+from klsa_search.features import bm25
+from klsa_search.features.counts import TermCounts
+from klsa_search.features.vocabulary import Vocabulary
+from klsa_search.kernel.postings import Postings, postings_of_arrays
 from klsa_search.kernel.segments import aligned
 from klsa_search.lazily import lazily
 from klsa_search.store.arrays import open_array

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from klsa_search.collection import Document
 from klsa_search.delta.segment import DeltaSegment, merge, read_segment, write_segment
-from klsa_search.store import Manifest
+from klsa_search.store.manifest import Manifest
 from klsa_search.store.names import NEW
 from klsa_search.version import __version__
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from klsa_search.analysis import LEFT_OUT, Analyzer, Numbering
 from klsa_search.collection import Document
 from klsa_search.delta.epoch import Epoch
-from klsa_search.features import Block
+from klsa_search.features.counting import Block
 from klsa_search.growing import Growing
 
 

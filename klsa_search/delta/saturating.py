@@ -27,9 +27,9 @@ from filelock import FileLock, Timeout
 
 from klsa_search.arrays import narrowed
 from klsa_search.features import bm25
-from klsa_search.kernel import Postings
-from klsa_search.store import Manifest
+from klsa_search.kernel.postings import Postings
 from klsa_search.store.forward import Forward
+from klsa_search.store.manifest import Manifest
 from klsa_search.store.names import NEW
 from klsa_search.version import __version__
 

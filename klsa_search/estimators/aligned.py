@@ -15,7 +15,8 @@ from klsa_search.estimators.kernel import Kernel
 from klsa_search.estimators.limits import checked_number
 from klsa_search.estimators.spectral import SpectralKernel
 from klsa_search.kernel.alignment import AlignmentCurve, SpectralAlignment, line_search
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS, SpectralFunction, Spectrum
+from klsa_search.spectrum.eigenpairs import Spectrum
+from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS, SpectralFunction
 
 
 class AlignedKernel(SpectralKernel):

@@ -7,7 +7,8 @@ from typing import Any
 from klsa_search.arrays import Eigenvalues
 from klsa_search.estimators.kernel import Kernel
 from klsa_search.estimators.spectral import SpectralKernel
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS, SpectralFunction, Spectrum
+from klsa_search.spectrum.eigenpairs import Spectrum
+from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS, SpectralFunction
 
 
 class LatentSemanticKernel(SpectralKernel):

@@ -14,8 +14,11 @@ from klsa_search.arrays import Eigenvalues, Matrix
 from klsa_search.errors import ArgumentError, SettingsError
 from klsa_search.estimators.kernel import Kernel, Points, inner_products
 from klsa_search.estimators.limits import check_rank, checked_count
-from klsa_search.kernel import DocumentKernel
-from klsa_search.spectrum import SpectralFunction, Spectrum, decompose, decompose_gram
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.spectrum.eigenpairs import Spectrum
+from klsa_search.spectrum.functions import SpectralFunction
+from klsa_search.spectrum.gram import decompose_gram
+from klsa_search.spectrum.solving import decompose
 
 EXACT: Final = 4000
 """Rows and columns up to which a spectrum is computed to rounding.

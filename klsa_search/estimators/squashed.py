@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from klsa_search.arrays import Matrix
 from klsa_search.estimators.kernel import Kernel, Points
 from klsa_search.estimators.limits import check_rank, checked_number
-from klsa_search.spectrum import decompose_gram
+from klsa_search.spectrum.gram import decompose_gram
 
 _LEAST = 1e-10  # of λ_1: below it K + γI is not positive definite in float64
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
-from klsa_search.kernel import QueryKernel
 from klsa_search.kernel.postings import UNIT
+from klsa_search.kernel.query import QueryKernel
 
 if TYPE_CHECKING:
     from scipy import sparse

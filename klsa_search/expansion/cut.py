@@ -28,8 +28,8 @@ from klsa_search.expansion.packing import (
     unpack_rows,
     unpack_table,
 )
-from klsa_search.kernel import DocumentKernel
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS
 
 if TYPE_CHECKING:
     from scipy import sparse

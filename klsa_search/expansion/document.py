@@ -14,10 +14,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS, SpectralFunction, Spectrum
+from klsa_search.spectrum.eigenpairs import Spectrum
+from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS, SpectralFunction
 
 if TYPE_CHECKING:
-    from klsa_search.kernel import DocumentKernel
+    from klsa_search.kernel.document import DocumentKernel
 
 ROUNDING = 1e-6
 

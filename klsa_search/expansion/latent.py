@@ -14,8 +14,8 @@ from klsa_search.spectrum.products import to_features
 from klsa_search.spectrum.slices import slices
 
 if TYPE_CHECKING:
-    from klsa_search.kernel import DocumentKernel
-    from klsa_search.spectrum import Spectrum
+    from klsa_search.kernel.document import DocumentKernel
+    from klsa_search.spectrum.eigenpairs import Spectrum
 
 
 @dataclass(frozen=True)

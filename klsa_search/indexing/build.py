@@ -38,15 +38,17 @@ from klsa_search.indexing.weighing import weigh
 from klsa_search.keywords import IndexSettings
 from klsa_search.progress import FILES, Progress
 from klsa_search.search import Index
-from klsa_search.store import Manifest, index_path, note_checked
+from klsa_search.store.checked import note_checked
 from klsa_search.store.generations import describe_files, new_generation, seal, sync_files
 from klsa_search.store.manifest import (
     FORMAT_VERSION,
     BuildEntry,
     Counts,
     FieldsEntry,
+    Manifest,
     SpectrumEntry,
 )
+from klsa_search.store.names import index_path
 
 Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
 
@@ -75,7 +77,7 @@ def build(
               of Documents or mappings with id, title, text, a data frame of pandas or polars with
               such columns, or a data set of ir_datasets ("irds:NAME")
     name      name of the index; an existing one is replaced when the new one is complete, and kept
-              on disk until the next build (`klsa_search.store.rollback`)
+              on disk until the next build (`klsa_search.store.upkeep.rollback`)
     home      index directory; neither inside nor around the source folder
     preset    "default" or "paper"; `settings` change single values of it. `tokenizer` may also be
               the function itself

@@ -10,7 +10,7 @@ from klsa_search.collection import Collection
 from klsa_search.collection.model import Placed
 from klsa_search.config import Settings
 from klsa_search.errors import SettingsError
-from klsa_search.features import TermCounts
+from klsa_search.features.counts import TermCounts
 from klsa_search.indexing.extent import Extent
 from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.sizes import memory_needed

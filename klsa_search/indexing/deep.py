@@ -18,15 +18,16 @@ from klsa_search.analysis import LEFT_OUT, Numbering
 from klsa_search.bars import reporting
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged
-from klsa_search.features import Block, bm25
-from klsa_search.kernel import Postings
-from klsa_search.kernel.postings import postings_arrays
+from klsa_search.features import bm25
+from klsa_search.features.counting import Block
+from klsa_search.kernel.postings import Postings, postings_arrays
 from klsa_search.kernel.segments import Segment
 from klsa_search.progress import DOCUMENTS, Progress
 from klsa_search.search import Index, open_index
 from klsa_search.search.snapshot import open_snapshot
-from klsa_search.store import Manifest, verify
 from klsa_search.store.forward import encoded
+from klsa_search.store.manifest import Manifest
+from klsa_search.store.verifying import verify
 
 _TOGETHER: Final = 500
 

@@ -20,9 +20,10 @@ from klsa_search.analysis import trusting
 from klsa_search.collection import Collection, OpenedCollection, Unread, open_collection
 from klsa_search.collection.opening import Folders
 from klsa_search.config import Settings
-from klsa_search.expansion import LatentSpace, expansion_matrix
 from klsa_search.expansion.cut import ENTRIES, CutExpansion
-from klsa_search.features import TermCounts
+from klsa_search.expansion.document import expansion_matrix
+from klsa_search.expansion.latent import LatentSpace
+from klsa_search.features.counts import TermCounts
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.layout import layout, solved_dimensions
 from klsa_search.indexing.shape import Shape
@@ -32,10 +33,11 @@ from klsa_search.indexing.sizes import (
 )
 from klsa_search.indexing.survey import Survey, survey
 from klsa_search.indexing.weighing import document_kernel, postings_of
-from klsa_search.kernel import DocumentKernel, nearest_rows
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.kernel.nearest import nearest_rows
 from klsa_search.keywords import IndexSettings
 from klsa_search.processors import processors
-from klsa_search.spectrum import decompose
+from klsa_search.spectrum.solving import decompose
 
 T = TypeVar("T")
 

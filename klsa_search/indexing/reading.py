@@ -18,14 +18,14 @@ from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.child_processes import has_interpreter
 from klsa_search.collection import Collection, Document
 from klsa_search.config import Settings
-from klsa_search.features import CountsBuilder, TermCounts
+from klsa_search.features.counts import CountsBuilder, TermCounts
 from klsa_search.features.spool import Spools
 from klsa_search.indexing.extent import Extent
 from klsa_search.indexing.sizes import spool_room
 from klsa_search.indexing.stored import Stored
 from klsa_search.processors import in_order, processors
 from klsa_search.progress import COUNTS, DOCUMENTS, Progress
-from klsa_search.store import DocumentWriter
+from klsa_search.store.documents import DocumentWriter
 from klsa_search.store.fields.declared import Declared, fitting
 from klsa_search.store.fields.writing import FieldsWriter
 from klsa_search.store.forward import write_forward

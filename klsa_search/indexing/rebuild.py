@@ -17,7 +17,7 @@ from klsa_search.indexing.stored import Stored
 from klsa_search.keywords import IndexSettings
 from klsa_search.progress import Progress
 from klsa_search.search import Index
-from klsa_search.store import current_generation
+from klsa_search.store.current import current_generation
 
 
 def rebuild(

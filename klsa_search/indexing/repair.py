@@ -19,12 +19,11 @@ from klsa_search.indexing.reading import content_of
 from klsa_search.indexing.stored import Stored
 from klsa_search.progress import Progress
 from klsa_search.search import Index
-from klsa_search.store import Manifest, current_generation, read_manifest
-from klsa_search.store.current import last_resort
+from klsa_search.store.current import current_generation, last_resort
 from klsa_search.store.export import live_documents
 from klsa_search.store.files import read_regular
 from klsa_search.store.log import WriteLog
-from klsa_search.store.manifest import settings_as_built
+from klsa_search.store.manifest import Manifest, read_manifest, settings_as_built
 from klsa_search.store.names import MANIFEST
 from klsa_search.store.recovery import RecoveredRecords, repair_current, repair_manifest
 from klsa_search.store.verifying import verify_shared

@@ -8,14 +8,11 @@ from pathlib import Path
 from klsa_search.collection import Collection
 from klsa_search.collection.model import Placed
 from klsa_search.errors import CollectionError, StoreError
-from klsa_search.store import (
-    Manifest,
-    current_generation,
-    is_index,
-    read_manifest,
-    sealed_generations,
-)
+from klsa_search.store.current import current_generation
+from klsa_search.store.generations import sealed_generations
 from klsa_search.store.log import WriteLog
+from klsa_search.store.manifest import Manifest, read_manifest
+from klsa_search.store.marking import is_index
 
 _ALLOW = "allow it (--replace, in Python replace=True)"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from klsa_search.features import TermCounts
+from klsa_search.features.counts import TermCounts
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from klsa_search.collection import Document, Judgement, Problems, Query
 from klsa_search.config import FieldType
-from klsa_search.store import Manifest
+from klsa_search.store.manifest import Manifest
 
 
 class Stored:

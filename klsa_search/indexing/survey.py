@@ -10,7 +10,7 @@ from pathlib import Path
 
 from klsa_search.collection import Collection, Document, Judgement, Problems, Query
 from klsa_search.config import Settings
-from klsa_search.features import CountsBuilder, TermCounts
+from klsa_search.features.counts import CountsBuilder, TermCounts
 from klsa_search.indexing.extent import Extent
 from klsa_search.indexing.reading import read, stored_bytes
 from klsa_search.indexing.shape import Shape, foretell, shape_of_first

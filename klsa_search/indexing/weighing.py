@@ -9,15 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.config import Settings
-from klsa_search.delta import epoch_arrays
-from klsa_search.expansion import LatentSpace, expansion_matrix
+from klsa_search.delta.epoch import epoch_arrays
 from klsa_search.expansion.cut import ENTRIES, CutExpansion, cut_arrays
-from klsa_search.features import TermCounts, bm25, tfidf
+from klsa_search.expansion.document import expansion_matrix
+from klsa_search.expansion.latent import LatentSpace
+from klsa_search.features import bm25, tfidf
+from klsa_search.features.counts import TermCounts
 from klsa_search.indexing.layout import keeps_spectrum, layout, solved_dimensions
-from klsa_search.kernel import DocumentKernel, Postings, nearest_rows, neighbour_graph
-from klsa_search.kernel.postings import postings_arrays
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.kernel.nearest import nearest_rows
+from klsa_search.kernel.neighbours import neighbour_graph
+from klsa_search.kernel.postings import Postings, postings_arrays
 from klsa_search.progress import EXPANSION, POSTINGS, Progress
-from klsa_search.spectrum import Spectrum, decompose
+from klsa_search.spectrum.eigenpairs import Spectrum
+from klsa_search.spectrum.solving import decompose
 from klsa_search.store.arrays import write_arrays, write_vocabulary
 from klsa_search.store.sparse import sparse_arrays
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from klsa_search.errors import QueryError
-from klsa_search.expansion import LatentSpace
+from klsa_search.expansion.latent import LatentSpace
 from klsa_search.search import Index
 
 

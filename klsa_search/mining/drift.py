@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from klsa_search.search import Index
 from klsa_search.search.drift import Drift
-from klsa_search.store import DocumentReader
+from klsa_search.store.documents import DocumentReader
 from klsa_search.store.log import WriteLog
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.kernel import DocumentKernel, nearest_rows
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.kernel.nearest import nearest_rows
 from klsa_search.kernel.sums import scaled_rows
 from klsa_search.mining.asking import share
 from klsa_search.mining.titles import title_of

@@ -9,12 +9,12 @@ import numpy as np
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SpectralName
 from klsa_search.errors import QueryError
-from klsa_search.expansion import top_z
+from klsa_search.expansion.threshold import top_z
 from klsa_search.mining.asking import latent_space
 from klsa_search.mining.entries import kernel_diagonal, kernel_entries
 from klsa_search.search import Hit, Index
 from klsa_search.search.parameters import whole_number
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS
+from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS
 
 DOCUMENT: Final = "document"
 LATENT: Final = "latent"

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Matrix
 from klsa_search.errors import QueryError, TermNotFound
-from klsa_search.expansion import top_z
+from klsa_search.expansion.threshold import top_z
 from klsa_search.mining.asking import latent_space
 from klsa_search.mining.words import words_of
 from klsa_search.search import Index

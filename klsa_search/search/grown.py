@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from klsa_search.collection import Document
-from klsa_search.delta import (
-    DeltaSegment,
-    Folding,
-    KeptSegments,
-    SaturatedPostings,
-    open_epoch,
-)
+from klsa_search.delta.epoch import open_epoch
+from klsa_search.delta.fold import Folding
+from klsa_search.delta.kept import KeptSegments
+from klsa_search.delta.saturating import SaturatedPostings
+from klsa_search.delta.segment import DeltaSegment
 from klsa_search.features import bm25
 from klsa_search.growing import Growing
-from klsa_search.kernel import Gone, QueryKernel, Weighting
+from klsa_search.kernel.query import Gone, QueryKernel, Weighting
 from klsa_search.kernel.segments import Segment, Segments
 from klsa_search.search.drift import Drift
 from klsa_search.search.engine import Engine, Mask
@@ -27,7 +25,7 @@ from klsa_search.search.engine.reverse import Reversing
 from klsa_search.search.joined import Joined
 from klsa_search.search.parts import Parts
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.store import DocumentReader
+from klsa_search.store.documents import DocumentReader
 from klsa_search.store.fields.columns import Fields
 from klsa_search.store.fields.later import LaterFields
 from klsa_search.store.log_format import Write

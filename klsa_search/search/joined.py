@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection import Document
-from klsa_search.delta import DeltaSegment
+from klsa_search.delta.segment import DeltaSegment
 from klsa_search.expansion.cut import CutExpansion
 from klsa_search.store.forward import Forward
 from klsa_search.store.records import record_of

@@ -26,13 +26,15 @@ from klsa_search.search.writing import (
     declared_of,
     documents_of,
 )
-from klsa_search.store import Judgements, Manifest, current_generation, write_synonyms
+from klsa_search.store.current import current_generation
 from klsa_search.store.fields.columns import Fields
 from klsa_search.store.fields.warnings import field_warnings
 from klsa_search.store.generations import writing
+from klsa_search.store.judgements import Judgements
 from klsa_search.store.log_format import Last, checked_id
 from klsa_search.store.log_writing import LogWriter
-from klsa_search.store.synonyms import Given, checked_synonyms
+from klsa_search.store.manifest import Manifest
+from klsa_search.store.synonyms import Given, checked_synonyms, write_synonyms
 
 
 class _Current(NamedTuple):

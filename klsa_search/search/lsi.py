@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Basis, Eigenvalues, Scores
 from klsa_search.features import tfidf
-from klsa_search.kernel import DocumentKernel
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.segments import Segments
 from klsa_search.lazily import lazily
 from klsa_search.store.arrays import has_array, open_array
@@ -20,7 +20,7 @@ from klsa_search.store.forward import Forward
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from klsa_search.spectrum import Spectrum
+    from klsa_search.spectrum.eigenpairs import Spectrum
 
 LEAST: Final = 100
 """Eigenvectors, at least, where they are made."""
@@ -94,7 +94,9 @@ class Lsi:
     @lazily
     def _made(self) -> Spectrum:
         """Made when first asked for, where it is not kept: seconds, in a small collection."""
-        from klsa_search.spectrum import decompose  # SciPy's solvers, which few searches need
+        from klsa_search.spectrum.solving import (
+            decompose,  # SciPy's solvers, which few searches need
+        )
 
         features = tfidf.weighted(self._counts, tfidf.idf(self._counts))
         return decompose(DocumentKernel.of(features), self.dimensions, seed=self.seed)

@@ -7,7 +7,9 @@ from pathlib import Path
 from klsa_search.analysis import Tokenizer, trust
 from klsa_search.errors import SettingsError
 from klsa_search.search.index import Index
-from klsa_search.store import current_generation, followed, indexes_in
+from klsa_search.store.aliases import followed
+from klsa_search.store.current import current_generation
+from klsa_search.store.upkeep import indexes_in
 
 
 def open_index(path: str | Path, *, tokenizer: Tokenizer | str | None = None) -> Index:

@@ -7,11 +7,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from klsa_search.delta import DeltaSegment
-from klsa_search.delta.segment import distinct
+from klsa_search.delta.segment import DeltaSegment, distinct
 from klsa_search.features import bm25
 from klsa_search.growing import Growing
-from klsa_search.kernel import Postings
+from klsa_search.kernel.postings import Postings
 from klsa_search.kernel.segments import ALIGNED, Segment
 
 _STAYS: Final = 1024

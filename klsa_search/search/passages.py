@@ -17,11 +17,11 @@ from klsa_search.analysis.characters import Characters, all_characters, ascii_ch
 from klsa_search.analysis.places import Offsets, place_words
 from klsa_search.arrays import Positions
 from klsa_search.compiling import compiled, lacks
-from klsa_search.features import Vocabulary
+from klsa_search.features.vocabulary import Vocabulary
 from klsa_search.search.folding import FOREIGN, encode, fold
 from klsa_search.search.snippet import LENGTH, snippet
 from klsa_search.search.windows import best_window, cut_out
-from klsa_search.store import DocumentReader
+from klsa_search.store.documents import DocumentReader
 from klsa_search.store.forward import GAPS, Forward, find_words, table_of
 from klsa_search.store.records import text_at
 

@@ -8,8 +8,9 @@ from typing import NamedTuple, TypeVar
 
 from klsa_search.analysis import trust
 from klsa_search.errors import IndexNotFound
-from klsa_search.store import current_generation, is_index
+from klsa_search.store.current import current_generation
 from klsa_search.store.log_format import Last
+from klsa_search.store.marking import is_index
 
 Opened = TypeVar("Opened")
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis import Analyzer
-from klsa_search.features import Vocabulary
+from klsa_search.features.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy import sparse

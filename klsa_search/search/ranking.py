@@ -11,8 +11,8 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.deadlines import in_time
-from klsa_search.expansion import top_z
 from klsa_search.expansion.cut import multiple_of_kernel
+from klsa_search.expansion.threshold import top_z
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import Mask, Mix, TopDocs
 from klsa_search.search.language import ParsedQuery

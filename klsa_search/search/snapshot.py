@@ -13,18 +13,20 @@ import numpy.typing as npt
 from klsa_search.analysis import Analyzer
 from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
 from klsa_search.config import SearchSettings, Settings
-from klsa_search.expansion import Expansion, FactoredExpansion, LatentSpace, WholeExpansion
 from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
-from klsa_search.features import Vocabulary
+from klsa_search.expansion.document import Expansion, FactoredExpansion, WholeExpansion
+from klsa_search.expansion.latent import LatentSpace
 from klsa_search.features.counts import without_columns
-from klsa_search.kernel import DocumentKernel, QueryKernel, Weighting
+from klsa_search.features.vocabulary import Vocabulary
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.postings import postings_of_arrays
+from klsa_search.kernel.query import QueryKernel, Weighting
 from klsa_search.lazily import lazily
 from klsa_search.search.engine import Engine, ExpandingEngine, Mask
 from klsa_search.search.engine.reverse import Reverse
 from klsa_search.search.lsi import LEAST, Lsi
 from klsa_search.search.query import QueryTerms
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS
+from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS
 from klsa_search.store.arrays import has_array, open_array, read_vocabulary
 from klsa_search.store.forward import Forward
 from klsa_search.store.sparse import open_sparse
@@ -32,7 +34,7 @@ from klsa_search.store.sparse import open_sparse
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from klsa_search.delta import Pairs
+    from klsa_search.delta.pairs import Pairs
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class Snapshot:
     @lazily
     def pairs(self) -> Pairs:
         """Terms and pairs that are features of a cut D, and their numbers. Cost: `Pairs.of`."""
-        from klsa_search.delta import Pairs  # which no search needs
+        from klsa_search.delta.pairs import Pairs  # which no search needs
 
         frequencies = self.bm25.postings.parts[0].postings.frequencies.copy()
         frequencies[self.common[self.common < len(frequencies)]] = 0

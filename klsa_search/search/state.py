@@ -18,12 +18,14 @@ from klsa_search.search.quality import Quality
 from klsa_search.search.ranking import Ranking
 from klsa_search.search.snapshot import Snapshot, open_snapshot
 from klsa_search.search.suggest import Suggesting, Titles
-from klsa_search.store import DocumentReader, Manifest, check_once, read_manifest, read_synonyms
+from klsa_search.store.checked import check_once
+from klsa_search.store.documents import DocumentReader
 from klsa_search.store.fields.columns import Fields, open_fields
 from klsa_search.store.generations import check_sizes
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_format import Last
-from klsa_search.store.synonyms import Stamp, stamp_of
+from klsa_search.store.manifest import Manifest, read_manifest
+from klsa_search.store.synonyms import Stamp, read_synonyms, stamp_of
 
 if TYPE_CHECKING:
     from klsa_search.search.grown import Grown

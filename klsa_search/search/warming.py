@@ -9,9 +9,9 @@ import numpy as np
 
 from klsa_search.analysis import Analyzer
 from klsa_search.expansion.cut import ENTRIES, CutExpansion, card_width, term_width
-from klsa_search.features import Vocabulary
-from klsa_search.kernel import Postings, QueryKernel
-from klsa_search.kernel.postings import DEPTHS
+from klsa_search.features.vocabulary import Vocabulary
+from klsa_search.kernel.postings import DEPTHS, Postings
+from klsa_search.kernel.query import QueryKernel
 from klsa_search.search.engine import Engine, ExpandingEngine, Mix
 from klsa_search.search.language.matching import find_phrase
 from klsa_search.search.passages import Passages

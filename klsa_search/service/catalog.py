@@ -22,7 +22,9 @@ from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryErro
 from klsa_search.search import Index, open_index
 from klsa_search.service.opening import FAULTS, Opening, explain, mark_of, open_warm
 from klsa_search.service.watching import Watch
-from klsa_search.store import SumCheck, aliases_in, indexes_in, remove_alias, set_alias
+from klsa_search.store.aliases import aliases_in, remove_alias, set_alias
+from klsa_search.store.sum_check import SumCheck
+from klsa_search.store.upkeep import indexes_in
 
 INTERVAL = 0.5
 """Seconds between two looks at the home."""
@@ -205,12 +207,12 @@ class Catalog:
         return self._aliases
 
     def set_alias(self, name: str, index: str) -> None:
-        """Have a name stand for an index: see `klsa_search.store.set_alias`."""
+        """Have a name stand for an index: see `klsa_search.store.aliases.set_alias`."""
         set_alias(self.home, name, index)
         self._aliases = aliases_in(self.home)
 
     def remove_alias(self, name: str) -> None:
-        """Remove an alias: see `klsa_search.store.remove_alias`."""
+        """Remove an alias: see `klsa_search.store.aliases.remove_alias`."""
         remove_alias(self.home, name)
         self._aliases = aliases_in(self.home)
 

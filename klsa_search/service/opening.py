@@ -13,7 +13,7 @@ from numba import NumbaError
 
 from klsa_search.errors import KlsaError
 from klsa_search.search import Index, open_index
-from klsa_search.store import current_generation
+from klsa_search.store.current import current_generation
 from klsa_search.store.names import CURRENT, MANIFEST
 
 FAULTS = (

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Matrix, Positions
 from klsa_search.compiling import compiled
-from klsa_search.kernel import DocumentKernel
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.spectrum.slices import (
     WIDTH,
     Block,

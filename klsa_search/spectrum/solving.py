@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from klsa_search.arrays import Basis, Eigenvalues, Matrix
 from klsa_search.errors import SettingsError
-from klsa_search.kernel import DocumentKernel
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.processors import processors
 from klsa_search.progress import EIGENVECTORS, Progress, steps
 from klsa_search.spectrum import krylov

@@ -23,7 +23,8 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Positions
 from klsa_search.compiling import compiled
-from klsa_search.features import Block, TermCounts
+from klsa_search.features.counting import Block
+from klsa_search.features.counts import TermCounts
 from klsa_search.lazily import lazily
 from klsa_search.store.arrays import ArrayWriter, open_array, write_arrays
 

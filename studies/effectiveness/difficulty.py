@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.evaluation import Judge, Ranking
+from klsa_search.evaluation.measures import Judge
+from klsa_search.evaluation.runs import Ranking
 from klsa_search.search.batch import ids_by_position
 from studies.effectiveness import reuters
 from studies.effectiveness.kinds import KINDS, interval, task_of

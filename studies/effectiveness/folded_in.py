@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search import Index
-from klsa_search.evaluation import Judge, rank_best
+from klsa_search.evaluation.measures import Judge
+from klsa_search.evaluation.rankings import rank_best
 from studies.effectiveness.measuring import FOUR, Bench, Task, heading, percent, row
 
 SHARE: Final = 0.8

@@ -19,7 +19,8 @@ import numpy as np
 
 from klsa_search import Index
 from klsa_search.collection.model import Query
-from klsa_search.evaluation import Judge, rank_best
+from klsa_search.evaluation.measures import Judge
+from klsa_search.evaluation.rankings import rank_best
 from klsa_search.search.language import language
 from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.measuring import Bench, Task, heading, percent, row

@@ -26,8 +26,7 @@ import numpy.typing as npt
 from klsa_search import Index
 from klsa_search.arrays import Positions, Scores
 from klsa_search.collection import Query
-from klsa_search.evaluation import forecast
-from klsa_search.evaluation.forecasting import score_of_collection
+from klsa_search.evaluation.forecasting import forecast, score_of_collection
 from klsa_search.evaluation.rankings import AS_WORDS
 from klsa_search.lazily import lazily
 from klsa_search.search.quality import shares_of

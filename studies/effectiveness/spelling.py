@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 from klsa_search import Index
-from klsa_search.evaluation import TIE
+from klsa_search.evaluation.comparison import TIE
 from klsa_search.search.language import spelling
 from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.measuring import Bench, Task, chance, compared, heading, percent, row

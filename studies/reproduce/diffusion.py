@@ -16,7 +16,8 @@ from klsa_search.estimators import (
 )
 from klsa_search.estimators.kernel import inner_products
 from klsa_search.progress import Progress, steps
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS, Spectrum
+from klsa_search.spectrum.eigenpairs import Spectrum
+from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS
 from studies.reproduce.machine import (
     ERROR,
     F1,

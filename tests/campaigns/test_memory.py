@@ -14,7 +14,7 @@ from klsa_search import build, open_index
 from klsa_search.cli.frame import explain
 from klsa_search.errors import KlsaError
 from klsa_search.indexing import refit
-from klsa_search.store import verify
+from klsa_search.store.verifying import verify
 from tests.support.forked import in_child
 
 PLAIN = {"stop_words": "none", "stemmer": "none"}

@@ -6,7 +6,8 @@ import pytest
 
 from klsa_search.cli import compare as command
 from klsa_search.config import RankerName
-from klsa_search.evaluation import DEFAULT_SYSTEM, MEASURES
+from klsa_search.evaluation.measures import MEASURES
+from klsa_search.evaluation.systems import DEFAULT_SYSTEM
 
 RANKERS = list(get_args(RankerName))
 OTHERS = [*(name for name in RANKERS if name != "bm25"), "paper"]

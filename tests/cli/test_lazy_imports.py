@@ -77,5 +77,5 @@ def test_the_package_loads_nothing_of_its_own_nor_of_others():
         timeout=PATIENCE,
     )
     names = set(done.stdout.split())
-    assert {n for n in names if n.startswith("klsa_")} == {"klsa_search", "klsa_search.faces"}
+    assert {n for n in names if n.startswith("klsa_")} == {"klsa_search"}
     assert not names & (TO_COMPUTE | {"click", "pydantic"})

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from klsa_search.service import Catalog
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.store.aliases import set_alias

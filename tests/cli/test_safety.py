@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from klsa_search.collection import Document
-from klsa_search.store import current_generation
+from klsa_search.store.current import current_generation
 from klsa_search.store.log_writing import LogWriter
 
 

@@ -32,7 +32,7 @@ from klsa_search.indexing import build
 from klsa_search.mining import KERNELS
 from klsa_search.search import open_index
 from klsa_search.search.rankers import RANKERS
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.catalog import Catalog; from klsa_search.service.app import create_app
 
 def ready():
     return {

@@ -12,7 +12,7 @@ from klsa_search.cluster.build import build
 from klsa_search.cluster.work import Here
 from klsa_search.delta import epoch
 from klsa_search.errors import CollectionError, SettingsError
-from klsa_search.store import delete_index
+from klsa_search.store.upkeep import delete_index
 from tests.cluster.dying import Dying
 
 WORDS = [

@@ -12,7 +12,8 @@ from klsa_search.cluster.work import Here, Made, Work
 from klsa_search.config import Settings
 from klsa_search.features import bm25
 from klsa_search.indexing import weighing
-from klsa_search.kernel import DocumentKernel, document
+from klsa_search.kernel import document
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.progress import silent
 from klsa_search.spectrum import krylov, slices
 from tests.cluster.dying import Dying

@@ -10,7 +10,7 @@ from klsa_search.errors import ShardMissing, WritingRefused
 from klsa_search.expansion import packing
 from klsa_search.indexing import build
 from klsa_search.search import open_index
-from klsa_search.store import current_generation
+from klsa_search.store.current import current_generation
 from klsa_search.store.log import WriteLog
 from tests.support.forked import another_thread
 from tests.support.worlds import random_documents

@@ -8,7 +8,7 @@ import pytest
 import klsa_search as klsa
 from klsa_search.collection import open_collection
 from klsa_search.errors import CollectionError, IndexNotFound, QueryError
-from klsa_search.evaluation import SYSTEMS, judge_systems
+from klsa_search.evaluation.systems import SYSTEMS, judge_systems
 
 pytest.importorskip(
     "pyterrier",

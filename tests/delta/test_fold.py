@@ -15,10 +15,11 @@ from scipy import sparse
 
 from klsa_search import build
 from klsa_search.collection import Document, open_collection
-from klsa_search.delta import DeltaSegment, Folding, merge
+from klsa_search.delta.fold import Folding
+from klsa_search.delta.segment import DeltaSegment, merge
 from klsa_search.expansion.cut import FACTS
 from klsa_search.expansion.packing import LEVELS, unpack_rows
-from klsa_search.kernel import DocumentKernel
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.store.forward import Forward
 from tests.delta.worlds import PLAIN, documents, epoch_of, random_world
 

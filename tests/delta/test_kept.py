@@ -9,7 +9,8 @@ import pytest
 
 from benchmarks.faults.privileges import without_privileges
 from klsa_search import build, open_index
-from klsa_search.delta import Folding, kept
+from klsa_search.delta import kept
+from klsa_search.delta.fold import Folding
 from klsa_search.store.generations import writing
 from klsa_search.store.log_writing import LogWriter
 from tests.support.forked import in_child

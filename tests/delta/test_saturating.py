@@ -15,8 +15,7 @@ from klsa_search import build, open_index
 from klsa_search.features import bm25
 from klsa_search.indexing import refit
 from klsa_search.indexing.deep import verify_deep
-from klsa_search.kernel import Postings
-from klsa_search.kernel.postings import postings_arrays
+from klsa_search.kernel.postings import Postings, postings_arrays
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import counts_of, random_documents
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.delta import DeltaSegment, Folding, read_segment, write_segment
+from klsa_search.delta.fold import Folding
+from klsa_search.delta.segment import DeltaSegment, read_segment, write_segment
 from tests.delta.worlds import PLAIN, epoch_of, topic_world
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from klsa_search import Index
 from klsa_search.collection import Document
-from klsa_search.delta import Epoch, open_epoch
+from klsa_search.delta.epoch import Epoch, open_epoch
 from tests.support.worlds import random_documents, topic_documents
 
 PLAIN = {"stop_words": "none", "stemmer": "none", "expansion": "sparse"}

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from klsa_search.errors import MissingExtra, SettingsError
-from klsa_search.evaluation import Measured, compare, draw_differences
+from klsa_search.evaluation.comparison import compare
+from klsa_search.evaluation.differences import draw_differences
+from klsa_search.evaluation.measures import Measured
 
 
 def measured(*values, answered=None, names=None):

@@ -6,14 +6,13 @@ import pytest
 from klsa_search.collection.model import Query
 from klsa_search.config import RankerName
 from klsa_search.errors import CollectionError
-from klsa_search.evaluation import (
+from klsa_search.evaluation.rankings import DEPTH, rank_best
+from klsa_search.evaluation.systems import (
     ALL_SYSTEMS,
     DEFAULT_SYSTEM,
-    DEPTH,
     SYSTEMS,
     judge_runs,
     judge_systems,
-    rank_best,
 )
 from tests.evaluation.worlds import FakeIndex, tiny
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from klsa_search.expansion import coverage
-from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
+from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD, coverage
 from klsa_search.features import bm25
-from klsa_search.kernel import DocumentKernel, neighbour_graph
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.kernel.neighbours import neighbour_graph
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.expansion import top_z
+from klsa_search.expansion.threshold import top_z
 
 
 @pytest.mark.parametrize(

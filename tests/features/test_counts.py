@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.features import CountsBuilder, Vocabulary, counts, pairs
+from klsa_search.features import counts, pairs
+from klsa_search.features.counts import CountsBuilder
 from klsa_search.features.spool import Spools
+from klsa_search.features.vocabulary import Vocabulary
 from tests.support.worlds import counts_of, random_documents
 
 

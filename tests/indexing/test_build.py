@@ -23,9 +23,9 @@ from klsa_search.errors import (
 )
 from klsa_search.progress import PHASES
 from klsa_search.search.rankers import RANKERS
-from klsa_search.store import verify
 from klsa_search.store.manifest import FORMAT_VERSION
 from klsa_search.store.names import LIVING
+from klsa_search.store.verifying import verify
 from tests.conftest import ROOT
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import random_documents

@@ -13,7 +13,7 @@ from klsa_search import build, open_index
 from klsa_search.errors import CollectionError, SettingsError, StoreError
 from klsa_search.indexing import estimate, rebuild
 from klsa_search.indexing.rebuild import build_like
-from klsa_search.store import verify
+from klsa_search.store.verifying import verify
 from tests.support.worlds import random_documents
 
 RECORDS = [

@@ -14,7 +14,7 @@ from klsa_search.collection import open_collection
 from klsa_search.config import Settings
 from klsa_search.errors import CollectionError, KlsaError
 from klsa_search.indexing import reading
-from klsa_search.store import DocumentReader
+from klsa_search.store.documents import DocumentReader
 from tests.support.worlds import random_documents
 
 

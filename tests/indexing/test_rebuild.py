@@ -2,7 +2,7 @@ import pytest
 
 from klsa_search.errors import StoreError
 from klsa_search.indexing import build, rebuild
-from klsa_search.store import verify
+from klsa_search.store.verifying import verify
 
 DOCUMENTS = [
     {"id": "heat", "title": "Heat", "text": "engines overheat when coolant leaks", "year": 1999},

@@ -9,10 +9,11 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.indexing import build_like, rebuild, refit, upgrade, verify_deep
-from klsa_search.store import rollback, verify
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
+from klsa_search.store.upkeep import rollback
+from klsa_search.store.verifying import verify
 from tests.support.forked import another_thread
 from tests.support.worlds import random_documents
 

@@ -11,7 +11,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import IndexDamaged, IndexNotFound
 from klsa_search.indexing import repair, verify_deep
-from klsa_search.store import note_checked
+from klsa_search.store.checked import note_checked
 from klsa_search.store.export import export
 from klsa_search.store.generations import describe_files
 from klsa_search.store.manifest import read_manifest

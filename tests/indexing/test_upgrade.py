@@ -12,8 +12,10 @@ import pytest
 from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
 from klsa_search.indexing import build, upgrade
 from klsa_search.search import open_index
-from klsa_search.store import current_generation, read_manifest, rollback, verify
-from klsa_search.store.manifest import FORMAT_VERSION, FORMER_VERSIONS
+from klsa_search.store.current import current_generation
+from klsa_search.store.manifest import FORMAT_VERSION, FORMER_VERSIONS, read_manifest
+from klsa_search.store.upkeep import rollback
+from klsa_search.store.verifying import verify
 from tools.format_archive import FORMATS, NAME, answers, write
 
 RECORDS = [json.loads(line) for line in (FORMATS / "letters.jsonl").open(encoding="utf-8")]

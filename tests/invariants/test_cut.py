@@ -8,7 +8,8 @@ import pytest
 from klsa_search import build
 from klsa_search.config import Settings
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.expansion import packing, top_z
+from klsa_search.expansion import packing
+from klsa_search.expansion.threshold import top_z
 from klsa_search.indexing.layout import layout
 from tests.support.worlds import as_if_large, random_documents, topic_documents
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.features import bm25, tfidf
-from klsa_search.kernel import DocumentKernel, neighbour_graph
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.kernel.neighbours import neighbour_graph
 from tests.support.worlds import counts_of, random_documents, topic_documents
 
 words = st.sampled_from("abcdefg")

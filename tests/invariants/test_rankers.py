@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.config import LanguageSettings
-from klsa_search.expansion import top_z
+from klsa_search.expansion.threshold import top_z
 from klsa_search.features import tfidf
 from klsa_search.search.rankers import RANKERS
 from tests.support.worlds import counts_of, random_documents, topic_documents

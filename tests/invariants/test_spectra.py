@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 from sklearn.decomposition import TruncatedSVD
 
-from klsa_search.expansion import (
-    FactoredExpansion,
-    LatentSpace,
-    WholeExpansion,
-    expansion_matrix,
-    top_z,
-)
+from klsa_search.expansion.document import FactoredExpansion, WholeExpansion, expansion_matrix
+from klsa_search.expansion.latent import LatentSpace
+from klsa_search.expansion.threshold import top_z
 from klsa_search.features import bm25, tfidf
-from klsa_search.kernel import DocumentKernel
-from klsa_search.spectrum import SPECTRAL_FUNCTIONS, decompose
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS
+from klsa_search.spectrum.solving import decompose
 from tests.support.worlds import counts_of, random_documents, topic_documents
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from klsa_search.features import bm25
-from klsa_search.kernel import DocumentKernel, nearest_rows
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.looking import Effort, Looking, Rows
-from klsa_search.kernel.nearest import empty_rows, matrix_of, posting_scales
+from klsa_search.kernel.nearest import empty_rows, matrix_of, nearest_rows, posting_scales
 from klsa_search.kernel.pool import cut_postings
 from tests.support.worlds import counts_of, random_documents
 

@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 
 from klsa_search.features import bm25
-from klsa_search.kernel import DocumentKernel, nearest_rows
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.looking import Effort
+from klsa_search.kernel.nearest import nearest_rows
 from klsa_search.kernel.neighbours import strongest_of_rows
 from tests.support.worlds import counts_of, random_documents
 

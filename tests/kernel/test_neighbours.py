@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from klsa_search.features import bm25
-from klsa_search.kernel import DocumentKernel, neighbour_graph
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.kernel.neighbours import neighbour_graph
 from tests.support.worlds import counts_of, random_documents
 
 

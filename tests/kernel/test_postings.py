@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from klsa_search.kernel import Postings
 from klsa_search.kernel.postings import (
     BLOCK_BITS,
     DEPTHS,
     ONE_BLOCK,
     UNIT,
+    Postings,
     postings_arrays,
     postings_of_arrays,
 )

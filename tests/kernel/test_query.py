@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from klsa_search.config import MOST_BURSTS, IdfName
 from klsa_search.features import bm25
-from klsa_search.kernel import Postings, QueryKernel, Weighting
-from klsa_search.kernel.postings import UNIT
-from klsa_search.kernel.query import burst_factors
+from klsa_search.kernel.postings import UNIT, Postings
+from klsa_search.kernel.query import QueryKernel, Weighting, burst_factors
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
 

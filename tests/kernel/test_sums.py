@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from klsa_search.kernel import DocumentKernel, document
+from klsa_search.kernel import document
+from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.sums import rows_with, scaled_rows, squares_of_rows, sums_of_columns
 
 MATRIX = np.array([[1.0, 0, 2], [0, 0, 0], [0, 3, 4]])

@@ -3,7 +3,7 @@ import pytest
 from klsa_search import build
 from klsa_search.mining import drift
 from klsa_search.search import open_index
-from klsa_search.store import undo_writes
+from klsa_search.store.upkeep import undo_writes
 
 from .conftest import documents
 

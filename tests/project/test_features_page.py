@@ -8,8 +8,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import build
-from klsa_search.evaluation import record_run, write_record
-from klsa_search.service import Catalog, create_app
+from klsa_search.evaluation.record import record_run, write_record
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 from tools.openapi_examples import LAMP

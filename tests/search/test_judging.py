@@ -7,8 +7,9 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import DocumentNotFound, StoreError
 from klsa_search.indexing import refit
-from klsa_search.store import Judgements, delete_index
 from klsa_search.store.backup import copy_index
+from klsa_search.store.judgements import Judgements
+from klsa_search.store.upkeep import delete_index
 
 DOCUMENTS = [{"id": str(n), "text": f"A wing of kind {n}."} for n in range(6)]
 

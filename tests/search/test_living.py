@@ -22,11 +22,11 @@ from klsa_search.errors import (
     StoreError,
     WritingRefused,
 )
-from klsa_search.evaluation import rank_best
+from klsa_search.evaluation.rankings import rank_best
 from klsa_search.expansion import packing
 from klsa_search.features import bm25
 from klsa_search.indexing import refit
-from klsa_search.kernel import Weighting
+from klsa_search.kernel.query import Weighting
 from klsa_search.search.engine import Engine
 from klsa_search.store.generations import writing
 from klsa_search.store.log import WriteLog

@@ -19,7 +19,7 @@ from klsa_search.indexing.reading import read
 from klsa_search.search import passages as module
 from klsa_search.search.passages import Passages
 from klsa_search.search.snippet import snippet
-from klsa_search.store import DocumentReader
+from klsa_search.store.documents import DocumentReader
 from klsa_search.store.forward import Forward
 from klsa_search.store.records import Records
 from tests.analysis.test_places import ORDINARY, POOLS

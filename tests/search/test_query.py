@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
 from klsa_search.config import AnalysisSettings
-from klsa_search.features import Vocabulary
+from klsa_search.features.vocabulary import Vocabulary
 from klsa_search.search import query
 from klsa_search.search.language.parsing import is_plain
 from klsa_search.search.query import NO_TERM, UNKNOWN, QueryTerms, TermNumbers

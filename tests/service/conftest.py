@@ -4,7 +4,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.indexing import build
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 
 DOCUMENTS = [
     {"id": "1", "title": "Wings", "text": "A wing lifts the aircraft in a slipstream."},

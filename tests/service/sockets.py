@@ -6,8 +6,8 @@ import socket
 import threading
 from contextlib import contextmanager
 
-from klsa_search.service import create_app
 from klsa_search.service.admission import Admission
+from klsa_search.service.app import create_app
 from klsa_search.service.server import make_server
 from tests.support.waiting import wait_until
 

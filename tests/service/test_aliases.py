@@ -6,11 +6,11 @@ import os
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service import create_app
+from klsa_search.service.app import create_app
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.writing import Writes
-from klsa_search.store import set_alias
+from klsa_search.store.aliases import set_alias
 
 from .conftest import failure_of
 

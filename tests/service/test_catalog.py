@@ -7,11 +7,14 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, QueryError, StoreError
 from klsa_search.search import Index, open_index
-from klsa_search.service import Catalog, create_app
 from klsa_search.service import catalog as catalog_module
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.messages.answers import IndexDetails
 from klsa_search.service.opening import mark_of
-from klsa_search.store import delete_index, indexes_in, note_checked, read_manifest
+from klsa_search.store.checked import note_checked
+from klsa_search.store.manifest import read_manifest
+from klsa_search.store.upkeep import delete_index, indexes_in
 from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny

@@ -17,7 +17,8 @@ from starlette.testclient import TestClient
 from klsa_search import Index, build, open_index
 from klsa_search.errors import BodyTooSlow, IndexBusy
 from klsa_search.expansion import packing
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.endpoints import documents
 from klsa_search.service.messages import reading
 from klsa_search.service.writing import Writes

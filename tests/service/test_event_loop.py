@@ -10,7 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.search import Index
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.ledger import Ledger
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes

@@ -6,8 +6,9 @@ import os
 import pytest
 
 from klsa_search.errors import StoreError
-from klsa_search.service import Catalog, catalog
-from klsa_search.store import indexes_in
+from klsa_search.service import catalog
+from klsa_search.service.catalog import Catalog
+from klsa_search.store.upkeep import indexes_in
 from tests.support.waiting import wait_until
 
 from .conftest import build_tiny, failure_of

@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import IndexDamaged
-from klsa_search.service import create_app
+from klsa_search.service.app import create_app
 from klsa_search.service.endpoints import routes
 from tests.service.conftest import build_tiny
 

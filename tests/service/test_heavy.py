@@ -7,8 +7,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.search import Index, costs, open_index
-from klsa_search.service import create_app
 from klsa_search.service.admission import Admission
+from klsa_search.service.app import create_app
 from klsa_search.service.endpoints import mining
 from klsa_search.service.messages.searching import SearchRequest
 from klsa_search.service.serving import LIGHT

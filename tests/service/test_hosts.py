@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from klsa_search.service import create_app
+from klsa_search.service.app import create_app
 from klsa_search.service.middleware.hosts import name_in, names_of_this_machine
 
 from .conftest import failure_of

@@ -9,7 +9,8 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.monitoring.journal import Journal

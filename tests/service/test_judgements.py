@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
-from klsa_search.service import create_app
+from klsa_search.service.app import create_app
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.writing import Writes

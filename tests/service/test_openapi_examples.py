@@ -6,7 +6,8 @@ import jsonschema_rs
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.schema import EXAMPLES
 from tools.openapi_examples import REQUESTS, examples, in_lines
 

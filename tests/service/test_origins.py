@@ -3,7 +3,8 @@
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from tests.service.conftest import failure_of

@@ -12,11 +12,11 @@ from klsa_search import open_index
 from klsa_search.child_processes import command_of
 from klsa_search.cli.refitting import MODULE
 from klsa_search.errors import IndexBusy, StoreError
-from klsa_search.service import create_app
+from klsa_search.service.app import create_app
 from klsa_search.service.ledger import Ledger
 from klsa_search.service.refitting import Refits
 from klsa_search.service.writing import Writes
-from klsa_search.store import current_generation
+from klsa_search.store.current import current_generation
 from tests.support.waiting import wait_until
 
 from .conftest import DOCUMENTS, build_tiny

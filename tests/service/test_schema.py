@@ -7,7 +7,8 @@ from starlette.testclient import TestClient
 
 import klsa_search
 from klsa_search.config import LanguageSettings, SearchSettings
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.messages.searching import SearchRequest
 from klsa_search.service.middleware.access import needs_key
 

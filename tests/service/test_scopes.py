@@ -7,9 +7,9 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
-from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import Admission
-from klsa_search.service.app import ROUTERS
+from klsa_search.service.app import ROUTERS, create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.access import Keys, needs_key
 from klsa_search.service.middleware.keys import add_key, revoke_key
 from klsa_search.service.middleware.load_shedder import LoadShedder

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 import httpx2
 import pytest
 
-from klsa_search.service import Catalog
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.access import Keys, needs_key
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.writing import Writes

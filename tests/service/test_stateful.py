@@ -23,9 +23,10 @@ from hypothesis.stateful import (
 from starlette.testclient import TestClient
 
 from klsa_search.indexing import build, refit
-from klsa_search.service import Catalog, create_app
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.writing import Writes
-from klsa_search.store import rollback, undo_writes
+from klsa_search.store.upkeep import rollback, undo_writes
 
 WORDS = ("wing", "heat", "layer", "ice", "snow", "wolke")
 COLOURS = ("red", "blue", "light green")

@@ -3,11 +3,11 @@
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.service import create_app
+from klsa_search.service.app import create_app
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from klsa_search.service.writing import Writes
-from klsa_search.store import read_synonyms
+from klsa_search.store.synonyms import read_synonyms
 
 from .conftest import failure_of
 

@@ -6,7 +6,7 @@ import threading
 from starlette.testclient import TestClient
 
 from klsa_search.errors import StoreError
-from klsa_search.service import create_app
+from klsa_search.service.app import create_app
 from klsa_search.service.watching import Watch
 from tests.support.waiting import PATIENCE
 

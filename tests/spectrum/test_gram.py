@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from klsa_search.spectrum import decompose_gram
+from klsa_search.spectrum.gram import decompose_gram
 
 
 def gram(N, rank, seed=0):

@@ -8,8 +8,9 @@ from scipy import sparse
 
 from klsa_search.errors import SettingsError
 from klsa_search.features import bm25
-from klsa_search.kernel import DocumentKernel
-from klsa_search.spectrum import decompose, krylov
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.spectrum import krylov
+from klsa_search.spectrum.solving import decompose
 from tests.support.worlds import counts_of, random_documents
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from klsa_search import build, list_indexes, open_index
 from klsa_search.errors import IndexBusy, IndexNotFound, SettingsError, StoreError
-from klsa_search.store import aliases_in, delete_index, remove_alias, set_alias
+from klsa_search.store.aliases import aliases_in, remove_alias, set_alias
 from klsa_search.store.files import write_fresh
+from klsa_search.store.upkeep import delete_index
 from tests.support.forked import another_thread
 
 

@@ -9,10 +9,11 @@ import pytest
 from platformdirs import user_cache_path
 
 from klsa_search.errors import IndexDamaged
-from klsa_search.store import SumCheck, check_once, checked, note_checked
-from klsa_search.store.checked import check_again
+from klsa_search.store import checked
+from klsa_search.store.checked import check_again, check_once, note_checked
 from klsa_search.store.generations import describe_files
 from klsa_search.store.manifest import Manifest
+from klsa_search.store.sum_check import SumCheck
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ import os
 import pytest
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, IndexNotFound
-from klsa_search.store import current_generation, read_manifest, verify
-from klsa_search.store.current import read_current
-from klsa_search.store.manifest import FORMAT_VERSION, sha256_of
+from klsa_search.store.current import current_generation, read_current
+from klsa_search.store.manifest import FORMAT_VERSION, read_manifest, sha256_of
+from klsa_search.store.verifying import verify
 
 from .worlds import as_first_release, write
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from klsa_search.collection.model import Document
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
-from klsa_search.store import DocumentReader, DocumentWriter
-from klsa_search.store.documents import IDS
+from klsa_search.store.documents import IDS, DocumentReader, DocumentWriter
 from klsa_search.store.records import Records, text_at
 from tests.support.forked import another_thread, in_child
 from tests.support.waiting import PATIENCE
@@ -122,7 +121,7 @@ import resource, sys
 from pathlib import Path
 from klsa_search.collection.model import Document
 from klsa_search.errors import StoreError
-from klsa_search.store import DocumentWriter
+from klsa_search.store.documents import DocumentWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 try:
     with DocumentWriter(Path(sys.argv[1])) as writer:

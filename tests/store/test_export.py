@@ -9,20 +9,15 @@ import pytest
 
 from klsa_search.collection import Document, open_collection
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
-from klsa_search.store import (
-    DocumentWriter,
-    current_generation,
-    delete_index,
-    indexes_in,
-    rollback,
-    verify,
-)
 from klsa_search.store.backup import copy_index
+from klsa_search.store.current import current_generation
+from klsa_search.store.documents import DocumentWriter
 from klsa_search.store.export import export, readable_documents
 from klsa_search.store.generations import describe_files, new_generation, seal, sync_files
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
-from klsa_search.store.upkeep import unfinished_in
+from klsa_search.store.upkeep import delete_index, indexes_in, rollback, unfinished_in
+from klsa_search.store.verifying import verify
 
 from .worlds import files_below, manifest_of
 

@@ -7,9 +7,10 @@ import os
 import pytest
 
 from klsa_search.errors import IndexNotFound, StoreError
-from klsa_search.store import delete_index, indexes_in, is_index
 from klsa_search.store.generations import new_generation
+from klsa_search.store.marking import is_index
 from klsa_search.store.names import MARKER
+from klsa_search.store.upkeep import delete_index, indexes_in
 
 from .worlds import as_first_release, content, files_below, folders, write
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.features import CountsBuilder
+from klsa_search.features.counts import CountsBuilder
 from klsa_search.store.forward import GAPS, Forward, find_words, table_of, write_forward
 
 TERMS = 20_000

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from klsa_search.errors import SettingsError, StoreError
-from klsa_search.store import index_path, rollback
 from klsa_search.store.generations import new_generation, seal, sync_files
 from klsa_search.store.manifest import FORMAT_VERSION
+from klsa_search.store.names import index_path
+from klsa_search.store.upkeep import rollback
 from tests.support.waiting import PATIENCE
 
 from .worlds import as_first_release, content, folders, manifest_of, write

@@ -13,9 +13,9 @@ import pytest
 from filelock import FileLock
 
 from klsa_search.errors import StoreError
-from klsa_search.store import delete_index, rollback
 from klsa_search.store.generations import new_generation
 from klsa_search.store.holding import held
+from klsa_search.store.upkeep import delete_index, rollback
 
 from .worlds import write
 

@@ -18,8 +18,8 @@ from klsa_search.errors import (
     QueryError,
     StoreError,
 )
-from klsa_search.store import Judgements
 from klsa_search.store import judgements as module
+from klsa_search.store.judgements import Judgements
 from tests.support.waiting import PATIENCE
 
 
@@ -91,7 +91,7 @@ def test_several_write_at_once_and_nothing_is_lost(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from klsa_search.store import Judgements
+from klsa_search.store.judgements import Judgements
 judgements = Judgements(Path(sys.argv[1]))
 judgements.put("wing", "1", 1)
 with judgements._connected(writes=True) as connection:

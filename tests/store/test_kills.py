@@ -14,8 +14,11 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from klsa_search.errors import IndexNotFound, StoreError
-from klsa_search.store import current_generation, delete_index, is_index, rollback, verify
+from klsa_search.store.current import current_generation
 from klsa_search.store.generations import new_generation
+from klsa_search.store.marking import is_index
+from klsa_search.store.upkeep import delete_index, rollback
+from klsa_search.store.verifying import verify
 
 from .worlds import as_first_release, content, files_below, folders, write
 

@@ -6,10 +6,10 @@ import pytest
 
 from klsa_search.collection import Document
 from klsa_search.errors import IndexNotFound
-from klsa_search.store import verify
 from klsa_search.store.judgements import Judgements
 from klsa_search.store.log import WriteLog
 from klsa_search.store.log_writing import LogWriter
+from klsa_search.store.verifying import verify
 from tests.support.power_loss import disks, lay_out, record
 
 from .worlds import content, write
@@ -30,7 +30,7 @@ with LogWriter(Path("log")) as writer:
 BUILDS = """
 import os
 from pathlib import Path
-from klsa_search.store import rollback
+from klsa_search.store.upkeep import rollback
 from tests.store.worlds import write
 
 for text in ("one", "two", "three"):

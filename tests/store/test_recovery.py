@@ -10,20 +10,14 @@ import pytest
 
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged, IndexNotFound
-from klsa_search.store import (
-    DocumentWriter,
-    current_generation,
-    read_manifest,
-    recovery,
-    rollback,
-    verify,
-    write_synonyms,
-)
-from klsa_search.store.current import read_current
+from klsa_search.store import recovery
+from klsa_search.store.current import current_generation, read_current
+from klsa_search.store.documents import DocumentWriter
 from klsa_search.store.export import export, readable_documents
 from klsa_search.store.generations import new_generation, seal
 from klsa_search.store.judgements import Judgements
 from klsa_search.store.log_writing import LogWriter
+from klsa_search.store.manifest import read_manifest
 from klsa_search.store.names import HOLDERS, INDEX_FILES, LOCKS
 from klsa_search.store.recovery import (
     RecoveredRecords,
@@ -32,6 +26,9 @@ from klsa_search.store.recovery import (
     recovered_current,
     repair_current,
 )
+from klsa_search.store.synonyms import write_synonyms
+from klsa_search.store.upkeep import rollback
+from klsa_search.store.verifying import verify
 
 from .worlds import manifest_of
 

@@ -8,10 +8,9 @@ import threading
 import pytest
 
 from klsa_search.errors import IndexDamaged
-from klsa_search.store import SumCheck
 from klsa_search.store.generations import CURRENT, describe_files
 from klsa_search.store.manifest import Manifest
-from klsa_search.store.sum_check import _Unhurried
+from klsa_search.store.sum_check import SumCheck, _Unhurried
 from klsa_search.store.sums import compare_sums
 
 BOUND = 300  # seconds after which a thread hangs

@@ -10,16 +10,15 @@ from hypothesis import strategies as st
 from klsa_search import build, open_index
 from klsa_search.errors import IndexDamaged, IndexNotFound, SettingsError, StoreError
 from klsa_search.indexing import rebuild, refit
-from klsa_search.store import (
-    delete_index,
+from klsa_search.store.backup import copy_index
+from klsa_search.store.synonyms import (
+    checked_synonyms,
     read_synonyms,
-    rollback,
     synonyms_of_text,
-    verify,
     write_synonyms,
 )
-from klsa_search.store.backup import copy_index
-from klsa_search.store.synonyms import checked_synonyms
+from klsa_search.store.upkeep import delete_index, rollback
+from klsa_search.store.verifying import verify
 
 TV = {"tv": ("television",), "television": ("tv",)}
 WORDS = st.text("ab é,雪", min_size=1, max_size=6).filter(str.strip)

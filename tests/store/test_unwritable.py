@@ -11,10 +11,12 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
-from klsa_search.store import delete_index, remove_alias, rollback, set_alias, write_synonyms
+from klsa_search.store.aliases import remove_alias, set_alias
 from klsa_search.store.backup import copy_index
 from klsa_search.store.export import export
 from klsa_search.store.files import writable
+from klsa_search.store.synonyms import write_synonyms
+from klsa_search.store.upkeep import delete_index, rollback
 
 RECORDS = [{"id": "a", "text": "wing"}, {"id": "b", "text": "tail"}]
 

@@ -8,16 +8,11 @@ import os
 import pytest
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, StoreError
-from klsa_search.store import (
-    current_generation,
-    delete_index,
-    indexes_in,
-    is_index,
-    rollback,
-    sealed_generations,
-    verify,
-)
-from klsa_search.store.generations import new_generation
+from klsa_search.store.current import current_generation
+from klsa_search.store.generations import new_generation, sealed_generations
+from klsa_search.store.marking import is_index
+from klsa_search.store.upkeep import delete_index, indexes_in, rollback
+from klsa_search.store.verifying import verify
 
 from .worlds import as_first_release, content, folders, write
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from klsa_search.store import current_generation
+from klsa_search.store.current import current_generation
 from klsa_search.store.generations import describe_files, new_generation, seal, sync_files
 from klsa_search.store.manifest import FORMAT_VERSION, BuildEntry, Counts, Manifest
 

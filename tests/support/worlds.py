@@ -8,8 +8,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from klsa_search.features import CountsBuilder, TermCounts, bm25
-from klsa_search.kernel import Postings, QueryKernel, Weighting
+from klsa_search.features import bm25
+from klsa_search.features.counts import CountsBuilder, TermCounts
+from klsa_search.kernel.postings import Postings
+from klsa_search.kernel.query import QueryKernel, Weighting
 
 
 def counts_of(*documents: str) -> TermCounts:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Positions
 from klsa_search.compiling import lacks
-from klsa_search.expansion import top_z
-from klsa_search.kernel import QueryKernel
+from klsa_search.expansion.threshold import top_z
+from klsa_search.kernel.query import QueryKernel
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.record import (
     KEPT,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from klsa_search.compiling import lacks
 from klsa_search.expansion.cut import CutExpansion
-from klsa_search.kernel import QueryKernel
+from klsa_search.kernel.query import QueryKernel
 from klsa_search.search.engine.expanded import search_expanded
 from klsa_search.search.engine.mask import FEW, Mask
 from klsa_search.search.engine.plain import Plain

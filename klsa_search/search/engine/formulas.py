@@ -17,8 +17,8 @@ from klsa_search.arrays import Positions
 from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.expansion.holding import held_back
 from klsa_search.expansion.packing import LEVELS
-from klsa_search.kernel import QueryKernel
 from klsa_search.kernel.postings import UNIT
+from klsa_search.kernel.query import QueryKernel
 from klsa_search.kernel.segments import Segments
 from klsa_search.search.engine.room import TOGETHER
 from klsa_search.search.engine.scan import HALVINGS

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions
-from klsa_search.expansion import top_z
-from klsa_search.kernel import QueryKernel
+from klsa_search.expansion.threshold import top_z
+from klsa_search.kernel.query import QueryKernel
 from klsa_search.search.engine.comparing import Compared, Features, Place
 from klsa_search.search.engine.formulas import (
     Query,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.compiling import internal
-from klsa_search.kernel import QueryKernel
+from klsa_search.kernel.query import QueryKernel
 from klsa_search.kernel.segments import Segment, Segments
 from klsa_search.search.engine.mask import Mask
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.expansion.cut import CutExpansion
-from klsa_search.kernel import QueryKernel
+from klsa_search.kernel.query import QueryKernel
 from klsa_search.search.engine.record import read_only
 from klsa_search.search.engine.reverse import Reverse
 

@@ -31,7 +31,7 @@ from klsa_search.search.rankers.feedback import FEEDBACK, fed
 from klsa_search.search.rankers.klsa import mix_of
 from klsa_search.search.rankers.lsi import lsi_terms
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.store import DocumentReader
+from klsa_search.store.documents import DocumentReader
 
 SEEDS: Final = 5
 """Maximum number of reported seeds, and of neighbours per term."""

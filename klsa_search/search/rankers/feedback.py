@@ -25,7 +25,7 @@ import numpy as np
 
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
-from klsa_search.expansion import top_z
+from klsa_search.expansion.threshold import top_z
 from klsa_search.search.boosting import lexical
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.snapshot import Snapshot

@@ -32,9 +32,9 @@ import numpy as np
 from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
 from klsa_search.deadlines import in_time
-from klsa_search.expansion import coverage, top_z
-from klsa_search.expansion.coverage import BEST, POWER
+from klsa_search.expansion.coverage import BEST, POWER, coverage
 from klsa_search.expansion.holding import held_back
+from klsa_search.expansion.threshold import top_z
 from klsa_search.search.engine import Mix
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.lexical import rank_bm25

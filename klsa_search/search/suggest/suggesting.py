@@ -24,7 +24,7 @@ from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.suggest.following import Following, following
 from klsa_search.search.suggest.suggestion import Kind, Suggestion
 from klsa_search.search.suggest.titles import Titles
-from klsa_search.store import DocumentReader
+from klsa_search.store.documents import DocumentReader
 
 CONTEXT: Final = 4
 """Words before the last one that a phrase may go on with, at most."""

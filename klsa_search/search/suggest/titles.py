@@ -18,7 +18,7 @@ import numpy.typing as npt
 from klsa_search.analysis import Analyzer
 from klsa_search.analysis.segmentation import UNSPACED_PATTERN
 from klsa_search.forks import lock_free_in_children
-from klsa_search.store import DocumentReader
+from klsa_search.store.documents import DocumentReader
 
 LOOKED_AT: Final = 128
 """Titles among which the best are chosen, the first in the order of documents."""

@@ -12,7 +12,8 @@ from pydantic import ConfigDict, Field, model_validator
 from klsa_search.collection import Judgement, Query
 from klsa_search.config import RankerName
 from klsa_search.errors import QueryError
-from klsa_search.evaluation import Contrast, compare_rankers, own_judgements
+from klsa_search.evaluation.comparison import Contrast
+from klsa_search.evaluation.own import compare_rankers, own_judgements
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.failures import documented

@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from klsa_search.expansion import LatentSpace
 from klsa_search.expansion.cut import ENTRIES, CutExpansion
+from klsa_search.expansion.latent import LatentSpace
 from klsa_search.features import bm25
-from klsa_search.kernel import DocumentKernel, QueryKernel, Weighting
+from klsa_search.kernel.document import DocumentKernel
+from klsa_search.kernel.query import QueryKernel, Weighting
 from klsa_search.kernel.segments import Segments
 from klsa_search.search.engine import Engine
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.spectrum import decompose
+from klsa_search.spectrum.solving import decompose
 from tests.support.worlds import counts_of, query_kernel
 
 WEIGHTING = Weighting(burstiness=2.0, common=np.array([1]), common_weight=0.5)

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from klsa_search.expansion.cut import CutExpansion
-from klsa_search.kernel import Postings
-from klsa_search.kernel.postings import UNIT
+from klsa_search.kernel.postings import UNIT, Postings
 from klsa_search.kernel.segments import ALIGNED, Segment, Segments
 
 

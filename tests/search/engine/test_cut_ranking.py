@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.config import SearchSettings
-from klsa_search.expansion import top_z
 from klsa_search.expansion.coverage import BEST
+from klsa_search.expansion.threshold import top_z
 from klsa_search.search.engine import ExpandingEngine, Mask
 from klsa_search.search.engine.impacts import SCANNED
 from klsa_search.search.engine.record import MAX_TERMS

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from klsa_search.expansion import top_z
-from klsa_search.kernel import Postings, QueryKernel
+from klsa_search.expansion.threshold import top_z
+from klsa_search.kernel.postings import Postings
+from klsa_search.kernel.query import QueryKernel
 from klsa_search.search.engine import Engine, Mask
 from klsa_search.search.engine.record import MAX_TERMS
 from klsa_search.search.query import QueryTerms

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from klsa_search import build, open_index
 from klsa_search.compiling import compiled
-from klsa_search.expansion import top_z
 from klsa_search.expansion.coverage import BEST, NEIGHBOURHOOD
-from klsa_search.kernel import Postings
+from klsa_search.expansion.threshold import top_z
+from klsa_search.kernel.postings import Postings
 from klsa_search.kernel.segments import Segments
 from klsa_search.search.engine import ExpandingEngine
 from klsa_search.search.engine.candidates import cover

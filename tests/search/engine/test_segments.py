@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from klsa_search.config import SearchSettings
 from klsa_search.features import bm25
-from klsa_search.kernel import Gone, QueryKernel
 from klsa_search.kernel.postings import DEPTHS
+from klsa_search.kernel.query import Gone, QueryKernel
 from klsa_search.kernel.segments import Segment, Segments
 from klsa_search.search.engine import Engine, ExpandingEngine, Mask
 from klsa_search.search.engine.record import MAX_SEGMENTS, Asked

@@ -12,7 +12,7 @@ from playwright import sync_api as api
 from klsa_search.indexing import build
 from klsa_search.mining import similar
 from klsa_search.search import open_index
-from klsa_search.service import Catalog
+from klsa_search.service.catalog import Catalog
 from tests.service.sockets import serving
 
 from .notes import notes

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 
 from klsa_search.child_processes import command_of
 from klsa_search.cli.refitting import MODULE
-from klsa_search.service import Catalog, create_app
 from klsa_search.service.admission import Admission
+from klsa_search.service.app import create_app
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.refitting import Refits
 from klsa_search.service.server import make_server

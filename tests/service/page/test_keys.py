@@ -1,6 +1,6 @@
 """With keys on, the page is for all and the documents are not."""
 
-from klsa_search.service import Catalog
+from klsa_search.service.catalog import Catalog
 from klsa_search.service.middleware.access import Keys
 from klsa_search.service.middleware.keys import add_key
 from tests.service.sockets import serving

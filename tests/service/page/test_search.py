@@ -337,7 +337,7 @@ def test_everything_is_reached_by_keyboard(page):
 
 
 def test_several_indexes_can_be_chosen_and_none_is_said(browser, address, tmp_path):
-    from klsa_search.service import Catalog
+    from klsa_search.service.catalog import Catalog
     from tests.service.conftest import build_tiny
     from tests.service.sockets import serving
 
