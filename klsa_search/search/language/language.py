@@ -108,18 +108,13 @@ class Language:
         if not isinstance(query, str):
             raise QueryError(f"query = {query!r} is not a text; give a string", field="query")
         synonyms = self._synonyms if settings.synonyms and self._synonyms else None
-        numbers = self._numbers.of_bare(query)
-        if numbers is None and (settings.operators is False or is_plain(query)):
-            numbers = self._numbers.of(query)
+        numbers, clauses, reason = self._parsed(query, settings.operators)
         if numbers is not None:
             right = settings.spelling == "off" or self._is_right(query, numbers)
             if right and (synonyms is None or self._beginnings.isdisjoint(numbers)):
                 return ParsedQuery(numbers)
             clauses = [_words_of(query)]
-        else:
-            clauses = parse(query, self._fields)
         relaxed: dict[str, Relaxed] = {}
-        reason = self._reason(query, clauses) if settings.operators is None else None
         if reason is not None:
             relaxed = {clause.written: reason for clause in clauses if clause.has_sign}
             clauses = [_words_of(query)]
@@ -132,6 +127,18 @@ class Language:
         stand_ins = NONE if synonyms is None else self._take_synonyms(synonyms, reading)
         interpretation = replace(reading.interpretation(query), relaxed=relaxed)
         return ParsedQuery(reading.terms, reading.allowed, interpretation, stand_ins)
+
+    def _parsed(
+        self, query: str, operators: bool | None
+    ) -> tuple[Sequence[int] | None, list[Clause], Relaxed | None]:
+        """Parse a query: the term numbers of plain words, or clauses, and why these are words."""
+        numbers = self._numbers.of_bare(query)
+        if numbers is None and (operators is False or is_plain(query)):
+            numbers = self._numbers.of(query)
+        if numbers is not None:
+            return numbers, [], None
+        clauses = parse(query, self._fields)
+        return None, clauses, self._reason(query, clauses) if operators is None else None
 
     def _reason(self, query: str, clauses: Sequence[Clause]) -> Relaxed | None:
         """Say why a query is text, whose operators are plain words; None where they count.
@@ -151,7 +158,7 @@ class Language:
 
     def _size(self, clause: Clause) -> int:
         """Count the words of a clause, one with hyphens as one."""
-        return len(self._words(clause.text.replace("-", "")))
+        return len(self.words(clause.text.replace("-", "")))
 
     def _taken(
         self, clauses: Sequence[Clause], spelling: SpellingName, synonyms: Synonyms | None
@@ -175,10 +182,8 @@ class Language:
 
         Such a query takes some 20 µs to read at most. Cost: 1 µs.
         """
-        if not is_plain(query):
-            return None
-        numbers = self._numbers.of(query)
-        return None if UNKNOWN in numbers else numbers
+        numbers, _, _ = self._parsed(query, None)
+        return None if numbers is None or UNKNOWN in numbers else numbers
 
     def counts(self, query: str, settings: LanguageSettings) -> QueryCounts:
         """Count what makes a query expensive. Cost: 3 µs where it has no operators, else 50.
@@ -190,13 +195,13 @@ class Language:
         if len(query) > LONGEST_COUNTED or self._analyzer.tokenizes:
             return QueryCounts(len(query) / CHARACTERS_PER_WORD)
         operators = phrase_documents = 0
-        if settings.operators is not False and not is_plain(query):
-            clauses = parse(query, self._fields)
-            if settings.operators or self._reason(query, clauses) is None:
+        numbers, clauses, reason = self._parsed(query, settings.operators)
+        if numbers is None:
+            if reason is None:
                 signed = [clause for clause in clauses if clause.has_sign][:SIGNS]
                 operators, phrase_documents = len(signed), self._documents_of_phrases(signed)
                 query = " ".join(clause.text for clause in clauses if clause.kind != "prefix")
-        numbers = self._numbers.of(query)
+            numbers = self._numbers.of(query)
         misspelt = 0 if settings.spelling == "off" else min(PUT_RIGHT, numbers.count(UNKNOWN))
         return QueryCounts(len(numbers), operators, misspelt, phrase_documents=phrase_documents)
 
@@ -229,10 +234,10 @@ class Language:
         terms = self._snapshot.vocabulary.terms
         return {terms[number] for number in asked.terms if number >= 0}
 
-    def _words(self, text: str) -> list[_Word]:
-        """Words of a text in their order."""
+    def words(self, text: str) -> list[Word]:
+        """Return the words of a text in order, with their term numbers."""
         words = self._analyzer.each(text, str, str)
-        return [_Word(word, self._numbers.of_word(word)) for word in words]
+        return [Word(word, self._numbers.of_word(word)) for word in words]
 
     def _take(self, clause: Clause, spelling: SpellingName, reading: _Reading) -> None:
         """Rank by a clause, and leave out what it does not allow."""
@@ -241,7 +246,7 @@ class Language:
         if clause.field in self._columns:
             reading.limit(clause, self._columns[clause.field].equal(clause.text))
             return
-        words = self._words(clause.text)
+        words = self.words(clause.text)
         if clause.kind == "prefix" and len(words) == 1 and len(clause.text) >= SHORTEST:
             self._take_prefix(clause, reading)
             return
@@ -264,10 +269,10 @@ class Language:
                 reading.limit(clause, found)
 
     def _put_right(
-        self, words: Sequence[_Word], spelling: SpellingName, reading: _Reading
-    ) -> list[_Word]:
+        self, words: Sequence[Word], spelling: SpellingName, reading: _Reading
+    ) -> list[Word]:
         """Put words right that no document holds, or only note what would be right."""
-        right: list[_Word] = []
+        right: list[Word] = []
         for word in words:
             found = None
             meant = reading.synonyms is not None and self._term(word) in reading.synonyms
@@ -283,10 +288,10 @@ class Language:
             if found is None or spelling == "suggest" or not found.sure:
                 right.append(word)
             else:
-                right += map(_Word, found.words.split(), found.terms)
+                right += map(Word, found.words.split(), found.terms)
         return right
 
-    def _term(self, word: _Word) -> str:
+    def _term(self, word: Word) -> str:
         """The term of a word, "" for none, held by a document or not."""
         if word.number >= 0:
             return self._snapshot.vocabulary.terms[word.number]
@@ -319,14 +324,14 @@ class Language:
                     added.add(term)
         return StandIns(frozenset(added), {key: tuple(others) for key, others in of.items()})
 
-    def _joined(self, text: str) -> list[tuple[str, _Word]]:
+    def _joined(self, text: str) -> list[tuple[str, Word]]:
         """Words with hyphens inside that documents write without: wi-fi, wifi."""
         joined = []
         for whole in _HYPHENED.findall(text) if "-" in text else ():
             word = whole.replace("-", "")
             number = self._numbers.of_word(word)
             if number >= 0:
-                joined.append((whole, _Word(word, number)))
+                joined.append((whole, Word(word, number)))
         return joined
 
     def _take_prefix(self, clause: Clause, reading: _Reading) -> None:
@@ -345,14 +350,14 @@ class Language:
             reading.limit(clause, holding(self._snapshot, terms))
 
 
-class _Word(NamedTuple):
-    """A word as it is written, and its number."""
+class Word(NamedTuple):
+    """A word as it is written, and its term number; UNKNOWN or NO_TERM without one."""
 
     text: str
     number: int
 
 
-_END: Final = _Word("", UNKNOWN)
+_END: Final = Word("", UNKNOWN)
 """Where a row of plain words ends."""
 
 
@@ -366,7 +371,7 @@ class _Reading:
     """
 
     synonyms: Synonyms | None
-    row: list[_Word] = field(default_factory=list)
+    row: list[Word] = field(default_factory=list)
     terms: list[int] = field(default_factory=list)
     allowed: npt.NDArray[np.bool_] | None = None
     words: list[str] = field(default_factory=list)
@@ -382,7 +387,7 @@ class _Reading:
     bare: list[tuple[Clause, npt.NDArray[np.bool_]]] = field(default_factory=list)
     looked_up: set[str] = field(default_factory=set)
 
-    def rank(self, words: Sequence[_Word]) -> None:
+    def rank(self, words: Sequence[Word]) -> None:
         """Rank by words, as far as they are known."""
         self.terms += [word.number for word in words if word.number >= 0]
         self.words += [word.text for word in words if word.number >= 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
 
@@ -61,6 +61,7 @@ class Suggesting:
         titles: Titles,
     ) -> None:
         self._snapshot, self._analyzer, self._documents = snapshot, analyzer, documents
+        self._language = language
         self._lexicon, self._spelling = language.lexicon, language.spelling
         self.titles = titles
         self._following: dict[tuple[int, ...], Following] = {}
@@ -153,9 +154,12 @@ class Suggesting:
 
     def _phrases(self, before: str, last: str) -> Iterator[Suggestion]:
         """Terms that begin so and follow the words before in documents, and the words."""
-        words = list(self._analyzer.each(before[-_READ:], str, str))[-CONTEXT:]
-        numbers = self._numbers(" ".join(words))
-        if len(numbers) != len(words) or not self._ends_with_a_term(before):
+        context_words = self._language.words(before[-_READ:])[-CONTEXT:]
+        words, numbers = (
+            [word.text for word in context_words],
+            [word.number for word in context_words],
+        )
+        if not self._ends_with_a_term(before):
             return
         own, beginning = self._numbers(last), self._analyzer.folded(last)
         names, found = self._snapshot.vocabulary.terms, False
@@ -207,10 +211,7 @@ class Suggesting:
         return with_phrase(self._snapshot, words) & self._living
 
     def _numbers(self, text: str) -> list[int]:
-        """Numbers of the words of a text."""
-        numbers = self._snapshot.vocabulary.numbers
-        terms: Iterable[str] = self._analyzer.each(text, self._analyzer.term, self._analyzer.pair)
-        return [numbers.get(term, UNKNOWN) if term else NO_TERM for term in terms]
+        return [word.number for word in self._language.words(text)]
 
     @lazily
     def _common(self) -> frozenset[int]:
