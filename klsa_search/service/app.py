@@ -8,6 +8,7 @@ from typing import Final
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
+from starlette.middleware.cors import CORSMiddleware
 
 from klsa_search.service import schema
 from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
@@ -32,9 +33,8 @@ from klsa_search.service.middleware.body_rate import BodyRate
 from klsa_search.service.middleware.head import Head
 from klsa_search.service.middleware.hosts import ANY, AllowedHosts
 from klsa_search.service.middleware.load_shedder import LoadShedder
-from klsa_search.service.middleware.origins import Origins
 from klsa_search.service.middleware.rates import RateLimit, Rates
-from klsa_search.service.middleware.request_id import RequestId
+from klsa_search.service.middleware.request_id import HEADER, RequestId
 from klsa_search.service.middleware.timing import Timed
 from klsa_search.service.monitoring.gauges import Sources
 from klsa_search.service.monitoring.journal import Journal, Requests
@@ -48,6 +48,9 @@ NAME = "klsa-search"
 
 MAX_BODY = 2**20
 """Bytes of a request's body; a query of the longest kind, all escapes, takes a tenth of it."""
+
+PREFLIGHT_AGE: Final = 86_400
+"""Seconds that a browser keeps the answer to a CORS preflight."""
 
 ROUTERS: Final = (
     router,
@@ -124,15 +127,22 @@ def create_app(
     app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(BodyRate)
-    app.add_middleware(Head)
     if rates is not None:
         app.add_middleware(RateLimit, rates=rates)
     app.state.gated = keys is not None
     if keys is not None:
         app.add_middleware(Gate, keys=keys)
     app.add_middleware(Page, title=title)
+    app.add_middleware(Head)
     if origins:
-        app.add_middleware(Origins, origins=origins)
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=tuple(origins),
+            allow_methods=("GET", "HEAD", "POST", "PUT", "DELETE"),
+            allow_headers=("Authorization", "Content-Type", HEADER),
+            expose_headers=(HEADER, "Retry-After", "WWW-Authenticate", judgements.LEFT_OUT),
+            max_age=PREFLIGHT_AGE,
+        )
     if allowed_hosts is not None and ANY not in allowed_hosts:
         app.add_middleware(AllowedHosts, names=allowed_hosts)
     journals = [Requests(journal, log_queries)] if journal is not None else []

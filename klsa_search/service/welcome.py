@@ -93,7 +93,11 @@ def prefers_html(accept: str) -> bool:
 
 
 class Page:
-    """ASGI middleware that answers with the page and its files; all else is passed on."""
+    """ASGI middleware that answers with the page and its files; all else is passed on.
+
+    Starlette's StaticFiles knows neither the title nor what / prefers, and needs a route, before
+    which keys and rates are checked.
+    """
 
     def __init__(self, app: ASGIApp, title: str | None = None) -> None:
         self._app = app
@@ -109,7 +113,7 @@ class Page:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with a file, or pass the request on."""
-        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+        if scope["type"] != "http" or scope["method"] != "GET":
             await self._app(scope, receive, send)
             return
         path: str = scope["path"]
@@ -133,7 +137,7 @@ class Page:
             answer = Response(status_code=304, headers={**headers, **vary})
         else:
             answer = Response(one.content, headers={**headers, **vary})
-        await answer(scope, receive, _without_body(send) if scope["method"] == "HEAD" else send)
+        await answer(scope, receive, send)
 
 
 def _varying(send: Send) -> Send:
@@ -142,15 +146,6 @@ def _varying(send: Send) -> Send:
     async def noting(message: Message) -> None:
         if message["type"] == "http.response.start":
             MutableHeaders(scope=message).add_vary_header("Accept")
-        await send(message)
-
-    return noting
-
-
-def _without_body(send: Send) -> Send:
-    async def noting(message: Message) -> None:
-        if message["type"] == "http.response.body":
-            message = {**message, "body": b""}
         await send(message)
 
     return noting

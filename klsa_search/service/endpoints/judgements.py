@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import AfterValidator, ConfigDict, Field
@@ -16,9 +16,11 @@ from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import Asked, QueryText, Text
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
-from klsa_search.service.middleware.origins import LEFT_OUT
 from klsa_search.service.serving import Desk, Served, requires
 from klsa_search.store.judgements import MOST_GRADE, plain
+
+LEFT_OUT: Final = "X-Left-Out"
+"""Header with the number of judgements that a file has no place for."""
 
 router = APIRouter()
 

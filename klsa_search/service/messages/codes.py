@@ -43,11 +43,6 @@ ERROR_CODES: Final = MappingProxyType(
             "The API key lacks the scope, or is restricted to other indexes.",
             "Use a key with the scope in `WWW-Authenticate`: `klsa-keys add NAME --scope SCOPE`.",
         ),
-        "origin_refused": ErrorCode(
-            403,
-            "A browser sent the request from a page of an origin that is not allowed (CORS).",
-            "Start `klsa-serve` with `--cors-origin ORIGIN`.",
-        ),
         "writing_refused": ErrorCode(
             403,
             "The service or the index is read-only, the index is full, or writes need an API key.",

@@ -11,6 +11,7 @@ import re
 import socket
 from collections.abc import Collection
 
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -22,29 +23,25 @@ _CODE = "unknown_host"
 ANY = "*"
 """Stands for all names."""
 
-_MOST = 100
-_LONGEST = 300
-"""Hosts that are remembered, and the characters of one: most services have a few short ones."""
-
 _HOST = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(:\d*)?")
 
 
 class AllowedHosts:
     """ASGI middleware that answers 421 to a request for a host that is not one of `names`.
 
-    IP addresses, localhost and the names below it are always allowed, as nobody else can own them.
-    A request without a host is let through: it is HTTP/1.0, which no browser speaks.
+    IP addresses, localhost and the names below it are always allowed, as no other site can own
+    them; Starlette's TrustedHostMiddleware has no such rule. A request without a host is passed
+    on: it is HTTP/1.0, which no browser sends.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
         self._app = app
         self._names = frozenset(_plain(name) for name in names)
-        self._known: set[str] = set()  # as they were sent, and allowed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        host = _host(scope) if scope["type"] == "http" else None
-        if host is None or host in self._known or self._allows(host):
+        host = Headers(scope=scope).get("host") if scope["type"] == "http" else None
+        if host is None or self._allows(host):
             await self._app(scope, receive, send)
             return
         message = (
@@ -57,19 +54,7 @@ class AllowedHosts:
 
     def _allows(self, host: str) -> bool:
         name = name_in(host)
-        allowed = name is not None and (name in self._names or _is_nobodys(name))
-        if allowed and len(self._known) < _MOST and len(host) <= _LONGEST:
-            self._known.add(host)
-        return allowed
-
-
-def _host(scope: Scope) -> str | None:
-    """The header; searched by hand, as it is with every request."""
-    for name, value in scope["headers"]:
-        if name == b"host":
-            header: str = value.decode("latin-1")
-            return header
-    return None
+        return name is not None and (name in self._names or _is_local(name))
 
 
 def name_in(host: str) -> str | None:
@@ -87,8 +72,8 @@ def _plain(name: str) -> str:
     return name.strip("[]").lower().removesuffix(".")
 
 
-def _is_nobodys(name: str) -> bool:
-    """Whether no other site can have that name."""
+def _is_local(name: str) -> bool:
+    """Return whether no other site can have that name: an address, or localhost."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:

@@ -24,7 +24,8 @@ _LONGEST = 1000
 class Journal(logging.Handler):
     """Writes lines to a stream; what cannot be written, as on a full disk, is lost.
 
-    As a handler it takes the warnings and errors of all that runs here.
+    As a handler it takes the warnings and errors of all that runs here. A library for JSON logs
+    would save ten lines, and be one more dependency.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
