@@ -11,8 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -20,31 +19,25 @@ from typing import Any, Unpack
 from klsa_search.analysis import trusting
 from klsa_search.bars import reporting
 from klsa_search.cluster.estimate import refuse_uncut, worker_memory
-from klsa_search.cluster.making import Making, make_files
+from klsa_search.cluster.making import make_files
 from klsa_search.cluster.reading import read_records
 from klsa_search.cluster.source import Source
-from klsa_search.cluster.work import Work, Workers
+from klsa_search.cluster.work import Made, Work, Workers
 from klsa_search.collection import Reading
 from klsa_search.collection.left_out import warn_of_left_out
 from klsa_search.config import Settings
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.indexing.budget import memory_budget
-from klsa_search.indexing.build import manifest_of
-from klsa_search.indexing.check import refuse_large_source, refuse_overlap
+from klsa_search.indexing.build import Built, write_generation
+from klsa_search.indexing.check import refuse_large_source
 from klsa_search.indexing.reading import settled
 from klsa_search.indexing.replacing import (
-    refuse_other_source,
-    refuse_to_drop_writes,
-    refuse_to_empty,
     refuse_to_shrink,
 )
 from klsa_search.keywords import IndexSettings
-from klsa_search.progress import DOCUMENTS, FILES, Progress
+from klsa_search.progress import DOCUMENTS, Progress
 from klsa_search.search import Index
-from klsa_search.store.checked import note_checked
 from klsa_search.store.fields.declared import Declared, fitting
-from klsa_search.store.generations import new_generation, seal, sync_files
-from klsa_search.store.manifest import Counts
 from klsa_search.store.marking import work_folder
 from klsa_search.store.names import index_path
 
@@ -100,13 +93,9 @@ def build_generation(
     replace: bool,
 ) -> Index:
     """Build the next generation of the index at a path and open it. See `build`."""
-    started = time.monotonic()
     collection = source.collection
-    refuse_overlap(path, collection)
-    with new_generation(path) as generation:
-        if not replace:
-            refuse_other_source(path, collection)
-            refuse_to_drop_writes(path)
+
+    def write(generation: Path) -> Built:
         needed = partial(worker_memory, settings=chosen, shards=shards)
         refuse_large_source(collection, chosen, budget, needed)
         identity = source.identity()
@@ -115,33 +104,20 @@ def build_generation(
         report(DOCUMENTS, 0, None)
         try:
             declared = Declared(chosen.declared())
-            _, chosen = settled(fitting(collection, declared), chosen)
-            read = read_records(work, source, identity, chosen)
+            _, settings = settled(fitting(collection, declared), chosen)
+            read = read_records(work, source, identity, settings)
         except CollectionError:
             shutil.rmtree(folder)  # the source has to be another one
             raise
         report(DOCUMENTS, read.documents, read.documents)
-        refuse_uncut(read.documents, chosen)
-        refuse_to_empty(path, read.documents, collection)
-        if not replace:
-            refuse_to_shrink(path, read.documents, collection)
-        made = make_files(work, read, chosen, shards, report)
-        report(FILES, 0, None)
-        _place(made, generation)
-        manifest = manifest_of(
-            collection,
-            generation,
-            chosen,
-            Counts(skipped=collection.problems.count, **made.counts),
-            {"bm25": made.spectrum},
-            digest=made.digest,
-            fields=made.fields,
-            started=started,
-        )
-        sync_files(generation)
-        seal(generation, manifest)
-        note_checked(generation, manifest)
-    return Index(generation)
+        refuse_uncut(read.documents, settings)
+        refuse_to_shrink(path, read.documents, collection, replace=replace)
+        files, built = make_files(work, read, settings, shards, report)
+        for made, names in files:
+            _place(made, names, generation)
+        return built
+
+    return write_generation(path, collection, write, report, replace=replace)
 
 
 def _key(identity: str, settings: Settings, shards: int) -> str:
@@ -150,11 +126,10 @@ def _key(identity: str, settings: Settings, shards: int) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _place(made: Making, generation: Path) -> None:
-    """Have the files of a generation in its folder, by a second name where there can be one."""
-    for folder, names in made.files:
-        for name in names:
-            try:
-                os.link(folder.path / name, generation / name)
-            except OSError:  # as on file systems without links
-                shutil.copyfile(folder.path / name, generation / name)
+def _place(made: Made, names: Sequence[str], generation: Path) -> None:
+    """Have files in the folder of a generation, by a second name if the file system has links."""
+    for name in names:
+        try:
+            os.link(made.path / name, generation / name)
+        except OSError:
+            shutil.copyfile(made.path / name, generation / name)

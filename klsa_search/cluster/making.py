@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,33 +17,20 @@ from klsa_search.cluster.ids import index_ids
 from klsa_search.cluster.reading import Records
 from klsa_search.cluster.work import Made, Work
 from klsa_search.config import Settings
-from klsa_search.indexing.build import spectrum_entry
+from klsa_search.indexing.build import Built, spectrum_entry
 from klsa_search.progress import COUNTS, EIGENVECTORS, POSTINGS, Progress
 from klsa_search.store.arrays import VOCABULARY
 from klsa_search.store.documents import IDS, RECORDS, STARTS
-from klsa_search.store.manifest import FieldsEntry, SpectrumEntry
-
-
-@dataclass(frozen=True)
-class Making:
-    """What was made: files of a generation, and facts of its manifest.
-
-    files     folders, and which of their files are of the generation
-    counts    of the manifest, without what was skipped
-    digest    of all documents
-    """
-
-    files: Sequence[tuple[Made, Sequence[str]]]
-    counts: dict[str, int]
-    digest: str
-    fields: FieldsEntry
-    spectrum: SpectrumEntry
+from klsa_search.store.manifest import FieldsEntry
 
 
 def make_files(
     work: Work, read: Records, settings: Settings, shards: int, report: Progress
-) -> Making:
-    """Have all steps done that follow from the records."""
+) -> tuple[Sequence[tuple[Made, Sequence[str]]], Built]:
+    """Have all steps done that follow from the records.
+
+    Returns the folders and which of their files belong to the generation, and facts about them.
+    """
     cut = cut_records(read.records, read.documents, shards)
     kept, words = _analysed(work, read, settings, cut)
     report(COUNTS, 0, None)
@@ -62,24 +48,23 @@ def make_files(
         progress=report,
     )
     work.empty(*weighed.features)
-    return Making(
-        files=[
-            (read.records, (f"{RECORDS}.npy", f"{STARTS}.npy")),
-            (kept.ids, (IDS,)),
-            (counted.vocabulary, (VOCABULARY,)),
-            (counted.sums, ("forward_ranks.npy",)),
-            *((made, _arrays_of(made)) for made in (kept.fields, *weighed.files, solved.files)),
-        ],
-        counts={
-            "documents": read.documents,
-            "terms": analysing.terms_of(counted.vocabulary),
-            "tokens": sum(noted(piece)["tokens"] for piece in words),
-            "non_zeros": noted(counted.sums)["entries"],
-        },
-        digest=noted(kept.digest)["digest"],
-        fields=FieldsEntry.model_validate(noted(kept.fields)),
-        spectrum=spectrum_entry(solved),
-    )
+    files = [
+        (read.records, (f"{RECORDS}.npy", f"{STARTS}.npy")),
+        (kept.ids, (IDS,)),
+        (counted.vocabulary, (VOCABULARY,)),
+        (counted.sums, ("forward_ranks.npy",)),
+        *((made, _arrays_of(made)) for made in (kept.fields, *weighed.files, solved.files)),
+    ]
+    counts = {
+        "documents": read.documents,
+        "terms": analysing.terms_of(counted.vocabulary),
+        "tokens": sum(noted(piece)["tokens"] for piece in words),
+        "non_zeros": noted(counted.sums)["entries"],
+    }
+    spectrum = spectrum_entry(solved.eigenvalues, solved.residual, solved.gap, solved.trace)
+    fields = FieldsEntry.model_validate(noted(kept.fields))
+    digest = noted(kept.digest)["digest"]
+    return files, Built(settings, counts, {"bm25": spectrum}, digest, fields)
 
 
 class _Kept(NamedTuple):

@@ -3,8 +3,7 @@
 from klsa_search.indexing.build import build
 from klsa_search.indexing.deep import verify_deep
 from klsa_search.indexing.estimate import Estimate, PhaseCost, estimate
-from klsa_search.indexing.rebuild import build_like, rebuild
-from klsa_search.indexing.refit import refit
+from klsa_search.indexing.rebuild import build_like, rebuild, refit
 from klsa_search.indexing.repair import Repair, repair
 from klsa_search.indexing.replacing import other_source
 from klsa_search.indexing.shape import Shape

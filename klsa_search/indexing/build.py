@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, Unpack
+from typing import Any, BinaryIO, NamedTuple, Unpack
 
 from klsa_search.analysis import trusting
 from klsa_search.arrays import Eigenvalues
@@ -31,7 +31,6 @@ from klsa_search.indexing.replacing import (
     address,
     refuse_other_source,
     refuse_to_drop_writes,
-    refuse_to_empty,
     refuse_to_shrink,
 )
 from klsa_search.indexing.weighing import weigh
@@ -132,6 +131,20 @@ def build(
     return index
 
 
+class Built(NamedTuple):
+    """What the manifest of a generation says of the files that were written.
+
+    counts  those of `Counts`, without `skipped`
+    digest  SHA-256 of all documents, in hexadecimal digits
+    """
+
+    settings: Settings
+    counts: Mapping[str, int]
+    spectra: Mapping[str, SpectrumEntry]
+    digest: str
+    fields: FieldsEntry
+
+
 def build_generation(
     path: Path,
     collection: Collection,
@@ -142,10 +155,46 @@ def build_generation(
     replace: bool,
     carrying: Callable[[Path], AbstractContextManager[None]] | None = None,
 ) -> Index:
-    """Build the next generation of the index at a path and open it. See `build`.
+    """Build the next generation of the index at a path and open it. See `build`."""
 
+    def write(generation: Path) -> Built:
+        refuse_large_source(collection, chosen, budget)
+        counts, digest, fields, settings = read(
+            collection, generation, chosen, report, memory=budget
+        )
+        documents, terms = counts.matrix.shape
+        refuse_to_shrink(path, documents, collection, replace=replace)
+        refuse_beyond_budget(counts, fields, generation, settings, budget)
+        spectra = weigh(counts, generation, settings, report)
+        sizes = {
+            "documents": documents,
+            "terms": terms,
+            "tokens": counts.tokens,
+            "non_zeros": counts.matrix.nnz,
+        }
+        entries = {
+            label: spectrum_entry(each.eigenvalues, each.residual, each.gap, each.trace)
+            for label, each in spectra.items()
+        }
+        return Built(settings, sizes, entries, digest, fields)
+
+    return write_generation(path, collection, write, report, replace=replace, carrying=carrying)
+
+
+def write_generation(
+    path: Path,
+    collection: Collection,
+    write: Callable[[Path], Built],
+    report: Progress,
+    *,
+    replace: bool,
+    carrying: Callable[[Path], AbstractContextManager[None]] | None = None,
+) -> Index:
+    """Write and commit the next generation of the index at a path, and open it.
+
+    write     writes the files of the generation to an empty folder
     carrying  lets the index be written to meanwhile: it is entered with the new generation before
-              that is sealed, and left once it is in use
+              that is committed, and left once it is in use
     """
     started = time.monotonic()
     refuse_overlap(path, collection)
@@ -153,29 +202,24 @@ def build_generation(
         if not replace:
             refuse_other_source(path, collection)
             refuse_to_drop_writes(path)
-        refuse_large_source(collection, chosen, budget)
-        counts, digest, fields, chosen = read(collection, generation, chosen, report, memory=budget)
-        refuse_to_empty(path, counts.matrix.shape[0], collection)
-        if not replace:
-            refuse_to_shrink(path, counts.matrix.shape[0], collection)
-        refuse_beyond_budget(counts, fields, generation, chosen, budget)
-        spectra = weigh(counts, generation, chosen, report)
+        built = write(generation)
         report(FILES, 0, None)
-        manifest = manifest_of(
-            collection,
-            generation,
-            chosen,
-            Counts(
-                documents=counts.matrix.shape[0],
-                terms=counts.matrix.shape[1],
-                tokens=counts.tokens,
-                non_zeros=counts.matrix.nnz,
-                skipped=collection.problems.count,
+        manifest = Manifest(
+            format_version=FORMAT_VERSION,
+            package_version=version("klsa-search"),
+            source=collection.name,
+            fingerprint=fingerprint_of(built.settings.fingerprint(), built.digest),
+            settings=built.settings.model_dump(),
+            counts=Counts(skipped=collection.problems.count, **built.counts),
+            spectra=dict(built.spectra),
+            build=BuildEntry(
+                created=datetime.now(UTC).isoformat(timespec="seconds"),
+                seconds=round(time.monotonic() - started, 3),
+                peak_memory=_peak_memory(),
             ),
-            {label: spectrum_entry(spectrum) for label, spectrum in spectra.items()},
-            digest=digest,
-            fields=fields,
-            started=started,
+            files=describe_files(generation),
+            source_path=address(collection),
+            fields=built.fields,
         )
         sync_files(generation)  # before writers are kept out
         with carrying(generation) if carrying else nullcontext():
@@ -184,72 +228,15 @@ def build_generation(
     return Index(generation)
 
 
-def manifest_of(
-    collection: Collection,
-    generation: Path,
-    settings: Settings,
-    counts: Counts,
-    spectra: Mapping[str, SpectrumEntry],
-    *,
-    digest: str,
-    fields: FieldsEntry,
-    started: float,
-) -> Manifest:
-    """Describe a generation of which all files are there.
-
-    digest   of all documents
-    started  when, by the monotonic clock
-    Cost: reading the files.
-    """
-    return Manifest(
-        format_version=FORMAT_VERSION,
-        package_version=version("klsa-search"),
-        source=collection.name,
-        fingerprint=fingerprint_of(settings.fingerprint(), digest),
-        settings=settings.model_dump(),
-        counts=counts,
-        spectra=dict(spectra),
-        build=BuildEntry(
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - started, 3),
-            peak_memory=_peak_memory(),
-        ),
-        files=describe_files(generation),
-        source_path=address(collection),
-        fields=fields,
-    )
-
-
-class Solved(Protocol):
-    """Facts of a decomposition; see `spectrum.Spectrum`."""
-
-    @property
-    def eigenvalues(self) -> Eigenvalues:
-        """The largest, in falling order."""
-
-    @property
-    def residual(self) -> float:
-        """How far the worst of the eigenvectors is from one."""
-
-    @property
-    def gap(self) -> float:
-        """Between the last that is kept and the next."""
-
-    @property
-    def trace(self) -> float:
-        """Sum of all eigenvalues."""
-
-
-def spectrum_entry(spectrum: Solved) -> SpectrumEntry:
-    """Diagnostics of a decomposition, as a manifest keeps them."""
-    values = spectrum.eigenvalues
+def spectrum_entry(values: Eigenvalues, residual: float, gap: float, trace: float) -> SpectrumEntry:
+    """Return the diagnostics of a decomposition, as a manifest keeps them; see `Spectrum`."""
     return SpectrumEntry(
         dimensions=len(values),
         largest=float(values.max(initial=0.0)),
         smallest=float(values.min(initial=values.max(initial=0.0))),
-        residual=spectrum.residual,
-        gap=spectrum.gap,
-        captured=float(values.sum() / spectrum.trace) if spectrum.trace else 0.0,
+        residual=residual,
+        gap=gap,
+        captured=float(values.sum() / trace) if trace else 0.0,
     )
 
 

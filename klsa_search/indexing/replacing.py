@@ -69,13 +69,23 @@ def refuse_other_source(path: Path, collection: Collection) -> None:
         )
 
 
-def refuse_to_shrink(path: Path, documents: int, collection: Collection) -> None:
-    """StoreError where a source without a place would leave less than half of the documents.
+def refuse_to_shrink(path: Path, documents: int, collection: Collection, *, replace: bool) -> None:
+    """Refuse to replace an index by nothing, or by less than half of its documents.
 
-    All records that are handed over in Python have one name, so it does not tell them apart.
+    CollectionError if the collection is empty and the index is not; documents of the index itself
+    may all have been deleted. StoreError if half are lost, unless `replace`, and the source has no
+    place: all records that are passed in Python have one name, so it does not tell them apart.
     """
+    if documents and (replace or address(collection) is not None):
+        return
     most = max((before.counts.documents for before in held(path)), default=0)
-    if address(collection) is None and 2 * documents < most:
+    if not documents and most and collection.format != "index":
+        raise CollectionError(
+            f"{collection.name} has no documents, and index `{path.name}` has "
+            f"{most}, so it was not changed; check the source, or delete the index "
+            "first"
+        )
+    if not replace and 2 * documents < most and address(collection) is None:
         raise StoreError(
             f"`{path}` has {most:,} documents, and only {documents:,} would "
             f"replace them; choose another name if they are others, or {_ALLOW}"
@@ -117,18 +127,3 @@ def refuse_to_drop_writes(path: Path) -> None:
 def address(collection: Collection) -> str | None:
     """Return the place of a collection; None if it has none, or its name is sufficient."""
     return collection.address if isinstance(collection, Placed) else None
-
-
-def refuse_to_empty(path: Path, documents: int, collection: Collection) -> None:
-    """Keep a collection that turns out empty from replacing an index that holds documents.
-
-    What an index holds itself is no document where all were deleted.
-    """
-    before = [] if documents or collection.format == "index" else held(path)
-    most = max((each.counts.documents for each in before), default=0)
-    if most:
-        raise CollectionError(
-            f"{collection.name} has no documents, and index `{path.name}` has "
-            f"{most}, so it was not changed; check the source, or delete the index "
-            "first"
-        )

@@ -1,4 +1,4 @@
-"""The import rule of ARCHITECTURE.md: packages import themselves and lower layers, by absolute name."""
+"""The import rule of ARCHITECTURE.md: packages import themselves and lower layers only."""
 
 from __future__ import annotations
 
