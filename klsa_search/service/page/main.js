@@ -68,21 +68,13 @@ function drawNavigation() {
       el(
         "a",
         {
-          href: state.link({ ...kept, view: name === "search" ? null : name }),
+          ...state.anchor({ ...kept, view: name === "search" ? null : name }),
           "aria-current": state.view === name ? "page" : null,
-          on: { click: (event) => followed(event, { ...kept, view: name === "search" ? null : name }) },
         },
         view.label,
       ),
     ),
   );
-}
-
-/** Have a link of the page change the state without reloading it. */
-function followed(event, patch) {
-  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
-  event.preventDefault();
-  state.change(patch);
 }
 
 function drawChooser() {
@@ -177,7 +169,7 @@ chooser.addEventListener("change", () => {
 });
 document.getElementById("brand").addEventListener("click", (event) => {
   const left = Object.fromEntries(state.entries().map(([name]) => [name, null]));
-  followed(event, { ...left, index: state.get("index") });
+  state.follow(event, { ...left, index: state.get("index") });
   document.getElementById("q").focus();
 });
 addEventListener("unhandledrejection", (event) => {

@@ -14,15 +14,22 @@ export function rankerOf(state) {
   return ["bm25", "compare"].includes(given) ? given : "klsa";
 }
 
-/** The settings of the ranking that the reader may move, and how. */
-export const SLIDERS = [
+/** The settings of the ranking, and how they may be moved. */
+export const SETTINGS = [
   { name: "alpha", label: "Meaning", least: 0, most: 1, step: 0.05,
     hint: "alpha: 0 ranks by words only" },
+  { name: "hold_back", label: "Less meaning for complete matches", least: 0, most: 1, step: 0.05 },
   { name: "z", label: "Seeds", least: 1, most: 100, step: 1,
     hint: "z: how many of the first results by words to find similar documents of" },
   { name: "sharpness", label: "Focus", least: 1, most: 20, step: 0.5,
     hint: "sharpness: the higher, the more the very first of these count" },
+  { name: "coverage", label: "Coverage by neighbours", least: 0, most: 1, step: 0.05 },
+  { name: "latent", label: "Topic", least: 0, most: 1, step: 0.05 },
+  { name: "lexical_sharpness", label: "Sharpness of words", least: 1, most: 20, step: 0.5 },
 ];
+
+/** Those that the reader of a search may move. */
+export const SLIDERS = SETTINGS.filter(({ hint }) => hint);
 
 /** The page that is looked at, from 1. */
 export function pageOf(state) {

@@ -43,6 +43,18 @@ class State {
     return `?${this.#with(patch)}`;
   }
 
+  /** Attributes of a link that changes the state without a reload; `on` has further listeners. */
+  anchor(patch, on = {}) {
+    return { href: this.link(patch), on: { ...on, click: (event) => this.follow(event, patch) } };
+  }
+
+  /** Change the state as a click on a link asks, unless it opens another tab or window. */
+  follow(event, patch) {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    this.change(patch);
+  }
+
   /** Change parameters: {name: value, list of values, or null to leave it out}.
    *
    * Changes that follow upon each other, as letters that are typed and sliders that are drawn, are

@@ -3,31 +3,23 @@
 import { ask, Latest, segment, STALE } from "../api.js";
 import { el, fill } from "../dom.js";
 import { judgedQueries } from "../judging.js";
+import { SETTINGS } from "../query.js";
 
 const HITS = 5;
 const MOST = 4; // queries
 const DELAY = 250; // ms after the last move of a slider
-const SLIDERS = [
-  ["alpha", "Meaning (alpha)", 0, 1, 0.05],
-  ["hold_back", "Less meaning for complete matches (hold_back)", 0, 1, 0.05],
-  ["z", "Seeds (z)", 1, 100, 1],
-  ["sharpness", "Focus (sharpness)", 1, 20, 0.5],
-  ["coverage", "Coverage", 0, 1, 0.05],
-  ["latent", "Topic (latent)", 0, 1, 0.05],
-  ["lexical_sharpness", "Sharpness of words (lexical_sharpness)", 1, 20, 0.5],
-];
 
 /** The panel: {node, leave()}. `save` is called with settings that are to be kept. */
 export function settingsPanel(index, present, save) {
   const latest = new Latest();
-  const wanted = Object.fromEntries(SLIDERS.map(([name]) => [name, present[name]]));
+  const wanted = Object.fromEntries(SETTINGS.map(({ name }) => [name, present[name]]));
   const shown = el("div.trials", { "aria-live": "polite" });
   const queries = el("textarea", { id: "preview-queries", rows: "3",
     on: { input: () => later() } });
   const keep = el("button.primary", { type: "button", disabled: true,
     on: { click: () => save(changes()) } }, "Rebuild with these settings");
   const back = el("button", { type: "button", disabled: true, on: { click: reset } }, "Reset");
-  const sliders = SLIDERS.map((each) => slider(each, present, wanted, later));
+  const sliders = SETTINGS.map((each) => slider(each, present, wanted, later));
   const node = el("section.sheet.settings", { "aria-labelledby": "settings-title" },
     el("h2", { id: "settings-title" }, "Settings"),
     el("p.quiet.small", "Move a slider to preview its effect on a few queries. Nothing changes " +
@@ -75,10 +67,10 @@ export function settingsPanel(index, present, save) {
   return { node, leave: () => (clearTimeout(timer), latest.cancel()) };
 }
 
-function slider([name, words, min, max, step], present, wanted, moved) {
+function slider({ name, label, least, most, step }, present, wanted, moved) {
   const id = `setting-${name}`;
   const out = el("output", { for: id });
-  const input = el("input", { id, type: "range", min, max: Math.max(max, present[name]), step,
+  const input = el("input", { id, type: "range", min: least, max: Math.max(most, present[name]), step,
     on: { input: () => (take(), moved()) } });
   const take = () => {
     wanted[name] = input.valueAsNumber;
@@ -88,7 +80,7 @@ function slider([name, words, min, max, step], present, wanted, moved) {
   const put = () => ((input.value = present[name]), (wanted[name] = present[name]),
     (out.textContent = String(present[name])));
   put();
-  return { put, node: el("div.knob", el("label", { for: id }, words), out, input) };
+  return { put, node: el("div.knob", el("label", { for: id }, `${label} (${name})`), out, input) };
 }
 
 /** One query before and after, moved hits marked, in words too. */

@@ -65,17 +65,9 @@ export async function update(changed = new Set(["id"])) {
   await Promise.all([drawNearest(of, near), drawWhy(document, why)]);
 }
 
-function follow(patch) {
-  return { href: context.state.link(patch), on: { click: (event) => {
-    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
-    event.preventDefault();
-    context.state.change(patch);
-  } } };
-}
-
 function back() {
   const q = context.state.get("q");
-  return el("a.back", follow({ view: null, id: null }), q ? `← Results for “${q}”` : "← Search");
+  return el("a.back", context.state.anchor({ view: null, id: null }), q ? `← Results for “${q}”` : "← Search");
 }
 
 function fact(name, value) {
@@ -91,7 +83,7 @@ function termList(terms) {
   if (!terms.length) return el("p.hint", "It has no searchable terms.");
   const most = terms[0].weight;
   return el("ol.weighed", terms.map((term) => el("li",
-    el("a.word", { ...follow({ view: null, id: null, q: term.word, page: null }),
+    el("a.word", { ...context.state.anchor({ view: null, id: null, q: term.word, page: null }),
       title: `in ${many(term.documents, "document")}` }, term.word),
     el("span.weight", { "aria-hidden": "true", css: { "--share": String(term.weight / most) } }),
     el("span.number", term.weight.toFixed(1)))));
@@ -116,7 +108,7 @@ async function drawNearest(of, near) {
     if (found === STALE) return;
     fill(near, found.hits.length
       ? el("ol.near", found.hits.map((hit) => el("li",
-        el("a", follow({ id: hit.id }), hit.title || hit.id),
+        el("a", context.state.anchor({ id: hit.id }), hit.title || hit.id),
         el("span.number", { title: "similarity; 1 means identical" }, hit.score.toFixed(2)),
         el("p.quiet", hit.snippet))))
       : el("p.hint", "No similar documents."));
@@ -141,7 +133,7 @@ async function drawWhy(document, place) {
   const seeds = explanation.expansion?.seeds ?? [];
   const write = wordsIn(q, document.title, document.text, ...seeds.map((each) => each.title));
   fill(place, el("h2", "Why it matches “", q, "”"),
-    whyPanel(explanation, write, (id, content) => el("a", follow({ id }), content)));
+    whyPanel(explanation, write, (id, content) => el("a", context.state.anchor({ id }), content)));
   place.hidden = false;
 }
 

@@ -115,15 +115,13 @@ function drawClusters() {
       const q = words.slice(0, NAMED).join(" ");
       const mark = (on) => chart?.mark(on ? number : null);
       return el("li", el("a", {
-        href: state.link({ view: null, q, id: null, page: null }),
-        title: `Search for ${q}`,
-        on: {
-          click: (event) => follow(event, { view: null, q, id: null, page: null }),
+        ...state.anchor({ view: null, q, id: null, page: null }, {
           pointerenter: () => mark(true),
           pointerleave: () => mark(false),
           focus: () => mark(true),
           blur: () => mark(false),
-        },
+        }),
+        title: `Search for ${q}`,
       }, dot(tone), el("span", words.join(", ")), el("span.size", count(size))));
     })),
   );
@@ -160,17 +158,12 @@ function light(q, { hits, total }) {
     el("h2", total > hits.length ? `The first ${count(hits.length)} of ${many(total, "hit")}` : many(total, "hit")),
     el("ol", listed.map((hit, at) => {
       const number = numbers[at];
-      const patch = { view: "document", id: hit.id };
-      return el("li", el("a", {
-        href: context.state.link(patch),
-        on: {
-          click: (event) => follow(event, patch),
-          pointerenter: () => chart?.point(number),
-          pointerleave: () => chart?.point(-1),
-          focus: () => chart?.point(number),
-          blur: () => chart?.point(-1),
-        },
-      }, number < 0 ? el("span") : dot(map.clusters[map.cluster[number]].tone),
+      return el("li", el("a", context.state.anchor({ view: "document", id: hit.id }, {
+        pointerenter: () => chart?.point(number),
+        pointerleave: () => chart?.point(-1),
+        focus: () => chart?.point(number),
+        blur: () => chart?.point(-1),
+      }), number < 0 ? el("span") : dot(map.clusters[map.cluster[number]].tone),
         el("span", hit.title || hit.id), el("span.rank", String(at + 1))));
     })),
   );
@@ -179,12 +172,6 @@ function light(q, { hits, total }) {
 
 function dot(tone) {
   return el("span.dot", { css: { "--dot": `var(--tone-${tone})` }, "aria-hidden": "true" });
-}
-
-function follow(event, patch) {
-  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
-  event.preventDefault();
-  context.state.change(patch);
 }
 
 function open(number) {

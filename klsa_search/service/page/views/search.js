@@ -118,15 +118,8 @@ function askedBoth(signal) {
 
 /** A link to a document, as an element. */
 function link(id, content, { class: name = null, label = null } = {}) {
-  const patch = { view: "document", id };
-  return el("a", { href: context.state.link(patch), class: name, "aria-label": label,
-    on: { click: (event) => followed(event, patch) } }, content);
-}
-
-function followed(event, patch) {
-  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
-  event.preventDefault();
-  context.state.change(patch);
+  const anchor = context.state.anchor({ view: "document", id });
+  return el("a", { ...anchor, class: name, "aria-label": label }, content);
 }
 
 function showHits(answer, changed) {
@@ -159,10 +152,8 @@ function showHits(answer, changed) {
 }
 
 function pageLink(to, text, { label, current }) {
-  const patch = { page: to === 1 ? null : to };
-  return el("a", { href: context.state.link(patch), "aria-label": label,
-    "aria-current": current ? "page" : null,
-    on: { click: (event) => followed(event, patch) } }, text);
+  const anchor = context.state.anchor({ page: to === 1 ? null : to });
+  return el("a", { ...anchor, "aria-label": label, "aria-current": current ? "page" : null }, text);
 }
 
 /** Where each hit stands on the screen, by id. */
@@ -305,8 +296,7 @@ const RELAXED = {
 
 function drawInterpretation({ interpretation, query }) {
   const { state } = context;
-  const change = (patch, text) => el("a", { href: state.link(patch),
-    on: { click: (event) => followed(event, patch) } }, text);
+  const change = (patch, text) => el("a", state.anchor(patch), text);
   const list = (words) => words.flatMap((word, at) => [at ? ", " : null, el("em", word)]);
   const lines = [];
   const corrections = Object.entries(interpretation.corrections)
@@ -421,8 +411,7 @@ async function showStart() {
     el("p.lead", `Search ${many(details.documents ?? 0, "document")} in ${index}`),
     el("p.quiet", "Results match your words or their meaning, so they may not contain the words you typed."),
     examples,
-    el("p", el("a", { href: state.link({ view: "map" }),
-      on: { click: (event) => followed(event, { view: "map" }) } }, "Browse the map"),
+    el("p", el("a", state.anchor({ view: "map" }), "Browse the map"),
     el("span.quiet", ": groups of similar documents")),
     el("dl.operators", operators.map(([form, meaning]) =>
       el("div", el("dt", el("code", form)), el("dd.quiet", meaning))))));
@@ -434,7 +423,7 @@ async function showStart() {
     suggestions.filter((each) => each.kind === "title" && PLAIN.test(each.text))[0]?.query)
     .filter(Boolean);
   if (!offered.length) return void examples.remove();
-  const chips = [...new Set(offered)].slice(0, 4).map((q) => el("a.chip", { href: state.link({ q }),
-    on: { click: (event) => followed(event, { q }) } }, q.length > 60 ? `${q.slice(0, 58)}…` : q));
+  const chips = [...new Set(offered)].slice(0, 4).map((q) =>
+    el("a.chip", state.anchor({ q }), q.length > 60 ? `${q.slice(0, 58)}…` : q));
   add(examples, [el("p.quiet", "For example"), chips]);
 }
