@@ -243,8 +243,9 @@ def http_page():
     yield "# HTTP API"
     yield GENERATED
     yield (
-        "A running service describes its API at `/docs` and `/openapi.json`, with types, limits, "
-        "failures and an example of each. This page lists the endpoints and their parameters."
+        "A running service describes its API at `/docs` and `/openapi.json`, with types, limits "
+        "and failures. This page lists the endpoints and their parameters; [HTTP "
+        "examples](http-examples.md) has a request and an answer of each."
     )
     yield (
         "- Send an API key as `Authorization: Bearer KEY`. [API keys](api-keys.md) explains scopes."

@@ -22,7 +22,6 @@ from packaging.utils import canonicalize_name
 
 import klsa_search
 from benchmarks.package import OURS, told
-from klsa_search.service.schema import EXAMPLES
 from tests.support.waiting import PATIENCE
 
 PACKAGE = Path(klsa_search.__file__).parent
@@ -164,7 +163,6 @@ def test_the_wheel_holds_the_package_alone(built):
     assert names > {
         "klsa_search/py.typed",
         "klsa_search/service/page/index.html",
-        EXAMPLES.relative_to(ROOT).as_posix(),
     }
     lists = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt"}
     assert {name.partition("/")[2] for name in facts} == lists | {"licenses/LICENSE"}

@@ -1,6 +1,7 @@
-"""What the OpenAPI schema shows is what is asked and answered."""
+"""The examples of the HTTP API are what is asked and answered, and fit the OpenAPI schema."""
 
 import json
+import re
 
 import jsonschema_rs
 import pytest
@@ -8,10 +9,14 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.schema import EXAMPLES
-from tools.openapi_examples import REQUESTS, examples, in_lines
+from tools.openapi_examples import LINES, PAGE, examples, page
 
-KEPT = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+BLOCK = re.compile(r"```json\n(.*?)```", re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def told():
+    return examples()
 
 
 @pytest.fixture(scope="module")
@@ -26,25 +31,18 @@ def operations(schema):
             yield f"{method.upper()} {path}", operation
 
 
-def shown(content):
-    """The examples of a body, of a request or an answer."""
-    many = [each["value"] for each in content.get("examples", {}).values()]
-    return many or [content["example"]]
-
-
 def check(schema, part, value):
     """Check a value against a part of the schema."""
     whole = {**part, "components": schema["components"]}
     jsonschema_rs.Draft202012Validator(whole).validate(value)
 
 
-def test_they_are_what_a_service_answers():
-    """Where this fails, `python -m tools.openapi_examples` writes them anew."""
-    told = json.loads(json.dumps(examples()))
-    assert KEPT["operations"].keys() == told["operations"].keys()
-    for route, found in told["operations"].items():
-        assert near(KEPT["operations"][route], found), route
-    assert KEPT["failures"] == told["failures"]
+def test_the_page_is_what_a_service_answers(told):
+    """If this fails, run: python -m tools.openapi_examples."""
+    kept, new = PAGE.read_text(encoding="utf-8"), "\n\n".join(page(told)) + "\n"
+    assert BLOCK.sub("", kept) == BLOCK.sub("", new)
+    for one, other in zip(BLOCK.findall(kept), BLOCK.findall(new), strict=True):
+        assert near(json.loads(one), json.loads(other)), other
 
 
 def near(kept, found):
@@ -58,50 +56,46 @@ def near(kept, found):
     return bool(kept == found)
 
 
-def test_every_operation_has_them(schema):
+def test_every_operation_has_one_that_fits_the_schema(schema, told):
     routes = dict(operations(schema))
-    assert routes.keys() == REQUESTS.keys()
+    assert routes.keys() == told["operations"].keys()
     for route, operation in routes.items():
-        if "requestBody" in operation:
-            for content in operation["requestBody"]["content"].values():
-                assert shown(content), route
-        named = [one for one in operation.get("parameters", ()) if "example" in one]
-        required = {one["name"] for one in operation.get("parameters", ()) if one["required"]}
-        assert required <= {one["name"] for one in named}, route
-        assert named or not operation.get("parameters"), route
-        for status, response in operation["responses"].items():
-            for content in response["content"].values():
-                assert shown(content), (route, status)
-
-
-def test_they_fit_the_schema(schema):
-    for _, operation in operations(schema):
+        asked = told["operations"][route]
         for one in operation.get("parameters", ()):
-            if "example" in one:
-                value = one["example"]
+            assert not one["required"] or one["name"] in asked["parameters"], route
+            if one["name"] in asked.get("parameters", ()):
+                value = asked["parameters"][one["name"]]
                 listed = one["schema"].get("type") == "array"
                 check(schema, one["schema"], value.split(",") if listed else value)
-        bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
-        for kind, content in (pair for body in bodies for pair in body.get("content", {}).items()):
-            for value in shown(content):
-                lines = kind == "application/x-ndjson"
-                for each in map(json.loads, value.splitlines()) if lines else [value]:
-                    check(schema, content.get("schema", {}), each)
+        bodies = operation.get("requestBody", {}).get("content", {})
+        assert bool(bodies) == ("body" in asked), route
+        for kind, content in bodies.items():
+            for value in asked["lines"] if kind == LINES else [asked["body"]]:
+                check(schema, content["schema"], value)
+        for status, answer in asked["answers"].items():
+            content = operation["responses"]["200" if status == LINES else status]["content"]
+            kind = status if status == LINES else next(iter(content))
+            for value in answer if status == LINES else [answer]:
+                check(schema, content[kind].get("schema", {}), value)
 
 
-def test_failures_say_what_to_do(schema):
+def test_failures_say_what_to_do(schema, told):
     """Of each status, in a sentence: the thing and the fact, and the next step after it."""
     documented = {
         status for _, operation in operations(schema) for status in operation["responses"]
     }
-    assert KEPT["failures"].keys() == documented - {"200", "202"}
-    for kinds in KEPT["failures"].values():
-        for code, told in kinds.items():
-            assert told["error"]["code"] == code
-            assert len(told["error"]["message"].split()) > 5
+    assert told["failures"].keys() == documented - {"200", "202"}
+    failure = {"$ref": "#/components/schemas/FailureAnswer"}
+    for kinds in told["failures"].values():
+        for code, body in kinds.items():
+            check(schema, failure, body)
+            assert body["error"]["code"] == code
+            assert len(body["error"]["message"].split()) > 5
 
 
-def test_lines_are_written_as_they_are_sent(schema):
-    content = schema["paths"]["/indexes/{name}/documents"]["post"]["requestBody"]["content"]
-    lines = REQUESTS["POST /indexes/{name}/documents"]["lines"]
-    assert shown(content["application/x-ndjson"]) == [in_lines(lines)]
+def test_examples_of_the_models_fit_them(schema):
+    shown = [part for part in schema["components"]["schemas"].values() if "examples" in part]
+    assert shown
+    for part in shown:
+        for value in part["examples"]:
+            check(schema, part, value)

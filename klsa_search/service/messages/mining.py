@@ -132,27 +132,6 @@ class MapClusterAnswer(Answer):
 class MapAnswer(Answer):
     """A map of an index in two dimensions, as parallel lists with one entry a document."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "index": "reports",
-                    "generation": "000001",
-                    "time_ms": 3.1,
-                    "documents": 3,
-                    "unplaced": 0,
-                    "clusters": [
-                        {"words": ["tyres", "wet"], "size": 3, "x": 40000, "y": 30000, "tone": 0}
-                    ],
-                    "ids": ["tyre", "copy", "grip"],
-                    "x": [0, 1200, 65535],
-                    "y": [30000, 31000, 35535],
-                    "cluster": [0, 0, 0],
-                }
-            ]
-        }
-    )
-
     index: str
     generation: str
     time_ms: float
@@ -170,7 +149,10 @@ class MapAnswer(Answer):
 class ClassifyBody(Asked):
     """The body of POST /indexes/{name}/classify."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(
+        strict=True,
+        json_schema_extra={"examples": [{"labels": {"leak": "engine", "grip": "road"}, "k": 2}]},
+    )
 
     labels: dict[Text, Label] = Field(
         max_length=MAX_LABELLED,

@@ -44,7 +44,9 @@ _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 
 
 class _SearchRequest(Asked):
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(
+        strict=True, json_schema_extra={"examples": [{"q": "leaking coolant", "k": 3}]}
+    )
 
     q: QueryText | None = Field(
         None,
