@@ -1,6 +1,6 @@
 """Build, estimate, refit, rebuild, repair, upgrade and verify indexes."""
 
-from klsa_search.indexing.build import build
+from klsa_search.indexing.build import BuildOptions, build
 from klsa_search.indexing.deep import verify_deep
 from klsa_search.indexing.estimate import Estimate, PhaseCost, estimate
 from klsa_search.indexing.rebuild import build_like, rebuild, refit
@@ -10,6 +10,7 @@ from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.upgrade import upgrade
 
 __all__ = [
+    "BuildOptions",
     "Estimate",
     "PhaseCost",
     "Repair",

@@ -6,19 +6,18 @@ import hashlib
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Unpack
+from typing import Any, BinaryIO, NamedTuple, Unpack, cast
 
 from klsa_search.analysis import trusting
 from klsa_search.arrays import Eigenvalues
 from klsa_search.bars import reporting
-from klsa_search.collection import Collection, Document, open_collection
+from klsa_search.collection import Collection, Document, Reading, open_collection
 from klsa_search.collection.left_out import warn_of_left_out
-from klsa_search.collection.opening import Folders
 from klsa_search.config import Settings
 from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.check import (
@@ -52,22 +51,32 @@ from klsa_search.store.names import index_path
 Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
 
 
+class BuildOptions(Reading, IndexSettings, total=False):
+    """Keyword arguments of `build`: how a source is read, and settings of the index.
+
+    >>> options: BuildOptions = {"format": "jsonl", "k1": 1.5}
+    >>> build("reports.jsonl", name="reports", **options).settings.k1
+    1.5
+    """
+
+
+def split_options(options: BuildOptions) -> tuple[Reading, dict[str, Any]]:
+    """Part the options of `build` into those of `open_collection` and settings."""
+    reading = {name: value for name, value in options.items() if name in Reading.__annotations__}
+    settings = {name: value for name, value in options.items() if name not in reading}
+    return cast(Reading, reading), settings
+
+
 def build(
     source: Source,
     *,
     name: str,
     home: str | Path = "index",
     preset: str = "default",
-    format: str | None = None,  # noqa: A002 - the option's name everywhere
-    on_error: str = "stop",
-    data: Folders | None = None,
-    follow_links: bool = False,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    sections: bool = False,
     progress: Progress | bool | None = None,
     memory: str | int | None = None,
     replace: bool = False,
-    **settings: Unpack[IndexSettings],
+    **options: Unpack[BuildOptions],
 ) -> Index:
     """Build an index and open it.
 
@@ -78,15 +87,10 @@ def build(
     name      name of the index; an existing one is replaced when the new one is complete, and kept
               on disk until the next build (`klsa_search.store.upkeep.rollback`)
     home      index directory; neither inside nor around the source folder
-    preset    "default" or "paper"; `settings` change single values of it. `tokenizer` may also be
-              the function itself
-    format    format of the source, by default detected
-    on_error  "stop" at the first bad record, or "skip" and count it
-    data      folder or folders in which to look for named collections
-    follow_links
-              follow symbolic links in a source folder
-    columns   columns of a table, JSON or Python objects for "id", "title" and "text"; and
-    sections  whether sections of files are documents: as in `open_collection`
+    preset    "default" or "paper"
+    options   settings that change single values of the preset (`tokenizer` may also be the function
+              itself), and how the source is read: `format`, `on_error`, `data`, `follow_links`,
+              `columns` and `sections`, as in `open_collection`
     progress  called with (phase, done, total), phases as in `klsa_search.progress`; or True for a
               progress bar, in a terminal or a notebook
     memory    memory limit of the build, as "4GiB" or in bytes; by default three quarters of the
@@ -110,18 +114,11 @@ def build(
     >>> len(index)
     6
     """
+    reading, settings = split_options(options)
     chosen = Settings.of_preset(preset, **trusting(settings))
     opened = None
     if not isinstance(source, Collection):
-        source = opened = open_collection(
-            source,
-            format=format,
-            on_error=on_error,
-            data=data,
-            follow_links=follow_links,
-            columns=columns,
-            sections=sections,
-        )
+        source = opened = open_collection(source, **reading)
     path = index_path(Path(home), name)
     budget = memory_budget(memory)
     with reporting(progress) as report:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
@@ -18,13 +18,13 @@ import numpy as np
 from klsa_search import progress
 from klsa_search.analysis import trusting
 from klsa_search.collection import Collection, OpenedCollection, Unread, open_collection
-from klsa_search.collection.opening import Folders
 from klsa_search.config import Settings
 from klsa_search.expansion.cut import ENTRIES, CutExpansion
 from klsa_search.expansion.document import expansion_matrix
 from klsa_search.expansion.latent import LatentSpace
 from klsa_search.features.counts import TermCounts
 from klsa_search.indexing.budget import memory_budget
+from klsa_search.indexing.build import BuildOptions, split_options
 from klsa_search.indexing.layout import layout, solved_dimensions
 from klsa_search.indexing.shape import Shape
 from klsa_search.indexing.sizes import (
@@ -35,7 +35,6 @@ from klsa_search.indexing.survey import Survey, survey
 from klsa_search.indexing.weighing import document_kernel, postings_of
 from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.nearest import nearest_rows
-from klsa_search.keywords import IndexSettings
 from klsa_search.processors import processors
 from klsa_search.spectrum.solving import decompose
 
@@ -126,13 +125,7 @@ def estimate(
     *,
     memory: str | int | None = None,
     preset: str = "default",
-    format: str | None = None,  # noqa: A002 - the option's name everywhere
-    on_error: str = "stop",
-    data: Folders | None = None,
-    follow_links: bool = False,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    sections: bool = False,
-    **settings: Unpack[IndexSettings],
+    **options: Unpack[BuildOptions],
 ) -> Estimate:
     """Return the estimated costs of `build` with the same arguments; builds nothing.
 
@@ -147,18 +140,11 @@ def estimate(
     >>> costs.phases[0]
     PhaseCost(phase='documents', ...)
     """
+    reading, settings = split_options(options)
     chosen = Settings.of_preset(preset, **trusting(settings))
     budget = memory_budget(memory)
     if not isinstance(source, Collection):
-        source = open_collection(
-            source,
-            format=format,
-            on_error=on_error,
-            data=data,
-            follow_links=follow_links,
-            columns=columns,
-            sections=sections,
-        )
+        source = open_collection(source, **reading)
     processes = processors()
     found = survey(source, chosen, most=_SAMPLE)
     disk = disk_needed(found.shape, chosen)
