@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.requests import Asked, Name
+from klsa_search.service.messages.requests import Name, RequestModel
 from klsa_search.service.serving import Served, requires
 
 router = APIRouter()
@@ -17,7 +17,7 @@ router = APIRouter()
 _FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
 
 
-class AliasBody(Asked):
+class AliasBody(RequestModel):
     """The body of PUT /aliases/{name}."""
 
     model_config = ConfigDict(strict=True)

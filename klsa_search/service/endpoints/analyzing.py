@@ -10,13 +10,13 @@ from pydantic import ConfigDict, Field
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.requests import Asked, QueryText
+from klsa_search.service.messages.requests import QueryText, RequestModel
 from klsa_search.service.serving import Served, requires
 
 router = APIRouter(dependencies=requires("search"))
 
 
-class AnalyzeBody(Asked):
+class AnalyzeBody(RequestModel):
     """The body of POST /indexes/{name}/analyze."""
 
     model_config = ConfigDict(strict=True)

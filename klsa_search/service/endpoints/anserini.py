@@ -19,7 +19,7 @@ from klsa_search.search import Index
 from klsa_search.search.costs import estimated_cost
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import MAX_HITS, Asked, QueryText
+from klsa_search.service.messages.requests import MAX_HITS, QueryText, RequestModel
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
 from klsa_search.service.serving import desk_of, requires
 
@@ -46,7 +46,7 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
 }
 
 
-class V1Search(Asked):
+class V1Search(RequestModel):
     """The parameters of GET /v1/{index}/search."""
 
     query: QueryText = Field(description="query text")
@@ -54,7 +54,7 @@ class V1Search(Asked):
     parse: bool = Field(True, description="documents as JSON; as one text if false")
 
 
-class V1Document(Asked):
+class V1Document(RequestModel):
     """The parameters of GET /v1/{index}/doc/{docid}."""
 
     parse: bool = Field(True, description="document as JSON; as one text if false")

@@ -14,7 +14,7 @@ from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import Asked, QueryText, Text
+from klsa_search.service.messages.requests import QueryText, RequestModel, Text
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
 from klsa_search.service.serving import Desk, Served, requires
 from klsa_search.store.judgements import MOST_GRADE, plain
@@ -41,7 +41,7 @@ _QUERY = Annotated[
 ]
 
 
-class JudgementBody(Asked):
+class JudgementBody(RequestModel):
     """The body of PUT /indexes/{name}/judgements."""
 
     model_config = ConfigDict(strict=True)
@@ -53,13 +53,13 @@ class JudgementBody(Asked):
     )
 
 
-class JudgementsRequest(Asked):
+class JudgementsRequest(RequestModel):
     """The parameters of GET /indexes/{name}/judgements."""
 
     q: _QUERY | None = Field(None, description="return only this query")
 
 
-class WithdrawalRequest(Asked):
+class WithdrawalRequest(RequestModel):
     """The parameters of DELETE /indexes/{name}/judgements."""
 
     q: _QUERY

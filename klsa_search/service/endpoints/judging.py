@@ -17,7 +17,7 @@ from klsa_search.evaluation.own import compare_rankers, own_judgements
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.requests import Asked, QueryText, Text, misfit
+from klsa_search.service.messages.requests import QueryText, RequestModel, Text, misfit
 from klsa_search.service.serving import Served, requires
 
 MAX_JUDGED = 500
@@ -31,7 +31,7 @@ Interval = tuple[float, float]
 router = APIRouter(dependencies=requires("search"))
 
 
-class EvaluateBody(Asked):
+class EvaluateBody(RequestModel):
     """The body of POST /indexes/{name}/evaluate."""
 
     model_config = ConfigDict(strict=True)

@@ -11,7 +11,7 @@ from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import Asked, IndexName, QueryText
+from klsa_search.service.messages.requests import IndexName, QueryText, RequestModel
 from klsa_search.service.serving import Desk, Served, desk_of, requires
 
 router = APIRouter(dependencies=requires("search"))
@@ -19,7 +19,7 @@ router = APIRouter(dependencies=requires("search"))
 MAX_SUGGESTIONS = 20  # to show how a term is written, five documents are read
 
 
-class SuggestRequest(Asked):
+class SuggestRequest(RequestModel):
     """The parameters of GET /indexes/{name}/suggest."""
 
     q: QueryText = Field(description="text typed so far")

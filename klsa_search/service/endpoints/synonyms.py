@@ -11,7 +11,7 @@ from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.requests import Asked, Text
+from klsa_search.service.messages.requests import RequestModel, Text
 from klsa_search.service.serving import Desk, Served, requires
 
 router = APIRouter()
@@ -19,7 +19,7 @@ router = APIRouter()
 _FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
 
 
-class SynonymsBody(Asked):
+class SynonymsBody(RequestModel):
     """The body of PUT /indexes/{name}/synonyms."""
 
     model_config = ConfigDict(strict=True)

@@ -12,7 +12,7 @@ from klsa_search.search import Index
 from klsa_search.service.endpoints.documents import refuse_other_types
 from klsa_search.service.messages.answers import Answer, RefitAnswer
 from klsa_search.service.messages.failures import documented
-from klsa_search.service.messages.requests import Asked, Text
+from klsa_search.service.messages.requests import RequestModel, Text
 from klsa_search.service.serving import Served, requires
 
 router = APIRouter()
@@ -45,7 +45,7 @@ class SpectrumAnswer(Answer):
         )
 
 
-class RefitBody(Asked):
+class RefitBody(RequestModel):
     """The body of POST /indexes/{name}/refit."""
 
     model_config = ConfigDict(strict=True)

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from klsa_search.config import SpectralName
 from klsa_search.service.messages.answers import Answer
-from klsa_search.service.messages.requests import MAX_HITS, Asked, QueryText, Text, encodable
+from klsa_search.service.messages.requests import MAX_HITS, QueryText, RequestModel, Text, encodable
 
 MAX_RELATED = 100  # to show how a term is written, five documents are read
 MAX_STRONG = 1_000  # terms of a document
@@ -24,7 +24,7 @@ KernelName = Literal["latent", "document"] | SpectralName
 Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(encodable)]
 
 
-class SimilarRequest(Asked):
+class SimilarRequest(RequestModel):
     """The parameters of GET /indexes/{name}/documents/{id}/similar."""
 
     k: int = Field(10, ge=1, le=MAX_HITS, description="maximum number of documents")
@@ -58,7 +58,7 @@ class SimilarAnswer(Answer):
     hits: list[HitAnswer]
 
 
-class RelatedRequest(Asked):
+class RelatedRequest(RequestModel):
     """The parameters of GET /indexes/{name}/terms/{term}/related."""
 
     k: int = Field(10, ge=1, le=MAX_RELATED, description="maximum number of terms")
@@ -83,7 +83,7 @@ class RelatedAnswer(Answer):
     related: list[RelatedTermAnswer]
 
 
-class StrongTermsRequest(Asked):
+class StrongTermsRequest(RequestModel):
     """The parameters of GET /indexes/{name}/documents/{id}/terms."""
 
     k: int = Field(10, ge=1, le=MAX_STRONG, description="maximum number of terms")
@@ -109,7 +109,7 @@ class StrongTermsAnswer(Answer):
     terms: list[StrongTermAnswer]
 
 
-class MapBody(Asked):
+class MapBody(RequestModel):
     """The body of POST /indexes/{name}/map."""
 
     model_config = ConfigDict(strict=True)
@@ -146,7 +146,7 @@ class MapAnswer(Answer):
     cluster: list[int] = Field(description="index into `clusters` of each, from 0")
 
 
-class ClassifyBody(Asked):
+class ClassifyBody(RequestModel):
     """The body of POST /indexes/{name}/classify."""
 
     model_config = ConfigDict(

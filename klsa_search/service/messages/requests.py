@@ -48,7 +48,7 @@ def misfit(field: str, message: str) -> PydanticCustomError:
     return PydanticCustomError("misfit", "{message}", {"message": message, "field": field})
 
 
-class Asked(BaseModel):
+class RequestModel(BaseModel):
     """Base of the parameters of a request; unknown names are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -71,7 +71,7 @@ class Asked(BaseModel):
         return given
 
 
-class DocumentRequest(Asked):
+class DocumentRequest(RequestModel):
     """The parameters of GET /documents/{id}."""
 
     index: IndexName | None = None

@@ -13,10 +13,10 @@ from klsa_search.search.filters.text import MOST_CHARACTERS
 from klsa_search.search.snippet import LENGTH
 from klsa_search.service.messages.requests import (
     MAX_HITS,
-    Asked,
     IndexName,
     Names,
     QueryText,
+    RequestModel,
     Text,
     encodable,
     misfit,
@@ -43,7 +43,7 @@ _ALONE: Final = frozenset(("filter", "sort", "positive"))
 _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 
 
-class _SearchRequest(Asked):
+class _SearchRequest(RequestModel):
     model_config = ConfigDict(
         strict=True, json_schema_extra={"examples": [{"q": "leaking coolant", "k": 3}]}
     )
@@ -201,7 +201,7 @@ else:
     )
 
 
-class BatchBody(Asked):
+class BatchBody(RequestModel):
     """The body of POST /search/batch."""
 
     model_config = ConfigDict(strict=True)
@@ -213,7 +213,7 @@ class BatchBody(Asked):
     )
 
 
-class _ExplainRequest(Asked):
+class _ExplainRequest(RequestModel):
     q: QueryText = Field(description="query text")
     dimensions: int | None = DIMENSIONS
 
