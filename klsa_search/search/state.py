@@ -82,30 +82,45 @@ def open_state(generation: Path) -> State:
     defaults, reading = SearchSettings.of(settings), LanguageSettings.of(settings)
     documents = DocumentReader(generation)
     snapshot = open_snapshot(generation, settings)
+    facts = Facts(
+        path=generation,
+        manifest=manifest,
+        settings=settings,
+        defaults=defaults,
+        reading=reading,
+        analyzer=analyzer,
+        documents=len(snapshot),
+        last=Last(),
+        drift=Drift(),
+    )
     fields = open_fields(generation, manifest.fields, len(snapshot))
-    language = _language(snapshot, analyzer, fields, documents, settings)
+    quality = Quality(snapshot, settings.seed)
+    return _state(facts, snapshot, documents, fields, quality, Titles(analyzer))
+
+
+def _state(
+    facts: Facts,
+    snapshot: Snapshot,
+    documents: DocumentReader,
+    fields: Fields,
+    quality: Quality,
+    titles: Titles,
+) -> State:
+    """Return what searches a snapshot."""
+    analyzer, vocabulary = facts.analyzer, snapshot.vocabulary
+    language = _language(snapshot, analyzer, fields, documents, facts.settings)
     return State(
-        facts=Facts(
-            path=generation,
-            manifest=manifest,
-            settings=settings,
-            defaults=defaults,
-            reading=reading,
-            analyzer=analyzer,
-            documents=len(snapshot),
-            last=Last(),
-            drift=Drift(),
-        ),
+        facts=facts,
         snapshot=snapshot,
-        ranking=Ranking(snapshot, defaults),
+        ranking=Ranking(snapshot, facts.defaults),
         language=language,
-        parameters=Parameters(generation.parent.name, defaults, reading, snapshot),
+        parameters=Parameters(facts.path.parent.name, facts.defaults, facts.reading, snapshot),
         documents=documents,
-        passages=Passages(documents, snapshot.forward, analyzer, snapshot.vocabulary),
+        passages=Passages(documents, snapshot.forward, analyzer, vocabulary),
         fields=fields,
         masks=Masks(fields, len(snapshot)),
-        quality=Quality(snapshot, settings.seed),
-        suggesting=Suggesting(snapshot, analyzer, language, documents, Titles(analyzer)),
+        quality=quality,
+        suggesting=Suggesting(snapshot, analyzer, language, documents, titles),
     )
 
 
@@ -193,21 +208,7 @@ class Following:
             self._grown.save()
 
     def _joined(self, grown: Grown, last: Last) -> State:
-        built, facts = self._built, self._built.facts
         snapshot, documents, fields = grown.snapshot()
         count = snapshot.bm25.documents
-        analyzer, vocabulary = facts.analyzer, snapshot.vocabulary
-        language = _language(snapshot, analyzer, fields, documents, facts.settings)
-        return replace(
-            built,
-            facts=replace(facts, documents=count, last=last, drift=grown.drift()),
-            snapshot=snapshot,
-            ranking=Ranking(snapshot, facts.defaults),
-            language=language,
-            parameters=Parameters(facts.path.parent.name, facts.defaults, facts.reading, snapshot),
-            documents=documents,
-            passages=Passages(documents, snapshot.forward, analyzer, vocabulary),
-            fields=fields,
-            masks=Masks(fields, len(snapshot)),
-            suggesting=Suggesting(snapshot, analyzer, language, documents, grown.titles),
-        )
+        facts = replace(self._built.facts, documents=count, last=last, drift=grown.drift())
+        return _state(facts, snapshot, documents, fields, self._built.quality, grown.titles)

@@ -9,12 +9,20 @@ from typing import Final
 
 from klsa_search.arrays import Scores
 from klsa_search.config import RankerName, SearchSettings
+from klsa_search.search.boosting import lexical
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.feedback import rank_rm3, rank_rocchio
 from klsa_search.search.rankers.klsa import rank_klsa
-from klsa_search.search.rankers.lexical import rank_bm25
 from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
 from klsa_search.search.snapshot import Snapshot
+
+
+def rank_bm25(
+    snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
+) -> Scores:
+    """Return the row of the query kernel, see `kernel.query`. Cost: its postings."""
+    return lexical(snapshot, query, parameters)
+
 
 Ranker = Callable[[Snapshot, QueryTerms, SearchSettings, int], Scores]
 

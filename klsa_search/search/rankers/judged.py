@@ -37,17 +37,21 @@ def moved(
     """
     first = top_z(scores, parameters.z)[0]
     first = first if len(first) else positive
-    found = _scaled(scores, first)
+    found = unit_length(scores, first)
     for judged, weight in ((positive, POSITIVE), (negative, -NEGATIVE)):
         if len(judged):
             expansion = snapshot.expansion_of(parameters, dimensions)
             part = expansion.expand(judged, np.ones(len(judged), np.float32))
-            found += np.float32(weight) * _scaled(part, first)
+            found += np.float32(weight) * unit_length(part, first)
     found = np.maximum(found, 0)
     return found if snapshot.living is None else found * snapshot.living.allowed
 
 
-def _scaled(part: Scores, first: Positions) -> Scores:
+def unit_length(part: Scores, first: Positions) -> Scores:
+    """Cut scores at 0 and scale them to length 1 over some documents.
+
+    Scores that are 0 at all of these say nothing that can be weighed, and keep their length.
+    """
     positive = np.maximum(part, 0)
     at_first = positive[first]
     # Not by BLAS, whose bits change with its threads.

@@ -35,9 +35,10 @@ from klsa_search.deadlines import in_time
 from klsa_search.expansion.coverage import BEST, POWER, coverage
 from klsa_search.expansion.holding import held_back
 from klsa_search.expansion.threshold import top_z
+from klsa_search.search.boosting import lexical
 from klsa_search.search.engine import Mix
 from klsa_search.search.query import QueryTerms
-from klsa_search.search.rankers.lexical import rank_bm25
+from klsa_search.search.rankers.judged import unit_length
 from klsa_search.search.snapshot import Snapshot
 
 
@@ -76,7 +77,7 @@ def rank_klsa(
     Cost O(z · N) for an expansion stored whole, else O(nnz + N · k); O(N · m) for the latent part
     and the edges of the nearest documents for coverage.
     """
-    row = rank_bm25(snapshot, query, parameters, dimensions)
+    row = lexical(snapshot, query, parameters)
     if parameters.alpha == 0 or not row.any():
         return row
     first, *others = parts_of(snapshot, query, row, parameters, dimensions).parts.values()
@@ -121,17 +122,8 @@ def parts_of(
 
 
 def _scaled(part: Scores, seeds: Positions, parameters: SearchSettings) -> Scores:
-    """Cut at 0 and scale to length 1 over the seeds, where the parameters ask for it.
-
-    A part that is 0 at every seed says nothing that can be weighed, and stays as it is.
-    """
-    if not parameters.unit_length:
-        return part
-    positive = np.maximum(part, 0)
-    at_seeds = positive[seeds]
-    # Not by BLAS, whose bits change with its threads.
-    length = np.sqrt(np.einsum("n,n->", at_seeds, at_seeds, dtype=np.float64))
-    return positive / np.float32(length) if length else positive
+    """Cut and scale scores over the seeds, if the parameters say so."""
+    return unit_length(part, seeds) if parameters.unit_length else part
 
 
 def mix_of(snapshot: Snapshot, parameters: SearchSettings) -> Mix:
