@@ -23,16 +23,15 @@ document that is left out do not show: its log-odds are raised by `EXACT`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.arrays import Positions
-from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
-from klsa_search.expansion.packing import LEVELS
 from klsa_search.lazily import lazily
+from klsa_search.search.coverage import Values, contain_all, shares_of, shares_with
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.snapshot import Snapshot
 
@@ -62,8 +61,6 @@ _PRIOR: Final = np.array([1.0, 0.0, 0.5])
 
 T of one half, as of a document that holds every word once, is a little better than chance.
 """
-
-Values = npt.NDArray[np.float64]
 
 
 class Calibration(NamedTuple):
@@ -141,110 +138,6 @@ class Quality:
         exact = contain_all(snapshot, analyzed, stand_ins or {}, documents)
         qualities: list[float] = self.calibration.qualities(shares, len(analyzed), exact).tolist()
         return qualities
-
-
-def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: Positions) -> Values:
-    """T of some documents: (d,).
-
-    unknown  distinct terms of the query that no document holds
-    Cost: the postings of the query's terms, and a search in them for each near document.
-    """
-    worth = snapshot.bm25.worth[query.numbers].astype(np.float64)
-    whole = worth.sum() + unknown * snapshot.bm25.unseen
-    if not len(documents) or not whole:
-        return np.zeros(len(documents))
-    covered = np.zeros(len(documents))
-    for weight, held in zip(worth, _held(snapshot, query.numbers.tolist(), documents), strict=True):
-        covered += weight * held
-    return np.asarray(covered / whole)
-
-
-def shares_with(
-    snapshot: Snapshot,
-    analyzed: Collection[str],
-    stand_ins: Mapping[str, Collection[tuple[str, ...]]],
-    documents: Positions,
-) -> Values:
-    """T of some documents where a term is held as far as what stands for it, if that is more: (d,).
-
-    stand_ins  by term, the known terms of each that stands for it, of which the mean counts
-    """
-    numbers, worth = snapshot.vocabulary.numbers, snapshot.bm25.worth
-    others = (term for some in stand_ins.values() for terms in some for term in terms)
-    known = sorted({numbers[term] for term in (*analyzed, *others) if term in numbers})
-    held = dict(zip(known, _held(snapshot, known, documents), strict=True))
-    covered, whole, nothing = np.zeros(len(documents)), 0.0, np.zeros(len(documents))
-    for term in sorted(analyzed):
-        number = numbers.get(term)
-        best = nothing if number is None else held[number]
-        for terms in stand_ins.get(term, ()):
-            best = np.maximum(best, np.mean([held[numbers[each]] for each in terms], axis=0))
-        weight = snapshot.bm25.unseen if number is None else float(worth[number])
-        covered, whole = covered + weight * best, whole + weight
-    return np.asarray(covered / whole)
-
-
-def contain_all(
-    snapshot: Snapshot,
-    analyzed: Collection[str],
-    stand_ins: Mapping[str, Collection[tuple[str, ...]]],
-    documents: Positions,
-) -> npt.NDArray[np.bool_]:
-    """Return whether each of some documents contains every term, or what stands for it: (d,)."""
-    numbers, postings = snapshot.vocabulary.numbers, snapshot.bm25.postings
-
-    def contain(terms: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-        held = np.ones(len(documents), np.bool_)
-        for term in terms:
-            held &= term in numbers and np.isin(documents, postings.of_term(numbers[term])[0])
-        return held
-
-    every = np.ones(len(documents), np.bool_)
-    for term in analyzed:
-        if not every.any():  # as after some words of any long query
-            break
-        every &= np.any([contain(each) for each in ((term,), *stand_ins.get(term, ()))], axis=0)
-    return every
-
-
-def _held(snapshot: Snapshot, terms: Sequence[int], documents: Positions) -> Iterator[Values]:
-    """G of each term in some documents: (d,), from 0 to 1."""
-    near, shares = _near(snapshot, documents)
-    looked_at, places = np.unique(
-        np.concatenate((documents[:, None], near), 1), return_inverse=True
-    )
-    places = places.reshape(len(documents), -1)
-    steps = snapshot.bm25.postings.step * snapshot.counting()[looked_at].astype(np.float64)
-    for term in terms:
-        holders, saturations = snapshot.bm25.postings.of_term(term)
-        if not len(holders):
-            yield np.zeros(len(documents))
-            continue
-        at = np.minimum(np.searchsorted(holders, looked_at), len(holders) - 1)
-        held = np.where(holders[at] == looked_at, saturations[at], 0) * steps
-        lent = np.einsum("dn,dn->d", shares, held[places[:, 1:]])
-        together = held[places[:, 0]] + NEIGHBOURHOOD * lent
-        yield together / (together + HALF)
-
-
-def _near(snapshot: Snapshot, documents: Positions) -> tuple[Positions, Values]:
-    """The documents near each of some, and their shares: (d, neighbours)."""
-    if snapshot.cut is not None:
-        rows = snapshot.cut.rows[documents, : snapshot.neighbour_count]
-        levels = (rows & np.uint32(LEVELS)).astype(np.float64)
-        shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1.0)
-        return (rows >> np.uint32(8)).astype(np.int64), shares
-    kept = snapshot.neighbours
-    if kept is None:
-        return np.zeros((len(documents), 0), np.int64), np.zeros((len(documents), 0))
-    sizes = np.diff(kept.indptr)[documents]
-    near = np.zeros((len(documents), int(sizes.max(initial=0))), np.int64)
-    shares = np.zeros(near.shape)
-    for at, (document, size) in enumerate(zip(documents.tolist(), sizes.tolist(), strict=True)):
-        first = kept.indptr[document]
-        near[at, :size] = kept.indices[first : first + size]
-        shares[at, :size] = kept.data[first : first + size]
-    return near, shares
 
 
 def _of_one(snapshot: Snapshot, rng: np.random.Generator, size: int) -> tuple[int, list[int]]:

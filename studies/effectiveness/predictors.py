@@ -29,7 +29,7 @@ from klsa_search.collection import Query
 from klsa_search.evaluation.forecasting import forecast, score_of_collection
 from klsa_search.evaluation.rankings import AS_WORDS
 from klsa_search.lazily import lazily
-from klsa_search.search.quality import shares_of
+from klsa_search.search.coverage import shares_of
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.snapshot import Snapshot
 

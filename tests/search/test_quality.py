@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.search.quality import Calibration, Quality, shares_of
+from klsa_search.search.coverage import shares_of
+from klsa_search.search.quality import Calibration, Quality
 from klsa_search.search.query import QueryTerms
 from tests.support.worlds import topic_documents
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.expansion.threshold import top_z
+from klsa_search.search.coverage import Covered, QueryWeights, Values, alone, covered_by
 from klsa_search.search.engine import Mix
 from klsa_search.search.engine.comparing import Compared, Features, Place
 from klsa_search.search.engine.formulas import (
@@ -29,14 +30,7 @@ from klsa_search.search.engine.plain import Plain
 from klsa_search.search.engine.reverse import Reverse
 from klsa_search.search.engine.room import Held
 from klsa_search.search.engine.seeds import SUMS
-from klsa_search.search.explaining.pieces import (
-    Covered,
-    Pieces,
-    QueryWeights,
-    Values,
-    alone,
-    covered_by,
-)
+from klsa_search.search.explaining.pieces import Pieces
 from klsa_search.search.snapshot import Snapshot
 
 _F = np.float32
@@ -99,7 +93,7 @@ class SplittingCut(Plain):
         latent = a * float(self._cosines(np.array([document]))[0]) if mix.latent > 0 else None
         whole = e * float(self._whole(np.array([document]))[0])
         rows, by_rows = self._by_rows(document)
-        near = covered_by(self._asked, self._best, self._near, document)
+        near = covered_by(self._snapshot, self._asked, self._best, document)
         ways = product(
             ((whole, False), (e * rows, True)),
             ((near, False), (alone(self._asked, near), True))
@@ -137,11 +131,6 @@ class SplittingCut(Plain):
 
     def _cosines(self, documents: Positions) -> npt.NDArray[np.float32]:
         return self._place.cosines(self._held.cards[documents], cut=self._mix.unit_length)
-
-    def _near(self, document: int) -> tuple[Positions, Values]:
-        near = self._held.rows[document, : self._neighbours]
-        levels = (near & np.uint32(LEVELS)).astype(np.float64)
-        return (near >> np.uint32(8)).astype(np.int64), levels / max(levels.sum(), 1.0)
 
     def _by_rows(self, document: int) -> tuple[float, Values]:
         """E as the rows of the seeds tell, and of each."""

@@ -10,6 +10,7 @@ import numpy as np
 from klsa_search.arrays import Positions
 from klsa_search.config import SearchSettings
 from klsa_search.search.boosting import lexical
+from klsa_search.search.coverage import Covered, QueryWeights, Values
 from klsa_search.search.explaining.cut import SplittingCut
 from klsa_search.search.explaining.explanation import (
     Coverage,
@@ -23,7 +24,7 @@ from klsa_search.search.explaining.explanation import (
     Seed,
     TermShare,
 )
-from klsa_search.search.explaining.pieces import Covered, Pieces, QueryWeights, Splitting, Values
+from klsa_search.search.explaining.pieces import Pieces, Splitting
 from klsa_search.search.explaining.rows import SplittingRows
 from klsa_search.search.explaining.shared import Features
 from klsa_search.search.query import QueryTerms

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from klsa_search.expansion.packing import LEVELS
+from klsa_search.search.coverage import Numbers, Values
 from klsa_search.search.explaining.explanation import SharedTerm
-from klsa_search.search.explaining.pieces import Numbers, Values
 from klsa_search.search.snapshot import Snapshot
 
 MOST: Final = 5

@@ -1,0 +1,226 @@
+"""Coverage of the terms of a query by single documents and their neighbours.
+
+`expansion.coverage` has the formula, and computes it for all documents at once; here it is split
+into terms, or taken as a share of the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.arrays import Positions
+from klsa_search.config import SearchSettings
+from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
+from klsa_search.expansion.packing import LEVELS
+from klsa_search.kernel.postings import UNIT
+from klsa_search.search.boosting import held
+from klsa_search.search.query import QueryTerms
+from klsa_search.search.snapshot import Snapshot
+
+Numbers = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]
+
+
+class QueryWeights(NamedTuple):
+    """The terms of a query, what they count for, and who holds them.
+
+    numbers  (n,) term numbers
+    counts   (n,) how often each is asked for
+    weights  (n,) h(t) · w(t) · counts
+    steps    (n,) int64, the same as scores are added up of them, in 65,536ths
+    step     what a step of a score is worth
+    holders  of each the documents that hold it, and their saturations in 65,536ths
+    """
+
+    numbers: Numbers
+    counts: Values
+    weights: Values
+    steps: Numbers
+    step: float
+    holders: tuple[tuple[Positions, npt.NDArray[np.uint16]], ...]
+
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, numbers: Numbers, counts: npt.NDArray[np.floating]
+    ) -> QueryWeights:
+        """Weigh terms as the query kernel does. Cost: their postings."""
+        times, kernel = counts.astype(np.float64), snapshot.bm25
+        holders = tuple(kernel.postings.of_term(term) for term in numbers.tolist())
+        steps = kernel.weighed(numbers, times)
+        step = float(kernel.postings.step)
+        return cls(numbers, times, times * kernel.worth[numbers], steps, step, holders)
+
+    @classmethod
+    def boosted(
+        cls, snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings
+    ) -> QueryWeights:
+        """The same with the boosts of a search: see `boosting`."""
+        plain = cls.of(snapshot, query.numbers, query.counts)
+        if not parameters.boosts:
+            return plain
+        holders = (held(snapshot, term, parameters) for term in query.numbers.tolist())
+        return plain._replace(holders=tuple(holders))
+
+    def added(self, documents: Positions) -> Values:
+        """Addends of k_q: (d, n). To the last bit those that scores are added up of."""
+        found = np.zeros((len(documents), len(self.numbers)))
+        for at, (holders, saturations) in enumerate(self.holders):
+            if len(holders) and self.counts[at] > 0:
+                places = np.minimum(np.searchsorted(holders, documents), len(holders) - 1)
+                there = holders[places] == documents
+                held = saturations[places[there]].astype(np.int64)
+                found[there, at] = self.step * (1 + ((self.steps[at] * held) >> 16))
+        return found
+
+
+class Covered(NamedTuple):
+    """T of one document, term by term.
+
+    terms  (n,) their numbers
+    value  (n,) v(t,q) · g(own + near)
+    own    (n,) what it adds to k_q
+    near   (n,) what is near lends
+    lent   (d, n) by each of `lenders`, (d,)
+    """
+
+    terms: Numbers
+    value: Values
+    own: Values
+    near: Values
+    lent: Values
+    lenders: Positions
+
+
+def covered_by(snapshot: Snapshot, asked: QueryWeights, best: Positions, document: int) -> Covered:
+    """T of a document: see `expansion.coverage`; `best` are the documents whose terms count."""
+    own = asked.added(np.array([document]))[0] * np.isin([document], best)
+    (lenders,), (shares,) = neighbours_of(snapshot, np.array([document]))
+    counting = np.isin(lenders, best) & (shares > 0)
+    lenders, shares = lenders[counting], shares[counting]
+    lent = NEIGHBOURHOOD * shares[:, None] * asked.added(lenders)
+    total = lent.sum(axis=0)
+    return Covered(asked.numbers, _saturated(asked, own + total), own, total, lent, lenders)
+
+
+def alone(asked: QueryWeights, covered: Covered) -> Covered:
+    """T of a document by what it holds itself."""
+    return covered._replace(
+        value=_saturated(asked, covered.own),
+        near=np.zeros_like(covered.near),
+        lent=covered.lent[:0],
+        lenders=covered.lenders[:0],
+    )
+
+
+def _saturated(asked: QueryWeights, together: Values) -> Values:
+    half = HALF * asked.steps / UNIT
+    return np.asarray(asked.weights * (together / np.where(half > 0, together + half, 1)))
+
+
+def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: Positions) -> Values:
+    """T of some documents: (d,).
+
+    unknown  distinct terms of the query that no document holds
+    Cost: the postings of the query's terms, and a search in them for each near document.
+    """
+    worth = snapshot.bm25.worth[query.numbers].astype(np.float64)
+    whole = worth.sum() + unknown * snapshot.bm25.unseen
+    if not len(documents) or not whole:
+        return np.zeros(len(documents))
+    covered = np.zeros(len(documents))
+    shares = _held(snapshot, query.numbers.tolist(), documents)
+    for weight, share in zip(worth, shares, strict=True):
+        covered += weight * share
+    return np.asarray(covered / whole)
+
+
+def shares_with(
+    snapshot: Snapshot,
+    analyzed: Collection[str],
+    stand_ins: Mapping[str, Collection[tuple[str, ...]]],
+    documents: Positions,
+) -> Values:
+    """T of some documents where a term is held as far as what stands for it, if that is more: (d,).
+
+    stand_ins  by term, the known terms of each that stands for it, of which the mean counts
+    """
+    numbers, worth = snapshot.vocabulary.numbers, snapshot.bm25.worth
+    others = (term for some in stand_ins.values() for terms in some for term in terms)
+    known = sorted({numbers[term] for term in (*analyzed, *others) if term in numbers})
+    held = dict(zip(known, _held(snapshot, known, documents), strict=True))
+    covered, whole, nothing = np.zeros(len(documents)), 0.0, np.zeros(len(documents))
+    for term in sorted(analyzed):
+        number = numbers.get(term)
+        best = nothing if number is None else held[number]
+        for terms in stand_ins.get(term, ()):
+            best = np.maximum(best, np.mean([held[numbers[each]] for each in terms], axis=0))
+        weight = snapshot.bm25.unseen if number is None else float(worth[number])
+        covered, whole = covered + weight * best, whole + weight
+    return np.asarray(covered / whole)
+
+
+def contain_all(
+    snapshot: Snapshot,
+    analyzed: Collection[str],
+    stand_ins: Mapping[str, Collection[tuple[str, ...]]],
+    documents: Positions,
+) -> npt.NDArray[np.bool_]:
+    """Return whether each of some documents contains every term, or what stands for it: (d,)."""
+    numbers, postings = snapshot.vocabulary.numbers, snapshot.bm25.postings
+
+    def contain(terms: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+        held = np.ones(len(documents), np.bool_)
+        for term in terms:
+            held &= term in numbers and np.isin(documents, postings.of_term(numbers[term])[0])
+        return held
+
+    every = np.ones(len(documents), np.bool_)
+    for term in analyzed:
+        if not every.any():  # as after some words of any long query
+            break
+        every &= np.any([contain(each) for each in ((term,), *stand_ins.get(term, ()))], axis=0)
+    return every
+
+
+def _held(snapshot: Snapshot, terms: Sequence[int], documents: Positions) -> Iterator[Values]:
+    """G of each term in some documents: (d,), from 0 to 1."""
+    near, shares = neighbours_of(snapshot, documents)
+    looked_at, places = np.unique(
+        np.concatenate((documents[:, None], near), 1), return_inverse=True
+    )
+    places = places.reshape(len(documents), -1)
+    steps = snapshot.bm25.postings.step * snapshot.counting()[looked_at].astype(np.float64)
+    for term in terms:
+        holders, saturations = snapshot.bm25.postings.of_term(term)
+        if not len(holders):
+            yield np.zeros(len(documents))
+            continue
+        at = np.minimum(np.searchsorted(holders, looked_at), len(holders) - 1)
+        held = np.where(holders[at] == looked_at, saturations[at], 0) * steps
+        lent = np.einsum("dn,dn->d", shares, held[places[:, 1:]])
+        together = held[places[:, 0]] + NEIGHBOURHOOD * lent
+        yield together / (together + HALF)
+
+
+def neighbours_of(snapshot: Snapshot, documents: Positions) -> tuple[Positions, Values]:
+    """Return the neighbours of some documents and their shares, of sum 1 or 0: (d, neighbours)."""
+    if snapshot.cut is not None:
+        rows = snapshot.cut.rows[documents, : snapshot.neighbour_count]
+        levels = (rows & np.uint32(LEVELS)).astype(np.float64)
+        shares = levels / np.maximum(levels.sum(axis=1, keepdims=True), 1.0)
+        return (rows >> np.uint32(8)).astype(np.int64), shares
+    kept = snapshot.neighbours
+    if kept is None:
+        return np.zeros((len(documents), 0), np.int64), np.zeros((len(documents), 0))
+    sizes = np.diff(kept.indptr)[documents]
+    near = np.zeros((len(documents), int(sizes.max(initial=0))), np.int64)
+    shares = np.zeros(near.shape)
+    for at, (document, size) in enumerate(zip(documents.tolist(), sizes.tolist(), strict=True)):
+        first = kept.indptr[document]
+        near[at, :size] = kept.indices[first : first + size]
+        shares[at, :size] = kept.data[first : first + size]
+    return near, shares
