@@ -17,13 +17,13 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.arrays import narrowed
-from klsa_search.cluster.files import mapped, note, noted, save
+from klsa_search.cluster.files import mapped, note, save
 from klsa_search.cluster.work import Made, Work
 from klsa_search.compiling import compiled
 from klsa_search.expansion.cut import ranks_of
 from klsa_search.kernel.document import DocumentKernel
 from klsa_search.kernel.nearest import posting_scales
-from klsa_search.kernel.sums import add_to_columns, squares_of_rows
+from klsa_search.kernel.sums import add_to_columns
 from klsa_search.spectrum.products import centring_of, find_edge
 from klsa_search.spectrum.slices import WIDTH
 
@@ -51,11 +51,10 @@ def parts_of(
         before = totals[-1] if totals else None
         totals.append(work.one(_totals, shard=shard, before=before, columns=columns))
     whole = work.one(_whole, totals=totals[-1], documents=documents, centred=centred, ranges=ranges)
-    longest = noted(totals[-1])["longest"] if normalised else None
     kernels = work.make(
         _kernel,
         *(
-            {"shard": shard, "whole": whole, "longest": longest, "documents": documents}
+            {"shard": shard, "whole": whole, "normalised": normalised, "documents": documents}
             for shard in shards
         ),
     )
@@ -97,16 +96,14 @@ def _features(shard: Made, columns: int) -> sparse.csr_array:
 
 
 def _totals(out: Path, *, shard: Made, before: Made | None, columns: int) -> None:
-    """Sums, frequencies and the longest of the documents up to a shard's last."""
+    """Sums and frequencies of the documents up to a shard's last."""
     Phi = _features(shard, columns)
-    sums, frequencies, longest = np.zeros(columns), np.zeros(columns, np.int64), 0.0
+    sums, frequencies = np.zeros(columns), np.zeros(columns, np.int64)
     if before is not None:
         sums[:], frequencies[:] = mapped(before, "sums"), mapped(before, "frequencies")
-        longest = noted(before)["longest"]
     add_to_columns(Phi, sums)
     frequencies += np.bincount(Phi.indices, minlength=columns)
     save(out, sums=sums, frequencies=frequencies)
-    note(out, longest=float(squares_of_rows(Phi).max(initial=longest)))
 
 
 def _whole(out: Path, *, totals: Made, documents: int, centred: bool, ranges: int) -> None:
@@ -121,10 +118,12 @@ def _whole(out: Path, *, totals: Made, documents: int, centred: bool, ranges: in
     save(out, mean=mean, ranks=ranks_of(frequencies), edges=edges)
 
 
-def _kernel(out: Path, *, shard: Made, whole: Made, longest: float | None, documents: int) -> None:
+def _kernel(out: Path, *, shard: Made, whole: Made, normalised: bool, documents: int) -> None:
     """The rows of a shard, scaled, and what goes with each document."""
     mean, edges = mapped(whole, "mean"), mapped(whole, "edges")
-    kernel = DocumentKernel.among(_features(shard, len(mean)), mean, longest, documents=documents)
+    kernel = DocumentKernel.among(
+        _features(shard, len(mean)), mean, normalised=normalised, documents=documents
+    )
     features = kernel.features
     save(
         out,

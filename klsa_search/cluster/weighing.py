@@ -24,7 +24,7 @@ from klsa_search.store.forward import encoded
 def average_of(summed: Made, of: str) -> float:
     """dl_avg of "length" or "content": the float that the mean of all lengths is."""
     facts = noted(summed)
-    return facts[of] / facts["documents"] if facts[of] else 1.0
+    return bm25.mean_length(facts[of], facts["documents"])
 
 
 def weigh_terms(out: Path, summed: Made, vocabulary: Made, settings: Mapping[str, Any]) -> None:

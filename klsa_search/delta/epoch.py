@@ -177,5 +177,5 @@ def open_epoch(generation: Path, settings: Settings, vocabulary: Vocabulary) -> 
         common=common,
         pairs=Pairs.of(array("epoch_pairs"), frequencies),
         average=bm25.average_length(array("lengths")),
-        content=content / postings.size if content else 1.0,
+        content=bm25.mean_length(content, postings.size),
     )

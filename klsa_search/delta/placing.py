@@ -18,7 +18,7 @@ from klsa_search.expansion.cut import LATENT_LEVELS
 from klsa_search.expansion.packing import pack_rows
 from klsa_search.features import bm25
 from klsa_search.features.counting import BlockCounts
-from klsa_search.kernel.document import NO_LENGTH
+from klsa_search.kernel.document import scales_of
 
 _ANY: Final = 2**31 - 1  # columns: whatever the epoch's are
 _Floats = npt.NDArray[np.float64]
@@ -54,20 +54,17 @@ def place(epoch: Epoch, counts: BlockCounts, content: npt.NDArray[np.bool_]) -> 
     lengths = np.bincount(of_each[apart], counts.counts[apart], n)
     norms = bm25.norms(lengths, epoch.content, k1=settings.kernel_k1, b=settings.b)
 
-    def saturated(sizes: npt.NDArray[np.int32], times: npt.NDArray[np.int32]) -> _Floats:
-        values = (settings.kernel_k1 + 1) * times.astype(np.float64)
-        return np.asarray(values / (np.repeat(norms, sizes) + times))
-
     known = (counts.columns < epoch.terms) & apart
     held = counts.columns[known]
-    of_terms = saturated(counts.sizes, counts.counts)[known]
+    of_terms = bm25.saturate(counts.counts, counts.sizes, norms, settings.kernel_k1)[known]
     documents = of_each[known]
     numbers = epoch.pairs.terms[held]
     weights = epoch.weights(numbers)
     values = of_terms * weights
     found = epoch.pairs.find(counts.keys, terms)
     paired = found >= 0
-    of_pairs = saturated(counts.key_sizes, counts.key_counts)[paired] * settings.pairs
+    of_pairs = bm25.saturate(counts.key_counts, counts.key_sizes, norms, settings.kernel_k1)
+    of_pairs = of_pairs[paired] * settings.pairs
     features = _rows(
         n,
         (documents, np.repeat(np.arange(n), counts.key_sizes)[paired]),
@@ -82,8 +79,7 @@ def place(epoch: Epoch, counts: BlockCounts, content: npt.NDArray[np.bool_]) -> 
     distances = squares - 2 * towards + epoch.mean_square
     scales = np.ones(n)
     if settings.normalised:
-        apart = (distances > NO_LENGTH * (squares + epoch.mean_square)) & (squares > 0)
-        scales = np.where(apart, np.where(apart, distances, 1.0) ** -0.25, 0.0)
+        scales = scales_of(distances, squares, epoch.mean_square)
     features.data *= scales[of_features]
     starts, packed, steps = pack_rows(features)
     saturations = _rows(n, (documents,), (held,), (of_terms,))

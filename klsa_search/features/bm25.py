@@ -25,16 +25,6 @@ _LEAST: Final = 2.0**-16
 _STEP: Final = 2.0 ** (1 / 64)
 
 
-def inverse_document_frequencies(counts: TermCounts) -> npt.NDArray[np.float64]:
-    """w(t): (V,), always positive."""
-    return idf(counts.matrix)
-
-
-def saturations(counts: TermCounts, *, k1: float, b: float) -> sparse.csr_array:
-    """sat(t, d): (N, V) sparse float64, between 0 and k1 + 1. Cost O(nnz)."""
-    return saturated(counts.matrix, counts.lengths, average_length(counts.lengths), k1, b)
-
-
 def norms(
     lengths: npt.NDArray[np.number], average: float, *, k1: float, b: float
 ) -> npt.NDArray[np.float64]:
@@ -123,8 +113,13 @@ def idf_of(
 
 
 def average_length(lengths: npt.NDArray[np.number]) -> float:
-    """dl_avg; 1 where every document is empty."""
-    return float(lengths.mean()) if lengths.any() else 1.0
+    """Return dl_avg of lengths (N,); see `mean_length`."""
+    return mean_length(lengths.sum(), len(lengths))
+
+
+def mean_length(tokens: float, documents: int) -> float:
+    """Return dl_avg of documents that have so many tokens together; 1 if all are empty."""
+    return float(tokens / documents) if tokens else 1.0
 
 
 def standing_length(average: float) -> float:
@@ -164,6 +159,19 @@ def saturated(
 ) -> sparse.csr_array:
     """sat(t, d) of counts (N, V), lengths (N,) and the collection's average length."""
     saturated = matrix.astype(np.float64)
-    norm_of_entry = np.repeat(norms(lengths, average, k1=k1, b=b), np.diff(saturated.indptr))
-    saturated.data = (k1 + 1) * saturated.data / (norm_of_entry + saturated.data)
+    of_documents = norms(lengths, average, k1=k1, b=b)
+    saturated.data = saturate(saturated.data, np.diff(saturated.indptr), of_documents, k1)
     return saturated
+
+
+def saturate(
+    counts: npt.NDArray[np.number],
+    sizes: npt.NDArray[np.integer],
+    norms: npt.NDArray[np.float64],
+    k1: float,
+) -> npt.NDArray[np.float64]:
+    """sat(t, d) of the counts of documents one after the other, `sizes` of each: (nnz,).
+
+    norms  (N,) K_d
+    """
+    return np.asarray((k1 + 1) * counts / (np.repeat(norms, sizes) + counts))

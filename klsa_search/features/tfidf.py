@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 
-def inverse_document_frequencies(counts: TermCounts) -> npt.NDArray[np.float64]:
-    """log(N / n_t): (V,); 0 for a term that stands in every document."""
-    return idf(counts.matrix)
-
-
 def document_features(counts: TermCounts) -> sparse.csr_array:
     """(N, V) sparse float64: log(1 + f(t,d)) · log(N / n_t). Cost O(nnz)."""
     return weighted(counts.matrix, idf(counts.matrix))

@@ -36,7 +36,7 @@ def weigh(
     """
     report(POSTINGS, 0, None)
     write_vocabulary(generation, counts.vocabulary.terms)
-    weights = bm25.inverse_document_frequencies(counts) ** settings.idf_power
+    weights = bm25.idf(counts.matrix) ** settings.idf_power
     write_arrays(generation, postings_arrays(postings_of(counts, settings)))
     write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     kernel = document_kernel(counts, settings)

@@ -22,12 +22,27 @@ if TYPE_CHECKING:
 
 EXACT = 100_000  # documents up to which the features are float64
 
-NO_LENGTH = 1e-9  # of the longest squared length: below it a document is the mean document
+NO_LENGTH = 1e-9
+"""Squared distance from the mean document, as a share of ‖φ(d)‖² + ‖μ‖², that is rounding."""
 
 
 def precision_of(documents: int) -> type[np.floating]:
     """What the scaled features of so many documents are kept in."""
     return np.float64 if documents <= EXACT else np.float32
+
+
+def scales_of(
+    distances: npt.NDArray[np.number], squares: npt.NDArray[np.number], mean_square: float
+) -> npt.NDArray[np.float64]:
+    """S of normalised documents: (n,) 1/√‖φ(d) - μ‖.
+
+    0 for a document without features, and for one that is the mean document but for rounding.
+
+    distances  (n,) ‖φ(d) - μ‖²
+    squares    (n,) ‖φ(d)‖²
+    """
+    apart = (distances > NO_LENGTH * (squares + mean_square)) & (squares > 0)
+    return np.where(apart, np.where(apart, distances, 1.0) ** -0.25, 0.0)
 
 
 @dataclass(frozen=True)
@@ -54,28 +69,23 @@ class DocumentKernel:
         """
         N, F = Phi.shape
         mean = sums_of_columns(Phi) / N if centred and N else np.zeros(F)
-        longest = squares_of_rows(Phi).max(initial=0.0) if normalised else None
-        return cls.among(Phi, mean, longest, documents=N)
+        return cls.among(Phi, mean, normalised=normalised, documents=N)
 
     @classmethod
     def among(
         cls,
         Phi: sparse.csr_array,
         mean: npt.NDArray[np.float64],
-        longest: float | None,
         *,
+        normalised: bool,
         documents: int,
     ) -> DocumentKernel:
-        """Make the kernel of some of `documents`, with the mean of all.
-
-        longest  squared length of the longest of all, or None where no document is normalised
-        """
+        """Make the kernel of some of `documents`, with the mean of all."""
         scales = np.ones(Phi.shape[0])
-        if longest is not None:
-            squares = squares_of_rows(Phi)
-            lengths = squares - 2 * rows_with(Phi, mean) + np.einsum("f,f->", mean, mean)
-            held = (lengths > NO_LENGTH * longest) & (squares > 0)
-            scales = np.where(held, np.where(held, lengths, 1.0) ** -0.25, 0.0)
+        if normalised:
+            squares, mean_square = squares_of_rows(Phi), np.einsum("f,f->", mean, mean)
+            distances = squares - 2 * rows_with(Phi, mean) + mean_square
+            scales = scales_of(distances, squares, mean_square)
         return cls(scaled_rows(Phi, scales, precision_of(documents)), scales, mean)
 
     def __len__(self) -> int:

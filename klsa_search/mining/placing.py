@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from klsa_search.arrays import Matrix
+from klsa_search.features import bm25
 from klsa_search.features.counts import without_columns
 from klsa_search.mining.asking import latent_space
 from klsa_search.search import Index
@@ -27,12 +28,7 @@ def place_texts(index: Index, texts: Sequence[str]) -> Matrix:
     counts = without_columns(counts, snapshot.common)
     words = [[term for term in index.analyzer.terms(text) if term not in common] for text in texts]
     lengths = np.array([len(terms) for terms in words]) / snapshot.average_content
-    norms = settings.kernel_k1 * ((1 - settings.b) + settings.b * lengths)
-    counts.data = (
-        (settings.kernel_k1 + 1)
-        * counts.data
-        / (np.repeat(norms, np.diff(counts.indptr)) + counts.data)
-    )
-    places = np.asarray(counts @ terms.astype(np.float64))
+    saturated = bm25.saturated(counts, lengths, 1.0, settings.kernel_k1, settings.b)
+    places = np.asarray(saturated @ terms.astype(np.float64))
     sizes = np.sqrt(np.einsum("nm,nm->n", places, places))[:, None]
     return np.asarray(np.divide(places, sizes, out=places, where=sizes > 0))

@@ -16,6 +16,7 @@ from klsa_search.config import SearchSettings, Settings
 from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
 from klsa_search.expansion.document import Expansion, FactoredExpansion, WholeExpansion
 from klsa_search.expansion.latent import LatentSpace
+from klsa_search.features.bm25 import mean_length
 from klsa_search.features.counts import without_columns
 from klsa_search.features.vocabulary import Vocabulary
 from klsa_search.kernel.document import DocumentKernel
@@ -196,7 +197,7 @@ class Snapshot:
         """dl_avg of the document kernel, common terms apart; 1 where every document is empty."""
         occurrences = self.bm25.postings.occurrences
         tokens = int(occurrences.sum()) - int(occurrences[self.common].sum())
-        return tokens / self.bm25.postings.documents if tokens else 1.0
+        return mean_length(tokens, self.bm25.postings.documents)
 
     @lazily
     def slope(self) -> float:

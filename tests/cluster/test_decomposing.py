@@ -44,7 +44,7 @@ def features_of(documents, settings=SMALL):
         idf_power=settings.idf_power,
         pairs=settings.pairs,
     )
-    return Phi, bm25.inverse_document_frequencies(counts)
+    return Phi, bm25.idf(counts.matrix)
 
 
 def shards_of(folder, Phi, cuts):

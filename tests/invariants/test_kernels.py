@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from klsa_search.features import bm25, tfidf
 from klsa_search.kernel.document import DocumentKernel
@@ -36,12 +37,20 @@ def kernel_of(documents, features="default", centred=True, normalised=True):
 def by_definition(documents, features, centred, normalised):
     """S (Φ - 1μᵀ)(Φ - 1μᵀ)ᵀ S, written out."""
     Phi = FEATURES[features](counts_of(*documents)).toarray()
-    A = Phi - centred * Phi.mean(axis=0)
+    mean = centred * Phi.mean(axis=0)
+    A = Phi - mean
     if normalised:
         lengths = np.linalg.norm(A, axis=1)
-        empty = ~Phi.any(axis=1) | (lengths**2 <= 1e-9 * (Phi**2).sum(axis=1).max())
+        empty = ~Phi.any(axis=1) | (lengths**2 <= 1e-9 * ((Phi**2).sum(axis=1) + mean @ mean))
         A = np.where(empty[:, None], 0, A / np.sqrt(np.where(lengths > 0, lengths, 1))[:, None])
     return A @ A.T
+
+
+def test_a_document_has_no_length_by_itself_and_not_beside_the_longest():
+    Phi = sparse.csr_array(np.array([[1e6, 0.0], [0, 1], [0, 0]]))
+    assert DocumentKernel.of(Phi, normalised=True).diagonal == pytest.approx([1e6, 1, 0])
+    same = sparse.csr_array(np.full((3, 2), 0.1))
+    assert not DocumentKernel.of(same, centred=True, normalised=True).diagonal.any()
 
 
 @every_kernel

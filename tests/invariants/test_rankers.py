@@ -72,7 +72,7 @@ def test_lsi_is_the_inner_product_of_logarithmic_weights(index, query):
     asked = np.zeros(len(counts.vocabulary))
     for term, count in Counter(query.split()).items():
         number = counts.vocabulary.numbers[term]
-        asked[number] = np.log1p(count) * tfidf.inverse_document_frequencies(counts)[number]
+        asked[number] = np.log1p(count) * tfidf.idf(counts.matrix)[number]
     V = np.linalg.svd(X.toarray(), full_matrices=False)[2]
     for dimensions in (5, 20):
         kept = V[:dimensions].T @ V[:dimensions]

@@ -227,7 +227,7 @@ def test_the_latent_space_at_full_rank_is_the_cosine_of_the_features():
     documents = random_documents(30, 60)
     counts = counts_of(*documents)
     kernel = published(*documents)
-    weights = np.sqrt(bm25.inverse_document_frequencies(counts))
+    weights = np.sqrt(bm25.idf(counts.matrix))
     spectrum = decompose(kernel, 30)
     space = LatentSpace.of(kernel, spectrum, 30, weights)
     terms = np.array([2, 7, 11])

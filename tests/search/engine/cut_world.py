@@ -43,7 +43,7 @@ def cut_world(
     counts = counts_of(*documents)
     weighting = replace(WEIGHTING, common=WEIGHTING.common[: max(len(counts.vocabulary) - 1, 0)])
     plain = query_kernel(counts, block_bits=block_bits, weighting=weighting)
-    idf = bm25.inverse_document_frequencies(counts)
+    idf = bm25.idf(counts.matrix)
     kernel = DocumentKernel.of(
         bm25.document_features(counts, k1=3.0, b=0.75, idf_power=1.0),
         centred=True,
