@@ -95,10 +95,12 @@ class Covered(NamedTuple):
     lenders: Positions
 
 
-def covered_by(snapshot: Snapshot, asked: QueryWeights, best: Positions, document: int) -> Covered:
+def covered_by(
+    asked: QueryWeights, best: Positions, near: tuple[Positions, Values], document: int
+) -> Covered:
     """T of a document: see `expansion.coverage`; `best` are the documents whose terms count."""
     own = asked.added(np.array([document]))[0] * np.isin([document], best)
-    (lenders,), (shares,) = neighbours_of(snapshot, np.array([document]))
+    lenders, shares = near
     counting = np.isin(lenders, best) & (shares > 0)
     lenders, shares = lenders[counting], shares[counting]
     lent = NEIGHBOURHOOD * shares[:, None] * asked.added(lenders)

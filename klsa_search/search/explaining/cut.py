@@ -15,7 +15,14 @@ import numpy.typing as npt
 from klsa_search.arrays import Positions
 from klsa_search.expansion.packing import LEVELS
 from klsa_search.expansion.threshold import top_z
-from klsa_search.search.coverage import Covered, QueryWeights, Values, alone, covered_by
+from klsa_search.search.coverage import (
+    Covered,
+    QueryWeights,
+    Values,
+    alone,
+    covered_by,
+    neighbours_of,
+)
 from klsa_search.search.engine import Mix
 from klsa_search.search.engine.comparing import Compared, Features, Place
 from klsa_search.search.engine.formulas import (
@@ -93,7 +100,8 @@ class SplittingCut(Plain):
         latent = a * float(self._cosines(np.array([document]))[0]) if mix.latent > 0 else None
         whole = e * float(self._whole(np.array([document]))[0])
         rows, by_rows = self._by_rows(document)
-        near = covered_by(self._snapshot, self._asked, self._best, document)
+        (lenders,), (shares,) = neighbours_of(self._snapshot, np.array([document]))
+        near = covered_by(self._asked, self._best, (lenders, shares), document)
         ways = product(
             ((whole, False), (e * rows, True)),
             ((near, False), (alone(self._asked, near), True))

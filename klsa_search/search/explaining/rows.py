@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from klsa_search.arrays import Scores
+from klsa_search.arrays import Positions, Scores
 from klsa_search.config import SearchSettings
-from klsa_search.search.coverage import QueryWeights, covered_by
+from klsa_search.search.coverage import QueryWeights, Values, covered_by
 from klsa_search.search.explaining.pieces import Pieces
 from klsa_search.search.query import QueryTerms
 from klsa_search.search.rankers.klsa import parts_of
@@ -37,7 +37,7 @@ class SplittingRows:
         alpha, best, seeds, weights, parts = self._parts
         covered, latent = None, None
         if "coverage" in parts:
-            covered = covered_by(self._snapshot, self._asked, best, document)
+            covered = covered_by(self._asked, best, self._near(document), document)
             whole = float(covered.value.sum())
             share = float(parts["coverage"].scored[document]) / whole if whole else 0.0
             covered = covered._replace(value=share * covered.value)
@@ -59,3 +59,10 @@ class SplittingRows:
             by_seed=by_seed,
             estimated=(),
         )
+
+    def _near(self, document: int) -> tuple[Positions, Values]:
+        """Return the neighbours of a document, with their shares as the scores have them."""
+        near = self._snapshot.neighbours
+        assert near is not None
+        row = slice(near.indptr[document], near.indptr[document + 1])
+        return near.indices[row].astype(np.int64), near.data[row].astype(np.float64)
