@@ -2,7 +2,7 @@
 
     documents.npy         uint8  the records, one after the other: see `records`
     documents_starts.npy  int64  (N + 1,) where each begins
-    documents.db          SQLite, through sqlite-utils: table `documents`, id -> position
+    documents.db          SQLite: table `documents`, id -> position
 
 To read one by its position takes no SQL.
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,18 @@ from klsa_search.store.arrays import ArrayWriter, open_array, write_arrays
 from klsa_search.store.ids import Ids
 from klsa_search.store.records import Record, Records, record_of
 
-if TYPE_CHECKING:
-    from sqlite_utils import Database
-
 IDS = "documents.db"
 RECORDS = "documents"
 STARTS = "documents_starts"
+
+# Without row ids: half the size, and one look-up less. sqlite-utils cannot create such a table, and
+# takes twice as long to insert such short rows.
+_CREATE: Final = """
+pragma journal_mode = off;
+pragma synchronous = off;
+pragma locking_mode = exclusive;
+create table documents (id text primary key, position integer not null) without rowid;
+"""
 
 LONGEST: Final = 20
 """Longest documents whose sizes are known."""
@@ -75,11 +81,12 @@ class IdWriter:
     def __init__(self, generation: Path) -> None:
         self._path = generation / IDS
         with self._refusing():
-            connection = sqlite3.connect(self._path)
+            self._connection = sqlite3.connect(self._path)
             try:
-                self._database = _created(connection)
+                # The generation is synced once, when it is complete; an incomplete one is removed.
+                self._connection.executescript(_CREATE)
             except BaseException:
-                connection.close()
+                self._connection.close()
                 raise
 
     def __enter__(self) -> IdWriter:
@@ -89,13 +96,12 @@ class IdWriter:
     def write(self, rows: Iterable[tuple[str, int]]) -> None:
         """Write all ids and positions; in the order of ids each comes to the end of the tree."""
         with self._refusing():
-            # Plain SQL: sqlite-utils' own insert takes twice as long for such short rows.
-            self._database.conn.executemany("insert into documents values (?, ?)", rows)
-            self._database.conn.commit()
+            self._connection.executemany("insert into documents values (?, ?)", rows)
+            self._connection.commit()
 
     def __exit__(self, *failure: object) -> None:
         """Close the file."""
-        self._database.conn.close()
+        self._connection.close()
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -142,21 +148,6 @@ class DocumentWriter:
             if failure[0] is None:
                 order = sorted(range(len(self._ids)), key=self._ids.__getitem__)
                 self._places.write((self._ids[position], position) for position in order)
-
-
-def _created(connection: sqlite3.Connection) -> Database:
-    """Make the empty table."""
-    from sqlite_utils import Database
-
-    # The whole generation is synced once, at its end; a half-written one is thrown away.
-    connection.execute("pragma journal_mode = off")
-    connection.execute("pragma synchronous = off")
-    connection.execute("pragma locking_mode = exclusive")
-    # Without the numbers that SQLite gives to rows: half the size, and one look-up less.
-    connection.execute(
-        "create table documents (id text primary key, position integer not null) without rowid"
-    )
-    return Database(connection)
 
 
 class DocumentReader:

@@ -66,14 +66,14 @@ def _of_records(generation: Path) -> Iterator[Document]:
 
 
 def _of_table(path: Path) -> Iterator[Document]:
+    from sqlite_utils import Database
+
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(address, uri=True)) as database:
-            rows = database.execute(
-                "select id, title, text, metadata from documents order by position"
-            )
-            for id_, title, text, metadata in rows:
-                yield Document(id=id_, title=title, text=text, metadata=DECODER.decode(metadata))
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            table, columns = Database(connection)["documents"], "id, title, text, metadata"
+            for row in table.rows_where(select=columns, order_by="position"):
+                yield Document(**row | {"metadata": DECODER.decode(row["metadata"])})
     except sqlite3.DatabaseError as error:
         raise IndexDamaged(
             f"cannot read `{path}` ({error}); rebuild the index from its source"

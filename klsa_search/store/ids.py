@@ -1,4 +1,7 @@
-"""Where each id is: a table of SQLite, `id` -> `position`."""
+"""Where each id is: a table of SQLite, `id` -> `position`.
+
+Plain sqlite3, because a search looks up IDs and should not import sqlite-utils (0.1 s).
+"""
 
 from __future__ import annotations
 

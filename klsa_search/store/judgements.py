@@ -7,7 +7,8 @@
 They are the file JUDGEMENTS of an index, SQLite with a rollback journal: of documents and queries,
 and of no generation, so that builds, refits and rollbacks leave them as they are. Each change is a
 transaction, on the disk when it returns; two who judge at once wait for each other. A query is
-known by its text, and has a number that it keeps, by which files of judgements call it.
+known by its text, and has a number that it keeps, by which files of judgements call it. SQL
+writes the rows, because a judgement and its query are one transaction, with sums that SQL computes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from klsa_search.collection import Judgement
 from klsa_search.collection.intake import text_fault
@@ -25,6 +26,9 @@ from klsa_search.errors import IndexBusy, IndexDamaged, QueryError, StoreError
 from klsa_search.forks import lock_free_in_children
 from klsa_search.store.log_format import checked_id, sum_of
 from klsa_search.store.names import JUDGEMENTS
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 MOST_GRADE: Final = 100
 MOST_CHARACTERS: Final = 10_000
@@ -50,6 +54,10 @@ _CHANGED: Final = (
     "select 1 from queries where sum is not row_sum(number, text)",
     "select 1 from judgements where sum is not row_sum(query, document, grade)",
 )
+_GRADES: Final = """
+select number, text, document, grade from judgements join queries on query = number
+where :text is null or text = :text order by number, document
+"""
 _UPGRADE: Final = """
 alter table queries add column sum integer;
 alter table judgements add column sum integer;
@@ -108,14 +116,14 @@ class Judgements:
                 f"{MOST_GRADE}; above 0 means relevant",
                 field="grade",
             )
-        with self._connected(writes=True, makes=True) as connection:
-            assert connection is not None
-            connection.execute("insert or ignore into queries (text) values (?)", [text])
-            connection.execute(
+        with self._connected(writes=True, makes=True) as database:
+            assert database is not None
+            database.execute("insert or ignore into queries (text) values (?)", [text])
+            database.execute(
                 "update queries set sum = row_sum(number, text) where text = ? and sum is null",
                 [text],
             )
-            connection.execute(
+            database.execute(
                 "insert or replace into judgements "
                 "select number, ?1, ?2, row_sum(number, ?1, ?2) from queries where text = ?3",
                 [document, grade, text],
@@ -124,10 +132,10 @@ class Judgements:
     def remove(self, query: str, document: str | None = None) -> int:
         """Take back what was said of a document, or of all, for a query; return how many it was."""
         given = [plain(query), None if document is None else checked_id(document)]
-        with self._connected(writes=True) as connection:
-            if connection is None:
+        with self._connected(writes=True) as database:
+            if database is None:
                 return 0
-            return connection.execute(
+            return database.execute(
                 "delete from judgements where (?2 is null or document = ?2) "
                 "and query = (select number from queries where text = ?1)",
                 given,
@@ -138,36 +146,28 @@ class Judgements:
         grades by id.
         """
         text = None if query is None else plain(query)
-        with self._connected() as connection:
-            rows = (
-                []
-                if connection is None
-                else connection.execute(
-                    "select number, text, document, grade from judgements "
-                    "join queries on query = number where ?1 is null or text = ?1 "
-                    "order by number, document",
-                    [text],
-                ).fetchall()
-            )
+        with self._connected() as database:
+            rows = [] if database is None else list(database.query(_GRADES, {"text": text}))
         found: dict[int, tuple[str, dict[str, int]]] = {}
-        for number, text, document, grade in rows:
+        for row in rows:
+            number, document, grade = row["number"], row["document"], row["grade"]
             if not isinstance(document, str) or not isinstance(grade, int):
                 raise self._damaged(f"query {number} has {document!r} judged {grade!r}")
-            found.setdefault(number, (text, {}))[1][document] = grade
+            found.setdefault(number, (row["text"], {}))[1][document] = grade
         return [JudgedQuery(number, text, grades) for number, (text, grades) in found.items()]
 
     def check(self) -> None:
         """Compare all with their sums; IndexDamaged. Version 1 has none. Cost: reading the file."""
-        with self._connected() as connection:
-            if connection is None:
+        with self._connected() as database:
+            if database is None:
                 return
-            [(found,)] = connection.execute("pragma integrity_check(1)")
+            [(found,)] = database.execute("pragma integrity_check(1)")
             if found != "ok":
                 raise self._damaged(found)
-            if _version(connection) < _VERSION:
+            if _version(database) < _VERSION:
                 return
             for statement in _CHANGED:
-                if connection.execute(statement).fetchone():
+                if database.execute(statement).fetchone():
                     raise self._damaged("a row has changed since it was written")
         self.queries()
 
@@ -176,12 +176,12 @@ class Judgements:
 
         StoreError where there is no room.
         """
-        with self._connected() as connection:
-            if connection is None:
+        with self._connected() as database:
+            if database is None:
                 return
             target = sqlite3.connect(index / JUDGEMENTS)
             try:
-                connection.backup(target)
+                database.conn.backup(target)
             except sqlite3.Error as error:
                 raise StoreError(
                     f"cannot write `{index / JUDGEMENTS}` ({error}); free disk "
@@ -191,14 +191,14 @@ class Judgements:
                 target.close()
 
     @contextmanager
-    def _connected(
-        self, *, writes: bool = False, makes: bool = False
-    ) -> Iterator[sqlite3.Connection | None]:
-        """Give a connection, in a transaction that is kept if the block ends well.
+    def _connected(self, *, writes: bool = False, makes: bool = False) -> Iterator[Database | None]:
+        """Give the database, in a transaction that is kept if the block ends well.
 
         writes  whether others that write have to wait
         makes   the file; else None where there are no judgements yet
         """
+        from sqlite_utils import Database
+
         with self._lock:
             if not makes and not self.path.exists():
                 yield None
@@ -214,11 +214,12 @@ class Judgements:
                 connection.execute("pragma synchronous = extra")
                 connection.create_function("row_sum", -1, lambda *row: sum_of(row))
                 connection.execute("begin immediate" if writes else "begin")
-                there = self._has_tables(connection, make=writes)
-                if writes and there and _version(connection) < _VERSION:
+                database = Database(connection)
+                there = self._has_tables(database, make=writes)
+                if writes and there and _version(database) < _VERSION:
                     for statement in filter(str.strip, _UPGRADE.split(";")):
                         connection.execute(statement)
-                yield connection if there else None
+                yield database if there else None
                 connection.execute("commit")
             except sqlite3.OperationalError as error:
                 code = getattr(error, "sqlite_errorcode", None)
@@ -239,19 +240,19 @@ class Judgements:
                 if connection is not None:
                     connection.close()  # which takes back what was not committed
 
-    def _has_tables(self, connection: sqlite3.Connection, *, make: bool) -> bool:
+    def _has_tables(self, database: Database, *, make: bool) -> bool:
         """Whether the tables are there; they are made in a file of nothing, as one leaves
         that dies before its first judgement. IndexDamaged where something else is there.
         """
-        [(application,)] = connection.execute("pragma application_id")
-        [(tables,)] = connection.execute("select count(*) from sqlite_master where type = 'table'")
-        if (application, tables) == (_APPLICATION, 2) and 1 <= _version(connection) <= _VERSION:
+        [(application,)] = database.execute("pragma application_id")
+        tables = database.table_names()
+        if (application, len(tables)) == (_APPLICATION, 2) and 1 <= _version(database) <= _VERSION:
             return True
         if application or tables:
             raise self._damaged("it is another kind of file")
         if make:
             for statement in filter(str.strip, _SCHEMA.split(";")):
-                connection.execute(statement)
+                database.execute(statement)
         return make
 
     def _damaged(self, reason: object) -> IndexDamaged:
@@ -261,8 +262,8 @@ class Judgements:
         )
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    [(version,)] = connection.execute("pragma user_version")
+def _version(database: Database) -> int:
+    [(version,)] = database.execute("pragma user_version")
     return int(version)
 
 

@@ -1,4 +1,8 @@
-"""What a log of writes is on disk: an SQLite file of two tables, and its rows as values."""
+"""What a log of writes is on disk: an SQLite file of two tables, and its rows as values.
+
+Plain sqlite3, as it needs read-only and immutable connections, its own transactions and error
+codes, and because a search, which reads the log, should not import sqlite-utils.
+"""
 
 from __future__ import annotations
 
