@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Body
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.failures import documented
@@ -19,8 +19,6 @@ _FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
 
 class AliasBody(RequestModel):
     """The body of PUT /aliases/{name}."""
-
-    model_config = ConfigDict(strict=True)
 
     index: Name = Field(description="index to point at")
 

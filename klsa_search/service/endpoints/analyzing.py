@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
@@ -18,8 +18,6 @@ router = APIRouter(dependencies=requires("search"))
 
 class AnalyzeBody(RequestModel):
     """The body of POST /indexes/{name}/analyze."""
-
-    model_config = ConfigDict(strict=True)
 
     text: QueryText = Field(description="text to analyse")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Body, Request, Response
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from klsa_search.collection.qrels import qrels_text
 from klsa_search.errors import DocumentNotFound, QueryError
@@ -43,8 +43,6 @@ _QUERY = Annotated[
 
 class JudgementBody(RequestModel):
     """The body of PUT /indexes/{name}/judgements."""
-
-    model_config = ConfigDict(strict=True)
 
     q: _QUERY
     id: Text = Field(description="ID of a document of the index")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Body, Response
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from klsa_search.collection import Judgement, Query
 from klsa_search.config import RankerName
@@ -33,8 +33,6 @@ router = APIRouter(dependencies=requires("search"))
 
 class EvaluateBody(RequestModel):
     """The body of POST /indexes/{name}/evaluate."""
-
-    model_config = ConfigDict(strict=True)
 
     queries: Annotated[_Queries, Field(min_length=1, max_length=MAX_JUDGED)] | None = Field(
         None, description="query texts by query ID; left out with `own` judgements"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search import Index
@@ -21,8 +21,6 @@ _FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
 
 class SynonymsBody(RequestModel):
     """The body of PUT /indexes/{name}/synonyms."""
-
-    model_config = ConfigDict(strict=True)
 
     synonyms: dict[Text, list[Text]] | list[Text] = Field(
         description="synonyms by word, or rules: words that stand for each other, or one way; "

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 from fastapi import APIRouter, Body, Request, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from klsa_search.search import Index
 from klsa_search.service.endpoints.documents import refuse_other_types
@@ -47,8 +47,6 @@ class SpectrumAnswer(Answer):
 
 class RefitBody(RequestModel):
     """The body of POST /indexes/{name}/refit."""
-
-    model_config = ConfigDict(strict=True)
 
     settings: dict[Text, bool | int | float | Text] = Field(
         {},

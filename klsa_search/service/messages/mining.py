@@ -112,8 +112,6 @@ class StrongTermsAnswer(Answer):
 class MapBody(RequestModel):
     """The body of POST /indexes/{name}/map."""
 
-    model_config = ConfigDict(strict=True)
-
     ids: list[Text] = Field(max_length=MAX_HITS, description="IDs of the documents to place")
 
 
@@ -150,7 +148,6 @@ class ClassifyBody(RequestModel):
     """The body of POST /indexes/{name}/classify."""
 
     model_config = ConfigDict(
-        strict=True,
         json_schema_extra={"examples": [{"labels": {"leak": "engine", "grip": "road"}, "k": 2}]},
     )
 

@@ -49,9 +49,13 @@ def misfit(field: str, message: str) -> PydanticCustomError:
 
 
 class RequestModel(BaseModel):
-    """Base of the parameters of a request; unknown names are errors."""
+    """Base of the parameters of a request; unknown names are errors.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    In a body a number is a number: "10" and true are not. In a URL all values are texts; see
+    `querying`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

@@ -44,9 +44,7 @@ _PAGING: Final = frozenset(("limit", "offset", "page", "hits_per_page"))
 
 
 class _SearchRequest(RequestModel):
-    model_config = ConfigDict(
-        strict=True, json_schema_extra={"examples": [{"q": "leaking coolant", "k": 3}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"q": "leaking coolant", "k": 3}]})
 
     q: QueryText | None = Field(
         None,
@@ -203,8 +201,6 @@ else:
 
 class BatchBody(RequestModel):
     """The body of POST /search/batch."""
-
-    model_config = ConfigDict(strict=True)
 
     searches: list[SearchRequest] = Field(
         min_length=1,
