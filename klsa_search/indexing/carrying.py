@@ -30,7 +30,7 @@ def carried(index: Index, generation: Path) -> Iterator[None]:
     numbered.
     """
     path, log, last = index.path.parent, WriteLog(index.path), index.last_write
-    with writing(path, "refitting"):
+    with writing(path):
         if current_generation(path) != index.path:
             raise StoreError(
                 f"`{path}` was rebuilt after generation {index.generation} was "

@@ -103,4 +103,4 @@ def remove_alias(home: Path, name: str) -> None:
 
 def _changing(home: Path) -> AbstractContextManager[None]:
     """Hold the lock of the aliases of a home; IndexBusy, naming who, while another does."""
-    return held(home / _LOCK, "changing aliases", patience=_PATIENCE)
+    return held(home / _LOCK, patience=_PATIENCE)

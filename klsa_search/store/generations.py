@@ -3,7 +3,7 @@
     <home>/<name>/KLSA-INDEX         says that the folder is an index
     <home>/<name>/<generation>/...   files, then manifest.json
     <home>/<name>/CURRENT            the generation in use, replaced atomically
-    <home>/<name>/LOCK               held by the one that changes something, as LOCK-holder says
+    <home>/<name>/LOCK               held by the process that changes something
 
 A build that dies leaves a marked folder without a manifest, or one that CURRENT never named; the
 next one removes it. The generation that a build replaces stays, for readers that still hold it and
@@ -77,7 +77,7 @@ def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]
             path.mkdir(parents=True, exist_ok=True)
             for folder in made:
                 sync(folder.parent)
-        with alone(path, "building", beside_writes=beside_writes), _marked(path):
+        with alone(path, beside_writes=beside_writes), _marked(path):
             _sweep_dead(path)
             generation = make_generation(path, above=named(path) or "")
             try:
@@ -103,16 +103,15 @@ def new_generation(path: Path, *, beside_writes: bool = False) -> Iterator[Path]
 
 
 @contextmanager
-def alone(path: Path, purpose: str, *, beside_writes: bool = False) -> Iterator[None]:
-    """Hold the locks of an index for a purpose ("building"); IndexBusy, naming who, while another
-    does.
+def alone(path: Path, *, beside_writes: bool = False) -> Iterator[None]:
+    """Hold the locks of an index; IndexBusy while another does.
 
     beside_writes  leave that of writing to the log to others
     """
     with ExitStack() as holding:
-        holding.enter_context(held(path / LOCK, purpose))
+        holding.enter_context(held(path / LOCK))
         if not beside_writes:
-            holding.enter_context(writing(path, purpose))
+            holding.enter_context(writing(path))
         for name in (CURRENT, NEW_CURRENT, DELETED, MARKER):
             if is_real(path / name, stat.S_IFDIR):
                 raise StoreError(
@@ -122,12 +121,12 @@ def alone(path: Path, purpose: str, *, beside_writes: bool = False) -> Iterator[
 
 
 @contextmanager
-def writing(path: Path, purpose: str = "writing") -> Iterator[None]:
-    """Hold the lock of writing to the log of an index; IndexBusy, naming who, while another does.
+def writing(path: Path) -> Iterator[None]:
+    """Hold the lock of writing to the log of an index; IndexBusy while another does.
 
     A write takes moments, so others are waited for; a build is not.
     """
-    with held(path / WRITING, purpose, patience=_PATIENCE):
+    with held(path / WRITING, patience=_PATIENCE):
         yield
 
 

@@ -13,6 +13,7 @@ WRITING = "WRITING"
 LOCKS = (LOCK, WRITING)
 """The first is held by who changes what CURRENT says, the second also by who writes to the log."""
 HOLDERS = tuple(f"{lock}-holder" for lock in LOCKS)
+"""Files that version 0.2 wrote next to a lock, and may have left."""
 MANIFEST = "manifest.json"
 MARKER = "KLSA-INDEX"
 GENERATION = re.compile(r"[0-9]{6}")

@@ -95,7 +95,7 @@ def repair_current(path: Path) -> str | None:
 
     No generation and no log is touched. IndexNotFound; IndexBusy.
     """
-    with alone(path, "repairing"):
+    with alone(path):
         found = recovered_current(path)
         try:
             _compare(path, read_current(path), found)
@@ -139,7 +139,7 @@ def repair_manifest(generation: Path) -> str | None:
     ASCII. Cost: some 2 s for 5 kB.
     """
     path, file = generation.parent, generation / MANIFEST
-    with alone(path, "repairing"):
+    with alone(path):
         expected = read_current(path).sums.get(generation.name)
         try:
             content = read_regular(file)

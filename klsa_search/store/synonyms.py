@@ -121,7 +121,7 @@ def write_synonyms(path: Path, synonyms: Synonyms) -> None:
     IndexNotFound; IndexBusy; StoreError for something else in the place of their file.
     """
     current_generation(path)
-    with writing(path, "setting synonyms"):
+    with writing(path):
         replace_synonyms(path, synonyms)
         sync(path)
 

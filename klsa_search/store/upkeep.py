@@ -89,7 +89,7 @@ def rollback(path: Path, to: str | None = None) -> Rollback:
     its manifest where CURRENT has it; `verify` checks the rest.
     """
     _refuse_other(path)
-    with alone(path, "going back"):
+    with alone(path):
         before = named(path)
         sealed = sealed_generations(path)
         target = _chosen(path, sealed, before, to)
@@ -107,7 +107,7 @@ def undo_writes(path: Path, batches: int = 1) -> Last:
     StoreError if there are fewer.
     """
     _refuse_other(path)
-    with writing(path, "going back"):
+    with writing(path):
         generation = current_generation(path)
         standing = sum(batch.undone is None for batch in WriteLog(generation).batches())
         if not 1 <= batches <= standing:
@@ -132,7 +132,7 @@ def delete_index(path: Path) -> list[Path]:
         with writable(path):
             path.unlink()
         return []
-    with alone(path, "deleting"):
+    with alone(path):
         mark_index(path)
         if os.path.lexists(path / CURRENT):
             os.replace(path / CURRENT, path / DELETED)

@@ -217,7 +217,7 @@ def test_writes_that_were_undone_need_none(path):
 
 def test_one_refit_at_a_time(path):
     def progress(phase, done, total):
-        with pytest.raises(IndexBusy, match=r"being changed by process \d+ .*\(building, since"):
+        with pytest.raises(IndexBusy, match="being changed by another process"):
             refit(path)
 
     refit(path, progress=progress).close()

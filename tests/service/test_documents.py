@@ -372,11 +372,10 @@ def test_a_body_that_is_too_long_says_what_may_be_sent(writer):
 
 def test_an_index_that_another_changes(writer, home, monkeypatch):
     monkeypatch.setattr("klsa_search.store.generations._PATIENCE", 0.0)
-    with writing(home / "tiny", "testing"):
+    with writing(home / "tiny"):
         for answer in every_write(writer):
             error = failure_of(answer, 503)
             assert error["code"] == "index_busy"
-            assert "(testing, since" in error["message"]
             assert answer.headers["retry-after"] == "1"
     assert writer.delete("/indexes/tiny/documents/1").status_code == 200
 

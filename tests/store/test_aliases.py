@@ -117,7 +117,7 @@ def test_changes_of_aliases_wait_for_each_other(home, monkeypatch):
 
     def meanwhile(path, *given, former=write_fresh):
         for change in (lambda: set_alias(home, "live", "two"), lambda: remove_alias(home, "old")):
-            with pytest.raises(IndexBusy, match="changing aliases"):
+            with pytest.raises(IndexBusy, match="is being changed"):
                 change()
         former(path, *given)
 

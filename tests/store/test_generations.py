@@ -59,7 +59,7 @@ def test_a_killed_build_leaves_the_old_one_and_its_rubbish_to_the_next(tmp_path)
     command = [sys.executable, "-c", DYING, path]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"
-    with pytest.raises(StoreError, match="is being changed by process"):
+    with pytest.raises(StoreError, match="is being changed by another process"):
         write(path, "meanwhile")
     process.send_signal(signal.SIGKILL)
     process.wait(PATIENCE)

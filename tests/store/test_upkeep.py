@@ -55,7 +55,10 @@ def test_an_index_that_cannot_be_looked_into_is_listed(tmp_path, monkeypatch):
 def test_deleting_waits_for_no_build(tmp_path):
     path = written(tmp_path / "a", "one")
     for change in (delete_index, rollback):
-        with pytest.raises(StoreError, match="is being changed by process"), new_generation(path):
+        with (
+            pytest.raises(StoreError, match="is being changed by another process"),
+            new_generation(path),
+        ):
             change(path)
     assert content(path) == "one"
 
