@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -32,19 +33,33 @@ def install(app: FastAPI) -> None:
             schema = made()
             schema["components"]["securitySchemes"] = {"key": _SCHEME}
             for path, methods in schema["paths"].items():
-                for operation in methods.values():
-                    if path.startswith(anserini.PREFIX):  # which returns 400 instead of 422
-                        operation["responses"].pop("422", None)
+                for method, operation in methods.items():
+                    operation["responses"].pop("422", None)  # FastAPI's own
                     if needs_key(path):
                         operation["security"] = [{}, {"key": []}]
-                        _add(operation, 401, 403)
-                    if path not in ALWAYS:
-                        _add(operation, 429)
+                    _add(operation, *_failures(path, method, operation))
             for unused in ("HTTPValidationError", "ValidationError"):  # of FastAPI's own 422
                 schema["components"]["schemas"].pop(unused, None)
         return made()
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI asks for it
+
+
+def _failures(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the statuses of the failures that an operation has like all others of its kind."""
+    if needs_key(path):
+        yield from (401, 403)
+    if path in ALWAYS:
+        return
+    yield 429
+    if path.startswith(anserini.PREFIX):  # whose own failures have another shape
+        return
+    yield from (500, 503)
+    has_body = "requestBody" in operation
+    if has_body or operation.get("parameters"):
+        yield from (404, 422)
+    if has_body or method in ("put", "delete"):
+        yield from (400, 413)
 
 
 def _add(operation: dict[str, Any], *statuses: int) -> None:

@@ -8,13 +8,10 @@ from fastapi import APIRouter, Body
 from pydantic import Field
 
 from klsa_search.service.messages.answers import Answer
-from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.requests import Name, RequestModel
 from klsa_search.service.serving import Served, requires
 
 router = APIRouter()
-
-_FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
 
 
 class AliasBody(RequestModel):
@@ -40,7 +37,6 @@ class AliasList(Answer):
     "/aliases",
     dependencies=requires("search", "write"),
     summary="List aliases",
-    responses=documented(500, 503),
 )
 async def aliases(desk: Served) -> AliasList:
     """List aliases and their indexes."""
@@ -52,7 +48,6 @@ async def aliases(desk: Served) -> AliasList:
     "/aliases/{name}",
     dependencies=requires("write"),
     summary="Set an alias",
-    responses=documented(*_FAILURES),
 )
 async def put_alias(name: str, asked: Annotated[AliasBody, Body()], desk: Served) -> AliasAnswer:
     """Point an alias at an index. The change is atomic: requests use the old index or the new."""
@@ -65,7 +60,6 @@ async def put_alias(name: str, asked: Annotated[AliasBody, Body()], desk: Served
     "/aliases/{name}",
     dependencies=requires("write"),
     summary="Remove an alias",
-    responses=documented(*_FAILURES),
 )
 async def delete_alias(name: str, desk: Served) -> AliasList:
     """Remove an alias and list those left; its index is kept."""

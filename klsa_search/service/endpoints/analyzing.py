@@ -9,7 +9,6 @@ from pydantic import Field
 
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
-from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.requests import QueryText, RequestModel
 from klsa_search.service.serving import Served, requires
 
@@ -43,7 +42,6 @@ class AnalyzeAnswer(Answer):
     "/indexes/{name}/analyze",
     summary="Analyse a text",
     response_model=AnalyzeAnswer,
-    responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def analyze(name: str, asked: Annotated[AnalyzeBody, Body()], desk: Served) -> Response:
     """Return the terms that a text is indexed under, with their positions."""

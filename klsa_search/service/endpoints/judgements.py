@@ -12,7 +12,6 @@ from klsa_search.collection.qrels import qrels_text
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
-from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import QueryText, RequestModel, Text
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
@@ -23,8 +22,6 @@ LEFT_OUT: Final = "X-Left-Out"
 """Header with the number of judgements that a file has no place for."""
 
 router = APIRouter()
-
-_FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
 
 
 def _plain(q: str) -> str:
@@ -112,7 +109,6 @@ def _holds(index: Index, id_: str) -> bool:
     dependencies=requires("search"),
     summary="List judgements",
     response_model=JudgementsAnswer,
-    responses=documented(404, 422, 500, 503),
     openapi_extra=described(JudgementsRequest),
 )
 async def judgements(name: str, request: Request, desk: Served) -> Response:
@@ -126,7 +122,7 @@ async def judgements(name: str, request: Request, desk: Served) -> Response:
     dependencies=requires("search"),
     summary="Export judgements as TREC qrels",
     response_class=Response,
-    responses={**documented(404, 422, 500, 503), 200: {"content": {"text/plain": {}}}},
+    responses={200: {"content": {"text/plain": {}}}},
 )
 async def qrels(name: str, desk: Served) -> Response:
     """Return lines of query, 0, document, grade; judgements.tsv has the texts of the query numbers.
@@ -154,7 +150,7 @@ async def qrels(name: str, desk: Served) -> Response:
     dependencies=requires("search"),
     summary="Export judged queries",
     response_class=Response,
-    responses={**documented(404, 422, 500, 503), 200: {"content": {"text/plain": {}}}},
+    responses={200: {"content": {"text/plain": {}}}},
 )
 async def judged_queries(name: str, desk: Served) -> Response:
     """Return lines of number, tab, query: the queries of judgements.qrels."""
@@ -170,7 +166,6 @@ async def judged_queries(name: str, desk: Served) -> Response:
     dependencies=requires("write"),
     summary="Judge a document",
     response_model=JudgementsAnswer,
-    responses=documented(*_FAILURES),
 )
 async def judge(
     name: str, asked: Annotated[JudgementBody, Body()], desk: Served
@@ -194,7 +189,6 @@ async def judge(
     dependencies=requires("write"),
     summary="Delete judgements",
     response_model=JudgementsAnswer,
-    responses=documented(*_FAILURES),
     openapi_extra=described(WithdrawalRequest),
 )
 async def withdraw(name: str, request: Request, desk: Served) -> JudgementsAnswer:

@@ -121,7 +121,7 @@ class EvaluateAnswer(Answer):
     "/indexes/{name}/evaluate",
     summary="Evaluate rankers",
     response_model=EvaluateAnswer,
-    responses=documented(400, 404, 413, 422, 500, 501, 503),
+    responses=documented(501),
 )
 async def evaluate(name: str, asked: Annotated[EvaluateBody, Body()], desk: Served) -> Response:
     """Compare rankers by given queries and judgements: MAP, nDCG@10, P@10 and recall@1000."""

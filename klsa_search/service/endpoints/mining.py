@@ -18,7 +18,6 @@ from klsa_search.mining import (
 )
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import elapsed
-from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.mining import (
     ClassifiedAnswer,
     ClassifyAnswer,
@@ -49,7 +48,6 @@ _SPAN = 65_535
     "/indexes/{name}/documents/{id:whole}/similar",
     summary="Find similar documents",
     response_model=SimilarAnswer,
-    responses=documented(404, 422, 500, 503),
     openapi_extra=described(SimilarRequest),
 )
 async def similar_documents(
@@ -80,7 +78,6 @@ async def similar_documents(
     "/indexes/{name}/documents/{id:whole}/terms",
     summary="Get the strongest terms of a document",
     response_model=StrongTermsAnswer,
-    responses=documented(404, 422, 500, 503),
     openapi_extra=described(StrongTermsRequest),
 )
 async def terms_of_document(
@@ -110,7 +107,6 @@ async def terms_of_document(
     "/indexes/{name}/terms/{term:whole}/related",
     summary="Find related terms",
     response_model=RelatedAnswer,
-    responses=documented(404, 422, 500, 503),
     openapi_extra=described(RelatedRequest),
 )
 async def related_terms(
@@ -140,7 +136,6 @@ async def related_terms(
     "/indexes/{name}/map",
     summary="Get the map of documents",
     response_model=MapAnswer,
-    responses=documented(404, 422, 500, 503),
 )
 async def map_of_documents(name: str, desk: Served) -> Response:
     """Return a map of the documents in two dimensions, similar ones near each other, and their
@@ -153,7 +148,6 @@ async def map_of_documents(name: str, desk: Served) -> Response:
     "/indexes/{name}/map",
     summary="Get positions on the map",
     response_model=MapAnswer,
-    responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def map_of_some(name: str, asked: Annotated[MapBody, Body()], desk: Served) -> Response:
     """Return the positions of given documents, also of those that the map of a large index leaves
@@ -194,7 +188,6 @@ def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
     "/indexes/{name}/classify",
     summary="Classify by examples",
     response_model=ClassifyAnswer,
-    responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def classify_documents(
     name: str, asked: Annotated[ClassifyBody, Body()], desk: Served

@@ -31,7 +31,6 @@ from klsa_search.service.messages.answers import (
     Welcome,
     elapsed,
 )
-from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.found import (
     BatchAnswer,
     ExplainAnswer,
@@ -63,7 +62,6 @@ async def welcome(request: Request) -> Welcome:
     dependencies=requires("search"),
     summary="Search",
     response_model=SearchAnswer,
-    responses=documented(404, 422, 500, 503),
     openapi_extra=described(SearchRequest),
 )
 async def search(request: Request) -> Response:
@@ -80,7 +78,6 @@ async def search(request: Request) -> Response:
     dependencies=requires("search"),
     summary="Search",
     response_model=SearchAnswer,
-    responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def search_body(asked: Annotated[SearchRequest, Body()], desk: Served) -> Response:
     """Search as with GET /search, with the parameters as a JSON object."""
@@ -92,7 +89,6 @@ async def search_body(asked: Annotated[SearchRequest, Body()], desk: Served) -> 
     dependencies=requires("search"),
     summary="Search one index",
     response_model=SearchAnswer,
-    responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def search_index(
     name: str, asked: Annotated[SearchRequest, Body()], desk: Served
@@ -134,7 +130,6 @@ async def _search(asked: SearchRequest, name: str | None, desk: Desk) -> Respons
     dependencies=requires("search"),
     summary="Search in batch",
     response_model=BatchAnswer,
-    responses=documented(400, 404, 413, 422, 500, 503),
 )
 async def search_batch(asked: Annotated[BatchBody, Body()], desk: Served) -> Response:
     """Run several searches, each as with POST /search, and answer all in order or none.
@@ -164,7 +159,6 @@ async def _answers(asked: BatchBody, desk: Desk) -> Response:
     dependencies=requires("search"),
     summary="Explain the score of a document",
     response_model=ExplainAnswer,
-    responses=documented(404, 422, 500, 503),
     openapi_extra=described(ExplainRequest),
 )
 async def explain(
@@ -200,7 +194,6 @@ async def explain(
     dependencies=requires("search"),
     summary="Get a document",
     response_model=DocumentAnswer,
-    responses=documented(404, 422, 500, 503),
     openapi_extra=described(DocumentRequest),
 )
 async def document(
@@ -229,7 +222,6 @@ async def document(
     "/indexes",
     dependencies=requires("search", "write"),
     summary="List indexes",
-    responses=documented(500, 503),
 )
 async def indexes(desk: Served) -> IndexList:
     """List all indexes by name, including those that cannot be opened."""
@@ -241,7 +233,6 @@ async def indexes(desk: Served) -> IndexList:
     "/indexes/{name}",
     dependencies=requires("search", "write"),
     summary="Get an index",
-    responses=documented(404, 422, 500, 503),
 )
 async def index_details(name: str, desk: Served) -> IndexDetails:
     """Return the sizes, settings and spectrum of an index."""

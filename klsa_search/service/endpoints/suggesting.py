@@ -9,7 +9,6 @@ from pydantic import Field
 
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer, elapsed
-from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import IndexName, QueryText, RequestModel
 from klsa_search.service.serving import Desk, Served, desk_of, requires
@@ -58,7 +57,6 @@ class SuggestAnswer(Answer):
     "/suggest",
     summary="Suggest as you type",
     response_model=SuggestAnswer,
-    responses=documented(404, 422, 500, 503),
     openapi_extra=described(SuggestAnyRequest),
 )
 async def suggest(request: Request) -> Response:
@@ -71,7 +69,6 @@ async def suggest(request: Request) -> Response:
     "/indexes/{name}/suggest",
     summary="Suggest from one index",
     response_model=SuggestAnswer,
-    responses=documented(404, 422, 500, 503),
     openapi_extra=described(SuggestRequest),
 )
 async def suggest_of_index(name: str, request: Request, desk: Served) -> Response:

@@ -10,13 +10,10 @@ from pydantic import Field
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.search import Index
 from klsa_search.service.messages.answers import Answer
-from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.requests import RequestModel, Text
 from klsa_search.service.serving import Desk, Served, requires
 
 router = APIRouter()
-
-_FAILURES = (400, 403, 404, 413, 422, 429, 500, 503)
 
 
 class SynonymsBody(RequestModel):
@@ -48,7 +45,6 @@ class SynonymsSet(Answer):
     dependencies=requires("search"),
     summary="List synonyms",
     response_model=SynonymsAnswer,
-    responses=documented(404, 422, 500, 503),
 )
 async def synonyms(name: str, desk: Served) -> Response:
     """List the synonyms of an index by word."""
@@ -65,7 +61,6 @@ async def synonyms(name: str, desk: Served) -> Response:
     dependencies=requires("write"),
     summary="Set synonyms",
     response_model=SynonymsSet,
-    responses=documented(*_FAILURES),
 )
 async def put_synonyms(name: str, asked: Annotated[SynonymsBody, Body()], desk: Served) -> Response:
     """Replace the synonyms of an index. They take effect on return and survive rebuilds.
@@ -80,7 +75,6 @@ async def put_synonyms(name: str, asked: Annotated[SynonymsBody, Body()], desk: 
     dependencies=requires("write"),
     summary="Remove all synonyms",
     response_model=SynonymsSet,
-    responses=documented(*_FAILURES),
 )
 async def delete_synonyms(name: str, desk: Served) -> Response:
     """Remove all synonyms of an index, if there are any."""

@@ -17,8 +17,6 @@ from klsa_search.service.serving import Served, requires
 
 router = APIRouter()
 
-_FAILURES = (403, 404, 422, 429, 500, 503)
-
 
 class SpectrumAnswer(Answer):
     """The eigenvalues of the document kernel that were computed."""
@@ -67,7 +65,6 @@ class RefitStatus(Answer):
     dependencies=requires("search"),
     summary="Get the spectrum",
     response_model=SpectrumAnswer,
-    responses=documented(404, 422, 500, 503),
 )
 async def spectrum(name: str, desk: Served) -> Response:
     """Return the eigenvalues of an index and the share of the trace they explain."""
@@ -78,7 +75,6 @@ async def spectrum(name: str, desk: Served) -> Response:
     "/indexes/{name}/refit",
     dependencies=requires("write"),
     summary="Get the state of the last refit",
-    responses=documented(*_FAILURES),
 )
 async def refit(name: str, desk: Served) -> RefitStatus:
     """Return the last refit of an index, automatic or requested. Needs scope write."""
@@ -91,7 +87,7 @@ async def refit(name: str, desk: Served) -> RefitStatus:
     dependencies=requires("write"),
     summary="Refit an index",
     status_code=202,
-    responses=documented(400, 413, 415, *_FAILURES),
+    responses=documented(415),
 )
 async def begin_refit(
     name: str, request: Request, asked: Annotated[RefitBody, Body()], desk: Served
