@@ -20,7 +20,7 @@ from klsa_search.config import LanguageSettings, SearchSettings
 if TYPE_CHECKING:
     from klsa_search.cli.remote import RemoteIndex
 
-_WISHES: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"} | {
+_SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"} | {
     "highlight",
     "snippet_length",
     "quality",
@@ -144,14 +144,14 @@ def klsa_search(
         raise click.UsageError("--batch and --run must be given together")
     if as_json and batch is not None:
         raise click.UsageError("--json is for a single QUERY: a batch is written to --run")
-    wished = sorted(_WISHES & given(options).keys())
-    if explain_id is not None and (batch is not None or wished):
+    only_search = sorted(_SEARCH_ONLY & given(options).keys())
+    if explain_id is not None and (batch is not None or only_search):
         raise click.UsageError(
             "--explain-id takes only QUERY and ranking options; leave out the others"
         )
-    if batch is not None and wished:
+    if batch is not None and only_search:
         raise click.UsageError(
-            f"--{wished[0].replace('_', '-')} applies to QUERY, not to --batch: leave it out"
+            f"--{only_search[0].replace('_', '-')} applies to QUERY, not to --batch: leave it out"
         )
     if record_file is not None:
         _check_record(record_file, batch, run_file, url)

@@ -252,15 +252,15 @@ class Index(LivingIndex):
         k: int = 10,
         *,
         threads: int = 1,
-        **wishes: Unpack[SearchOptions],
+        **options: Unpack[SearchOptions],
     ) -> list[SearchResults]:
         """Return the result of `search` for each query, in order. See `rank_many`.
 
-        wishes  other arguments of `search`, the same for all queries: `SearchOptions`
+        options  other arguments of `search`, the same for all queries: `SearchOptions`
         """
 
         def work(some: Sequence[str]) -> list[SearchResults]:
-            return [self.search(query, k, **wishes) for query in some]
+            return [self.search(query, k, **options) for query in some]
 
         return in_parallel(work, queries, whole_number("threads", threads))
 
