@@ -81,12 +81,6 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def failure_answer(code: str, message: str, field: str | None = None) -> bytes:
-    """Make the body of an answer to a request that cannot be served."""
-    failure = Failure(code=code, message=message, field=field)
-    return FailureAnswer(error=failure).model_dump_json().encode()
-
-
 def install(
     app: FastAPI, routes: Sequence[BaseRoute], shapes: Mapping[str, Shape] | None = None
 ) -> None:
@@ -119,12 +113,13 @@ def _shaped(handler: _Handler, shapes: Mapping[str, Shape]) -> _Handler:
     return formatted
 
 
-def _answer(
+def failure_answer(
     code: str,
     message: str,
     field: str | None = None,
     headers: dict[str, str] | None = None,
 ) -> JSONResponse:
+    """Return the answer to a request that cannot be served."""
     answer = FailureAnswer(error=Failure(code=code, message=message, field=field))
     return JSONResponse(answer.model_dump(), ERROR_CODES[code].status, headers)
 
@@ -142,7 +137,7 @@ def explained(error: KlsaError) -> JSONResponse:
         headers["WWW-Authenticate"] = _CHALLENGE + wanted
     if isinstance(error, BodyTooSlow):
         headers["Connection"] = "close"
-    return _answer(code, error.message, error.field, headers)
+    return failure_answer(code, error.message, error.field, headers)
 
 
 async def _explained(_: Request, error: Exception) -> JSONResponse:
@@ -156,18 +151,18 @@ def invalid(error: RequestValidationError) -> JSONResponse:
     kind, place, context = first["type"], first["loc"], first.get("ctx", {})
     if kind == "json_invalid":
         reason = f"{context['error']} at character {place[-1]}"
-        return _answer("bad_json", f"the body is not JSON ({reason}); correct it")
+        return failure_answer("bad_json", f"the body is not JSON ({reason}); correct it")
     if "field" in context:
-        return _answer(QueryError.code, first["msg"], str(context["field"]))
+        return failure_answer(QueryError.code, first["msg"], str(context["field"]))
     if len(place) < 2:
         message = "the body must be a JSON object, sent with Content-Type: application/json"
-        return _answer(QueryError.code, message)
+        return failure_answer(QueryError.code, message)
     field = str(place[1])
     if kind == "missing":
         message = f"{field} is missing; add it"
     else:
         message = f"{field} = {_BRIEF.repr(first['input'])}: {first['msg']}"
-    return _answer(QueryError.code, message, field)
+    return failure_answer(QueryError.code, message, field)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
@@ -190,7 +185,7 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
         allowed=headers.get("Allow", "another method"),
         detail=error.detail,
     )
-    return _answer(code, message, headers=headers)
+    return failure_answer(code, message, headers=headers)
 
 
 def _methods(request: Request) -> list[str]:
@@ -210,4 +205,4 @@ async def _slipped(request: Request, error: Exception) -> JSONResponse:
     _log.error("request %s failed: %s: %s", name, type(error).__name__, error)
     message = f"internal error (a bug); see the log of the service for request {name}"
     # This answer is made outside of all middleware, which cannot add the header any more.
-    return _answer(_INTERNAL, message, headers={HEADER: name})
+    return failure_answer(_INTERNAL, message, headers={HEADER: name})

@@ -12,13 +12,9 @@ import socket
 from collections.abc import Collection
 
 from starlette.datastructures import Headers
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from klsa_search.service.messages.codes import ERROR_CODES
 from klsa_search.service.messages.failures import failure_answer
-
-_CODE = "unknown_host"
 
 ANY = "*"
 """Stands for all names."""
@@ -48,9 +44,7 @@ class AllowedHosts:
             f"unknown host {host[:200]!r}; use a name of the machine of the service, or "
             "start klsa-serve with --allowed-host NAME"
         )
-        answer = Response(failure_answer(_CODE, message), ERROR_CODES[_CODE].status)
-        answer.headers["Content-Type"] = "application/json"
-        await answer(scope, receive, send)
+        await failure_answer("unknown_host", message)(scope, receive, send)
 
     def _allows(self, host: str) -> bool:
         name = name_in(host)
