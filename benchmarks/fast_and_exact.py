@@ -19,7 +19,7 @@ from klsa_search import build, open_index
 from klsa_search.collection import open_collection
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import Ranking
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 FOUR = ("cran", "cran-1837", "cisi", "cacm", "med")
 DEPTHS = (10, 1000)

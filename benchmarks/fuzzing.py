@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.errors import KlsaError, QueryError
-from klsa_search.search import Index
 from klsa_search.search.filters import filter_of_mapping, filter_of_text
 from klsa_search.search.filters.tree import in_postorder
+from klsa_search.search.index import Index
 from klsa_search.search.language.parsing import parse
 
 FIELDS = ("title", "text", "year", "kind")

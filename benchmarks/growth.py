@@ -23,7 +23,7 @@ import numpy as np
 
 from klsa_search import build, open_index
 from klsa_search.config import RankerName
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 DEPTHS = (10, 1000)
 RANKERS: tuple[RankerName, ...] = ("klsa", "bm25")

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from starlette.testclient import TestClient
 
 from klsa_search import build
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from klsa_search.cli.output import Column, write_table
 
 if TYPE_CHECKING:
-    from klsa_search.search import Explanation
+    from klsa_search.search.explaining import Explanation
 
 _COLUMNS = (Column("part"), Column("value", right=True), Column("of what", wraps=True))
 

@@ -129,7 +129,7 @@ def drift_for_programs(generation: Path) -> dict[str, Any] | None:
 
     if not WriteLog(generation).last().seq:
         return None
-    from klsa_search.search import open_index
+    from klsa_search.search.opening import open_index
 
     try:
         index = open_index(generation.parent)

@@ -30,7 +30,7 @@ def forecast(name: str, queries: Path, home: Path, json_file: Path | None) -> No
     """
     from klsa_search.collection.query_lines import read_query_lines
     from klsa_search.evaluation.forecasting import forecast as forecast_queries
-    from klsa_search.search import open_index
+    from klsa_search.search.opening import open_index
     from klsa_search.store.names import index_path
 
     asked = read_query_lines(queries)

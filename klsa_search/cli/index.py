@@ -46,7 +46,7 @@ from klsa_search.cli.writing import add, refit, remove
 
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
-    from klsa_search.search import Index
+    from klsa_search.search.index import Index
 
 
 @click.group()

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from klsa_search.collection import Query
     from klsa_search.evaluation.record import RunRecord
     from klsa_search.evaluation.runs import Ranking
-    from klsa_search.search import Explanation, SearchResults
+    from klsa_search.search.explaining import Explanation
+    from klsa_search.search.results import SearchResults
 
 _FEW: Final = 100
 """Hits up to which the slower ways answer before numba is loaded."""
@@ -22,7 +23,7 @@ class LocalIndex:
     """The index `name` of a home; a batch is worked on by so many threads."""
 
     def __init__(self, home: Path, name: str, threads: int) -> None:
-        from klsa_search.search import open_index
+        from klsa_search.search.opening import open_index
         from klsa_search.store.names import index_path
 
         self._index = open_index(index_path(home, name))

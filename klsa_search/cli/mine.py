@@ -15,7 +15,7 @@ from klsa_search.cli.options import home_option, json_option
 from klsa_search.cli.output import Column, echo, write_json, write_table
 
 if TYPE_CHECKING:
-    from klsa_search.search import Index
+    from klsa_search.search.index import Index
 
 
 @click.command()
@@ -129,7 +129,7 @@ def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
 
 
 def _opened(home: Path, name: str) -> Index:
-    from klsa_search.search import open_index
+    from klsa_search.search.opening import open_index
     from klsa_search.store.names import index_path
 
     return open_index(index_path(home, name))

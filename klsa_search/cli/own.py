@@ -43,7 +43,7 @@ def judgements(
     """
     require("eval")
     from klsa_search.evaluation.own import compare_rankers, own_judgements
-    from klsa_search.search import open_index
+    from klsa_search.search.opening import open_index
     from klsa_search.store.names import index_path
 
     if len(set(rankers)) < len(rankers):

@@ -36,7 +36,7 @@ def plot(name: str, home: Path, what: str, path: Path) -> None:
     strongest terms of its first dimensions. Needs matplotlib: pip install 'klsa-search[figures]'.
     """
     from klsa_search.mining.pictures import PICTURES
-    from klsa_search.search import open_index
+    from klsa_search.search.opening import open_index
     from klsa_search.store.names import index_path
 
     make_folders(path)

@@ -17,7 +17,8 @@ from klsa_search.errors import KlsaError, QueryError, ServiceFailed
 if TYPE_CHECKING:
     from klsa_search.collection import Query
     from klsa_search.evaluation.runs import Ranking
-    from klsa_search.search import Explanation, SearchResults
+    from klsa_search.search.explaining import Explanation
+    from klsa_search.search.results import SearchResults
 
 T = TypeVar("T")
 
@@ -61,7 +62,7 @@ class RemoteIndex:
         self, query: str, k: int, options: Mapping[str, Any]
     ) -> tuple[str, str, SearchResults]:
         """Name, generation and what was found. See `Index.search`."""
-        from klsa_search.search import SearchResults
+        from klsa_search.search.results import SearchResults
 
         answered = self._asked("/search", self._search(query, k, options))
         for facet in answered.get("facets", {}).values():
@@ -72,7 +73,7 @@ class RemoteIndex:
         self, query: str, id_: str, options: Mapping[str, Any]
     ) -> tuple[str, str, Explanation]:
         """Name, generation and how a score came about. See `Index.explain`."""
-        from klsa_search.search import Explanation
+        from klsa_search.search.explaining import Explanation
 
         asked = urlencode({"q": query, **{name: _in_url(held) for name, held in options.items()}})
         answered = self._asked(f"/indexes/{_part(self._name)}/explain/{_part(id_)}?{asked}")

@@ -18,7 +18,7 @@ from klsa_search.cli.output import echo, make_folders
 
 if TYPE_CHECKING:
     from klsa_search.evaluation.record import RunRecord
-    from klsa_search.search import Index
+    from klsa_search.search.index import Index
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -90,7 +90,7 @@ def replay(
 def _index(record: RunRecord, home: Path, source: Any, reading: dict[str, Any]) -> Iterator[Index]:
     """Open the index of a record, or build it for as long as it is needed."""
     if source is None:
-        from klsa_search.search import open_index
+        from klsa_search.search.opening import open_index
         from klsa_search.store.names import index_path
 
         with closing(open_index(index_path(home, record.index.name))) as index:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from klsa_search.errors import SettingsError
-from klsa_search.search import Index, open_index
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
 
 
 def opening(

@@ -9,8 +9,8 @@ from klsa_search.cli.explaining import write_explanation
 from klsa_search.cli.output import Cell, Column, Marked, echo, write_json, write_table
 
 if TYPE_CHECKING:
-    from klsa_search.search import Hit, SearchResults
     from klsa_search.search.language import Relaxed
+    from klsa_search.search.results import Hit, SearchResults
 
 
 _RELAXED: Final[dict[Relaxed, str]] = {

@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from klsa_search.collection import OpenedCollection
-    from klsa_search.search import Index
+    from klsa_search.search.index import Index
 
 
 def by_workers(

@@ -91,7 +91,7 @@ def tune(
     from klsa_search.evaluation.tuning import tune as tune_by_judgements
     from klsa_search.evaluation.tuning import tune_by_halves
     from klsa_search.indexing import rebuild
-    from klsa_search.search import open_index
+    from klsa_search.search.opening import open_index
     from klsa_search.store.names import index_path
 
     judged = _judged(queries, qrels, target, data)

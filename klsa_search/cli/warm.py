@@ -18,7 +18,7 @@ from klsa_search.cli.output import echo
 
 if TYPE_CHECKING:
     from klsa_search.config import ExpansionName
-    from klsa_search.search import Index
+    from klsa_search.search.index import Index
 
 _DOCUMENTS = 70
 _WIDE = 500
@@ -67,7 +67,7 @@ def compile_writing() -> None:
 
 def write(index: Index) -> None:
     """Add and delete documents, and take the same up from the files they were kept in."""
-    from klsa_search.search import open_index
+    from klsa_search.search.opening import open_index
 
     index.add([{**one, "id": f"later {one['id']}"} for one in _documents(2 * _DOCUMENTS)])
     index.delete(["3"])

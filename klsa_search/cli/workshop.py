@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from klsa_search.collection import Collection
     from klsa_search.config import ExpansionName
-    from klsa_search.search import Index
+    from klsa_search.search.index import Index
 
 
 class Workshop:

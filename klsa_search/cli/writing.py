@@ -23,7 +23,7 @@ from klsa_search.cli.output import echo, write_json
 from klsa_search.config import SearchSettings
 
 if TYPE_CHECKING:
-    from klsa_search.search import Index
+    from klsa_search.search.index import Index
 
 
 @click.command()
@@ -47,7 +47,7 @@ def add(
     undoes the addition.
     """
     from klsa_search.collection import open_collection
-    from klsa_search.search import open_index
+    from klsa_search.search.opening import open_index
     from klsa_search.store.names import index_path
 
     collection = open_collection(source, **reading)
@@ -75,7 +75,7 @@ def add(
 @debug_option
 def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
     """Remove documents by ID from an index; unknown IDs are ignored."""
-    from klsa_search.search import open_index
+    from klsa_search.search.opening import open_index
     from klsa_search.store.names import index_path
 
     with watch_compiling(_tell_compiling):

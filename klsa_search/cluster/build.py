@@ -36,7 +36,7 @@ from klsa_search.indexing.replacing import (
 )
 from klsa_search.keywords import IndexSettings
 from klsa_search.progress import DOCUMENTS, Progress
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.store.fields.declared import Declared, fitting
 from klsa_search.store.marking import work_folder
 from klsa_search.store.names import index_path

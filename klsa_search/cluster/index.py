@@ -12,7 +12,7 @@ from klsa_search.cluster.live import LiveShards
 from klsa_search.cluster.spread import spread
 from klsa_search.collection import Document
 from klsa_search.errors import StoreError, WritingRefused
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.pickling import reopened
 from klsa_search.search.ranking import Ranking
 from klsa_search.search.state import State

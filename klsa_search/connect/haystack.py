@@ -13,8 +13,9 @@ from klsa_search.collection import Document as Kept
 from klsa_search.connect.haystack_filters import filter_of
 from klsa_search.extras import require
 from klsa_search.indexing import build
-from klsa_search.search import Index, open_index
 from klsa_search.search.filters.masks import Allowed, mask_of
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
 from klsa_search.store.marking import is_index
 
 try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from klsa_search.extras import require
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 try:
     from langchain_core.callbacks import (

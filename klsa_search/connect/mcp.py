@@ -19,7 +19,8 @@ from pydantic_core import to_json
 from klsa_search import mining
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.extras import require
-from klsa_search.search import Index, list_indexes, open_index
+from klsa_search.search.index import Index
+from klsa_search.search.opening import list_indexes, open_index
 from klsa_search.store.names import index_path
 from klsa_search.version import __version__
 

@@ -13,8 +13,9 @@ from klsa_search.extras import require
 from klsa_search.indexing import build
 from klsa_search.keywords import IndexSettings
 from klsa_search.progress import Progress
-from klsa_search.search import Index, open_index
 from klsa_search.search.batch import ids_by_position
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
 from klsa_search.search.wishes import RankingOptions
 from klsa_search.store.marking import is_index
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from klsa_search.collection import Query
 from klsa_search.evaluation.rankings import AS_WORDS
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 _FIRST: Final = 5
 """Scores that count, as the authors have it."""

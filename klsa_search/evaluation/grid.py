@@ -11,7 +11,7 @@ from klsa_search.evaluation.rankings import rank_best
 from klsa_search.evaluation.systems import judged_queries
 from klsa_search.keywords import SearchParameters
 from klsa_search.progress import Progress, steps
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 ALPHAS = tuple(tenths / 10 for tenths in range(11))
 SEEDS = (1, 5, 10, 20, 50)

@@ -10,7 +10,7 @@ from klsa_search.errors import CollectionError
 from klsa_search.evaluation.comparison import Comparison, compare
 from klsa_search.evaluation.measures import Judge, Measured
 from klsa_search.evaluation.rankings import rank_best
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 
 def own_judgements(index: Index) -> tuple[list[Query], list[Judgement], int]:

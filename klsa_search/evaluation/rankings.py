@@ -8,8 +8,8 @@ from typing import Any, Final, Unpack
 from klsa_search.collection import Query
 from klsa_search.evaluation.runs import Ranking
 from klsa_search.keywords import SearchParameters
-from klsa_search.search import Index
 from klsa_search.search.batch import ids_by_position
+from klsa_search.search.index import Index
 
 AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
 """Parameters that read queries as plain words."""

@@ -23,7 +23,7 @@ from klsa_search.errors import ReplayFailed
 from klsa_search.evaluation.rankings import rank_best
 from klsa_search.evaluation.runs import recorded
 from klsa_search.keywords import SearchParameters
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.store.manifest import Frozen, sha256_of
 
 RECORD_VERSION: Final = 1

@@ -14,7 +14,7 @@ from klsa_search.evaluation.record import Conditions, RunEntry, RunRecord, condi
 from klsa_search.indexing import build
 from klsa_search.keywords import SearchParameters
 from klsa_search.progress import Progress
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.store.manifest import settings_as_built, sha256_of
 
 _DOCUMENTS: Final = ("documents.npy", "documents_starts.npy")

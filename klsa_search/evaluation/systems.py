@@ -14,7 +14,7 @@ from klsa_search.evaluation.measures import MEASURES, Judge, Measured
 from klsa_search.evaluation.rankings import rank_best
 from klsa_search.evaluation.runs import read_run, recorded
 from klsa_search.progress import Progress
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 
 @dataclass(frozen=True, kw_only=True)

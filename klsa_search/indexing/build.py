@@ -35,7 +35,7 @@ from klsa_search.indexing.replacing import (
 from klsa_search.indexing.weighing import weigh
 from klsa_search.keywords import IndexSettings
 from klsa_search.progress import FILES, Progress
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.store.checked import note_checked
 from klsa_search.store.generations import describe_files, new_generation, seal, sync_files
 from klsa_search.store.manifest import (

@@ -10,7 +10,7 @@ from klsa_search.collection import Document
 from klsa_search.errors import StoreError
 from klsa_search.expansion import packing
 from klsa_search.kernel.segments import aligned
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.store.arrays import has_array
 from klsa_search.store.current import current_generation
 from klsa_search.store.generations import writing

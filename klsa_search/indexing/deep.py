@@ -23,7 +23,8 @@ from klsa_search.features.counting import Block
 from klsa_search.kernel.postings import Postings, postings_arrays
 from klsa_search.kernel.segments import Segment
 from klsa_search.progress import DOCUMENTS, Progress
-from klsa_search.search import Index, open_index
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
 from klsa_search.search.snapshot import open_snapshot
 from klsa_search.store.forward import encoded
 from klsa_search.store.manifest import Manifest

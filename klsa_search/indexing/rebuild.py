@@ -16,7 +16,8 @@ from klsa_search.indexing.carrying import carried
 from klsa_search.indexing.stored import Stored
 from klsa_search.keywords import IndexSettings
 from klsa_search.progress import Progress
-from klsa_search.search import Index, open_index
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
 from klsa_search.store.current import current_generation
 
 

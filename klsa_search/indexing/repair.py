@@ -18,7 +18,7 @@ from klsa_search.indexing.deep import verify_deep
 from klsa_search.indexing.reading import content_of
 from klsa_search.indexing.stored import Stored
 from klsa_search.progress import Progress
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.store.current import current_generation, last_resort
 from klsa_search.store.export import live_documents
 from klsa_search.store.files import read_regular

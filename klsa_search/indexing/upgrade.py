@@ -8,7 +8,7 @@ from pathlib import Path
 from klsa_search.indexing.build import build
 from klsa_search.indexing.stored import Stored
 from klsa_search.progress import Progress
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.store.current import current_generation
 from klsa_search.store.former import former_documents, former_settings
 from klsa_search.store.manifest import FORMAT_VERSION, read_manifest

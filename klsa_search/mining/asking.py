@@ -6,7 +6,7 @@ import numpy as np
 
 from klsa_search.errors import QueryError
 from klsa_search.expansion.latent import LatentSpace
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 
 def share(name: str, value: object) -> float:

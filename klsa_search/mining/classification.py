@@ -18,7 +18,7 @@ from klsa_search.arrays import Matrix, Positions
 from klsa_search.errors import QueryError
 from klsa_search.mining.asking import latent_space
 from klsa_search.mining.placing import place_texts
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.parameters import whole_number
 
 RIDGE: Final = 1.0

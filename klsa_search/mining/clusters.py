@@ -17,7 +17,7 @@ from klsa_search.errors import QueryError
 from klsa_search.mining.asking import latent_space
 from klsa_search.mining.titles import title_of
 from klsa_search.mining.words import words_of
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.parameters import whole_number
 
 _STARTS: Final = 5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from klsa_search.search import Index
 from klsa_search.search.drift import Drift
+from klsa_search.search.index import Index
 from klsa_search.store.documents import DocumentReader
 from klsa_search.store.log import WriteLog
 

@@ -15,7 +15,7 @@ from klsa_search.kernel.sums import scaled_rows
 from klsa_search.mining.asking import share
 from klsa_search.mining.titles import title_of
 from klsa_search.progress import Progress
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 THRESHOLD: Final = 0.9
 _NEAREST: Final = 64

@@ -17,7 +17,7 @@ from klsa_search.mining.asking import latent_space
 from klsa_search.mining.clusters import divided, terms_of_clusters
 from klsa_search.mining.layout import MOST, laid_out, nearest
 from klsa_search.mining.words import words_of
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.parameters import whole_number
 
 CLUSTERS: Final = 20

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 
 class Spectrum(NamedTuple):

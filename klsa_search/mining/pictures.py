@@ -18,7 +18,7 @@ from klsa_search.mining.drift import drift
 from klsa_search.mining.map import DocumentMap, document_map
 from klsa_search.mining.thesaurus import DOUBT, term_places
 from klsa_search.mining.words import words_of
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 _DIMENSIONS: Final = 8
 _ENDS: Final = 5

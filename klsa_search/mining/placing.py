@@ -10,7 +10,7 @@ from klsa_search.arrays import Matrix
 from klsa_search.features import bm25
 from klsa_search.features.counts import without_columns
 from klsa_search.mining.asking import latent_space
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.query import counts_of_texts
 
 

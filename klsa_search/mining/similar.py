@@ -12,8 +12,9 @@ from klsa_search.errors import QueryError
 from klsa_search.expansion.threshold import top_z
 from klsa_search.mining.asking import latent_space
 from klsa_search.mining.entries import kernel_diagonal, kernel_entries
-from klsa_search.search import Hit, Index
+from klsa_search.search.index import Index
 from klsa_search.search.parameters import whole_number
+from klsa_search.search.results import Hit
 from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS
 
 DOCUMENT: Final = "document"

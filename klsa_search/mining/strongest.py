@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.language.forms import commonest
 from klsa_search.search.parameters import whole_number
 

@@ -18,7 +18,7 @@ from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.expansion.threshold import top_z
 from klsa_search.mining.asking import latent_space
 from klsa_search.mining.words import words_of
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.parameters import whole_number
 
 DOUBT: Final = 3.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from klsa_search.collection import Document
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.snippet import snippet
 
 _LENGTH: Final = 80

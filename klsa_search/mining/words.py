@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.language.forms import commonest, written_forms
 
 

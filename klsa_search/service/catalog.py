@@ -19,7 +19,8 @@ from pathlib import Path
 from time import monotonic
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
-from klsa_search.search import Index, open_index
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
 from klsa_search.service.opening import FAULTS, Opening, explain, mark_of, open_warm
 from klsa_search.service.watching import Watch
 from klsa_search.store.aliases import aliases_in, remove_alias, set_alias

@@ -12,7 +12,8 @@ from reprlib import Repr
 from numba import NumbaError
 
 from klsa_search.errors import KlsaError
-from klsa_search.search import Index, open_index
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
 from klsa_search.store.current import current_generation
 from klsa_search.store.names import CURRENT, MANIFEST
 

@@ -11,7 +11,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from klsa_search.errors import IndexNotFound, QueryError, SettingsError, WritingRefused
 from klsa_search.keywords import SearchParameters
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.catalog import Catalog, Status
 from klsa_search.service.ledger import Refit, Setting

@@ -56,7 +56,7 @@ def leave(capsys, *arguments):
 SERVE = "from klsa_search.cli.serve import main; main()"
 STUCK = f"""
 import os, threading
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.server import make_server
 def search(*_, **__):
     os.write(1, b"at work\\n")  # in one piece, whatever other threads write
@@ -213,7 +213,7 @@ def test_compiling_is_told(home, tmp_path_factory, monkeypatch):
     """Something small is compiled in the place of the query engine, which takes its time."""
     program = f"""
 from klsa_search.compiling import compiled
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 @compiled
 def small(n):
     return n + 1
@@ -245,7 +245,7 @@ def test_compiling_is_told_once(home):
     """What is compiled beside was told of at the start; a request compiles something here, too."""
     program = f"""
 from klsa_search.compiling import compiled
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.engine.topk import search as engine
 engine.is_kept = lambda: False
 @compiled

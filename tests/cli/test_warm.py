@@ -30,7 +30,7 @@ from klsa_search.cli.warm import _use_everything
 from klsa_search.config import PRESETS
 from klsa_search.indexing import build
 from klsa_search.mining import KERNELS
-from klsa_search.search import open_index
+from klsa_search.search.opening import open_index
 from klsa_search.search.rankers import RANKERS
 from klsa_search.service.catalog import Catalog; from klsa_search.service.app import create_app
 

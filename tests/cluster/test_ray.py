@@ -18,7 +18,7 @@ from klsa_search.cluster.tally import tallied
 from klsa_search.cluster.work import Work
 from klsa_search.errors import ClusterFailed, SettingsError, ShardMissing
 from klsa_search.indexing import build
-from klsa_search.search import open_index
+from klsa_search.search.opening import open_index
 from klsa_search.store.current import current_generation
 from tests.support.waiting import PATIENCE, wait_until
 

@@ -49,7 +49,7 @@ def service(tmp_path_factory):
     def opened(path):
         generation = current_generation(path)
         if path.name == "alone":
-            from klsa_search.search import Index
+            from klsa_search.search.index import Index
 
             return Index(generation)
         return SpreadIndex(generation, fleet)

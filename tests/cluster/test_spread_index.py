@@ -9,7 +9,7 @@ from klsa_search.cluster.tally import tallied
 from klsa_search.errors import ShardMissing, WritingRefused
 from klsa_search.expansion import packing
 from klsa_search.indexing import build
-from klsa_search.search import open_index
+from klsa_search.search.opening import open_index
 from klsa_search.store.current import current_generation
 from klsa_search.store.log import WriteLog
 from tests.support.forked import another_thread

@@ -11,7 +11,7 @@ import pytest
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
 from klsa_search.indexing import build, upgrade
-from klsa_search.search import open_index
+from klsa_search.search.opening import open_index
 from klsa_search.store.current import current_generation
 from klsa_search.store.manifest import FORMAT_VERSION, FORMER_VERSIONS, read_manifest
 from klsa_search.store.upkeep import rollback

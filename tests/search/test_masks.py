@@ -9,7 +9,7 @@ import pytest
 
 from klsa_search.errors import QueryError
 from klsa_search.indexing import build
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from tests.support.worlds import random_documents
 
 QUERIES = ["t03 t07", "t01 t02 t05 nothing"]

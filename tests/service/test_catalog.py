@@ -6,7 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.errors import IndexDamaged, IndexNotFound, QueryError, StoreError
-from klsa_search.search import Index, open_index
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
 from klsa_search.service import catalog as catalog_module
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.ledger import Ledger

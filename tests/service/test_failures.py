@@ -2,7 +2,7 @@
 
 import pytest
 
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 from .conftest import build_tiny, failure_of
 

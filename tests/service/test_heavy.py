@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.search import Index, costs, open_index
+from klsa_search.search import costs
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
 from klsa_search.service.endpoints import mining

@@ -86,7 +86,7 @@ def test_every_kind_of_request_has_its_line(client_with, lines, monkeypatch):
     def slip(*_, **__):
         raise RuntimeError("a slip")
 
-    monkeypatch.setattr("klsa_search.search.Index.search", slip)
+    monkeypatch.setattr("klsa_search.search.index.Index.search", slip)
     client.get("/search?q=wing&index=first")
     told = [(each["method"], each["path"], each["status"], each["index"]) for each in lines()]
     assert told == [

@@ -3,7 +3,7 @@
 import pytest
 
 from klsa_search import build
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.endpoints import anserini
 from tests.service.conftest import failure_of
 

@@ -15,7 +15,7 @@ from klsa_search.mining import (
     similar,
     strongest_terms,
 )
-from klsa_search.search import open_index
+from klsa_search.search.opening import open_index
 from klsa_search.service.messages.mining import SimilarRequest
 from klsa_search.service.messages.requests import MAX_HITS
 from tests.campaigns.test_fuzz import check, json_values

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from tests.support.waiting import wait_until
 
 from .sockets import LONG, serving

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.search import open_index
+from klsa_search.search.opening import open_index
 from tests.campaigns.test_fuzz import check
 
 from .conftest import failure_of

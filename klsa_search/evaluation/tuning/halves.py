@@ -20,7 +20,7 @@ import numpy as np
 
 from klsa_search.analysis import Analyzer
 from klsa_search.collection import Document, Judgement, Query
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 QUERIES = 200
 """Documents that are asked for at most."""

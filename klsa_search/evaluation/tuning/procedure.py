@@ -18,7 +18,7 @@ from klsa_search.evaluation.tuning.space import Candidate, alphas, draw
 from klsa_search.evaluation.tuning.table import measure_candidates
 from klsa_search.indexing import build
 from klsa_search.progress import Progress
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 FEWEST_HALVED = 50
 """Documents that have to be long enough to be cut."""

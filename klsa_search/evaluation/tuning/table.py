@@ -16,7 +16,7 @@ from klsa_search.evaluation.tuning.space import Candidate
 from klsa_search.indexing import build_like
 from klsa_search.indexing.layout import layout
 from klsa_search.progress import Progress
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 
 Table = npt.NDArray[np.float64]
 """(Q, C): the value of a measure, one row a judged query, one column a candidate."""

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Response
 from pydantic import Field
 
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.requests import QueryText, RequestModel
 from klsa_search.service.serving import Served, requires

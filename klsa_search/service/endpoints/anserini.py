@@ -15,8 +15,8 @@ from pydantic_core import from_json, to_json
 
 from klsa_search.collection import Document
 from klsa_search.deadlines import in_time
-from klsa_search.search import Index
 from klsa_search.search.costs import estimated_cost
+from klsa_search.search.index import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import MAX_HITS, QueryText, RequestModel

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 
 from klsa_search.collection import Document
 from klsa_search.errors import BadDocument, KlsaError, QueryError
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.search.writing import DOCUMENTS, WriteResult, declared_of
 from klsa_search.service.messages.answers import LineAnswer, WarningAnswer, WriteAnswer, elapsed
 from klsa_search.service.messages.failures import Failure, documented

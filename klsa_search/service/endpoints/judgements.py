@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from klsa_search.collection.qrels import qrels_text
 from klsa_search.errors import DocumentNotFound, QueryError
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import QueryText, RequestModel, Text

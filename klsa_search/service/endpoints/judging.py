@@ -14,7 +14,7 @@ from klsa_search.config import RankerName
 from klsa_search.errors import QueryError
 from klsa_search.evaluation.comparison import Contrast
 from klsa_search.evaluation.own import compare_rankers, own_judgements
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.failures import documented
 from klsa_search.service.messages.requests import QueryText, RequestModel, Text, misfit

@@ -16,7 +16,7 @@ from klsa_search.mining import (
     similar,
     strongest_terms,
 )
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.messages.answers import elapsed
 from klsa_search.service.messages.mining import (
     ClassifiedAnswer,

@@ -16,8 +16,8 @@ from fastapi.responses import PlainTextResponse
 from klsa_search.cluster.tally import tallied
 from klsa_search.compiling import missing
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
-from klsa_search.search import Index
 from klsa_search.search.costs import estimated_cost
+from klsa_search.search.index import Index
 from klsa_search.service.messages.answers import (
     Alive,
     DocumentAnswer,

@@ -7,7 +7,7 @@ import time
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.messages.answers import Answer, elapsed
 from klsa_search.service.messages.querying import asked_of, described
 from klsa_search.service.messages.requests import IndexName, QueryText, RequestModel

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Response
 from pydantic import Field
 
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.requests import RequestModel, Text
 from klsa_search.service.serving import Desk, Served, requires

@@ -8,7 +8,7 @@ import numpy as np
 from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field
 
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.endpoints.documents import refuse_other_types
 from klsa_search.service.messages.answers import Answer, RefitAnswer
 from klsa_search.service.messages.failures import documented

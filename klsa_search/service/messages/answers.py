@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from klsa_search.search import Index
+from klsa_search.search.index import Index
 from klsa_search.service.catalog import Status
 from klsa_search.store.manifest import ColumnEntry, Counts, SpectrumEntry
 

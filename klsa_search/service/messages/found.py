@@ -10,8 +10,12 @@ from pydantic_core import to_json
 
 from klsa_search.cluster.tally import Tally
 from klsa_search.deadlines import in_time
-from klsa_search.search import Explanation, Facet, Highlight, Hit, Index, SearchResults
+from klsa_search.search.explaining import Explanation
+from klsa_search.search.facets import Facet
+from klsa_search.search.highlights import Highlight
+from klsa_search.search.index import Index
 from klsa_search.search.language import Relaxed
+from klsa_search.search.results import Hit, SearchResults
 from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.searching import SearchRequest
 from klsa_search.service.messages.size import MAX_ANSWER, too_large

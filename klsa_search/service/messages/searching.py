@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
 from klsa_search.config import LanguageSettings, SearchSettings, left_open
-from klsa_search.search import Index
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.filters.text import MOST_CHARACTERS
+from klsa_search.search.index import Index
 from klsa_search.search.snippet import LENGTH
 from klsa_search.service.messages.requests import (
     MAX_HITS,

@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from klsa_search.search import open_index
+from klsa_search.search.opening import open_index
 from tests.support.waiting import wait_until
 
 from .conftest import api, until, watched
