@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from klsa_search.errors import (
@@ -151,15 +152,6 @@ class Keys:
             self._mark, self._told = mark, None
 
 
-def _authorization(scope: Scope) -> str | None:
-    """The header; searched by hand, as it is with every request."""
-    for name, value in scope["headers"]:
-        if name == b"authorization":
-            header: str = value.decode("latin-1")
-            return header
-    return None
-
-
 class Gate:
     """ASGI middleware that lets nobody in without a key that counts, and notes what it allows."""
 
@@ -171,7 +163,7 @@ class Gate:
         """Pass the request on, or refuse it."""
         if scope["type"] == "http":
             try:
-                access = self._keys.access(_authorization(scope))
+                access = self._keys.access(Headers(scope=scope).get("authorization"))
             except KlsaError as refused:
                 if needs_key(scope["path"]):
                     await explained(refused)(scope, receive, send)
