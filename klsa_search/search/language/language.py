@@ -81,7 +81,7 @@ class Language:
         self.lexicon = Lexicon(snapshot, analyzer, documents_at)
         self._columns = {name: columns[name] for name in columns.keys() - PLACES.keys()}
         self._fields = {*PLACES, *columns} - {""}
-        self.spelling = Spelling(snapshot, analyzer, documents_at)
+        self.spelling = Spelling(snapshot, analyzer, self.lexicon)
         self._numbers = TermNumbers(analyzer, snapshot.vocabulary)
         self._synonyms = Synonyms({}, analyzer)
         self._beginnings: frozenset[int] = frozenset()

@@ -14,11 +14,13 @@ from klsa_search.analysis import Analyzer
 from klsa_search.collection import Document
 from klsa_search.lazily import lazily
 from klsa_search.search.language.forms import written_forms
-from klsa_search.search.language.spelling import ENDING
 from klsa_search.search.snapshot import Snapshot
 
 SHORTEST: Final = 2
 """Characters of a prefix at least."""
+
+ENDING: Final = 5
+"""Letters that a stem may be shorter than its word."""
 
 _LAST: Final = "\U0010ffff"
 _REMEMBERED: Final = 4096

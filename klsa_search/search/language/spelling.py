@@ -8,7 +8,7 @@ long, and what comes near is compared once more as documents write it: that alon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -18,9 +18,9 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis import Analyzer
-from klsa_search.collection import Document
 from klsa_search.lazily import lazily
-from klsa_search.search.language.forms import written_as, written_forms
+from klsa_search.search.language.forms import written_as
+from klsa_search.search.language.lexicon import ENDING, Lexicon
 from klsa_search.search.language.matching import with_phrase
 from klsa_search.search.snapshot import Snapshot
 
@@ -43,9 +43,6 @@ LONG: Final = 8
 
 LONGEST: Final = 40
 """Letters of a word that is put right, at most."""
-
-ENDING: Final = 5
-"""Letters that a stem may be shorter than its word."""
 
 _LOOKED_AT: Final = 8
 """Terms of which the written forms are read."""
@@ -78,9 +75,9 @@ class Spelling:
         self,
         snapshot: Snapshot,
         analyzer: Analyzer,
-        documents_at: Callable[[Iterable[int]], list[Document]],
+        lexicon: Lexicon,
     ) -> None:
-        self._snapshot, self._analyzer, self._documents_at = snapshot, analyzer, documents_at
+        self._snapshot, self._analyzer, self._lexicon = snapshot, analyzer, lexicon
         self._found: dict[str, Correction | None] = {}
 
     def correction(self, word: str) -> Correction | None:
@@ -118,8 +115,7 @@ class Spelling:
         terms = self._near(word, edits)
         frequencies = self._snapshot.bm25.frequencies
         best: tuple[tuple[int, int, str], int, str, str] | None = None
-        forms = written_forms(self._snapshot, self._analyzer, self._documents_at, terms)
-        for term, writings in zip(terms, forms, strict=True):
+        for term, writings in zip(terms, self._lexicon.forms(terms), strict=True):
             if not writings:
                 continue
             stem = self._snapshot.vocabulary.terms[term]

@@ -38,7 +38,8 @@ class _Forgetting(dict):
 
 
 def test_a_correction_survives_that_another_thread_forgets_it(few_words):
-    spelling = Spelling(few_words.arrays, few_words.analyzer, few_words.documents)
+    lexicon = Lexicon(few_words.arrays, few_words.analyzer, few_words.documents)
+    spelling = Spelling(few_words.arrays, few_words.analyzer, lexicon)
     expected = spelling.correction("netwrok")
     assert expected is not None
     spelling._found = _Forgetting({"netwrok": expected})
