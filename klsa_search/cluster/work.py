@@ -54,18 +54,6 @@ class Workers(Protocol):
         """Make all calls, each at least once, and give the number of each as it is done."""
 
 
-class Here:
-    """The process that asks does the work, one call after the other."""
-
-    def each(
-        self, function: Callable[..., None], calls: Iterable[tuple[Any, ...]]
-    ) -> Iterator[int]:
-        """Make the calls in their order."""
-        for number, call in enumerate(calls):
-            function(*call)
-            yield number
-
-
 class Work:
     """Has steps done by workers, each once, whatever becomes of those that begin them.
 
@@ -117,11 +105,6 @@ class Work:
         for each in made:
             for array in each.path.glob("*.npy"):
                 array.unlink(missing_ok=True)
-
-    def forget(self, *made: Made) -> None:
-        """Remove folders that nothing will read again."""
-        for each in made:
-            shutil.rmtree(each.path, ignore_errors=True)
 
 
 def perform(step: Step, path: Path, arguments: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ from klsa_search.collection import Judgement
 from klsa_search.collection.intake import text_fault
 from klsa_search.errors import IndexBusy, IndexDamaged, QueryError, StoreError
 from klsa_search.forks import lock_free_in_children
-from klsa_search.store.log_format import checked_id, sum_of
+from klsa_search.store.log_format import checked_id, copy_database, sum_of
 from klsa_search.store.names import JUDGEMENTS
 
 if TYPE_CHECKING:
@@ -179,16 +179,7 @@ class Judgements:
         with self._connected() as database:
             if database is None:
                 return
-            target = sqlite3.connect(index / JUDGEMENTS)
-            try:
-                database.conn.backup(target)
-            except sqlite3.Error as error:
-                raise StoreError(
-                    f"cannot write `{index / JUDGEMENTS}` ({error}); free disk "
-                    "space, then try again"
-                ) from error
-            finally:
-                target.close()
+            copy_database(database.conn, index / JUDGEMENTS)
 
     @contextmanager
     def _connected(self, *, writes: bool = False, makes: bool = False) -> Iterator[Database | None]:

@@ -30,6 +30,7 @@ from klsa_search.store.log_format import (
     Last,
     Write,
     batch_of,
+    copy_database,
     damaged,
     document_of,
     has_rows,
@@ -149,18 +150,8 @@ class WriteLog:
         with self._look() as look:
             if look is None:
                 return
-            target = sqlite3.connect(generation / WRITES)
-            try:
-                write_fresh(generation / BEGUN, number_beside(self.path) or "")
-                look.backup(target)
-                target.execute("pragma journal_mode = delete")
-            except sqlite3.Error as error:
-                raise StoreError(
-                    f"cannot write `{generation / WRITES}` ({error}); free disk "
-                    "space, then try again"
-                ) from error
-            finally:
-                target.close()
+            write_fresh(generation / BEGUN, number_beside(self.path) or "")
+            copy_database(look, generation / WRITES)
 
     def _piece(self, after: int, last: Last) -> list[Write]:
         found, size = [], 0

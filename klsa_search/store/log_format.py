@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from klsa_search.collection import Document
 from klsa_search.collection.intake import document_fault, text_fault
-from klsa_search.errors import BadDocument, IndexDamaged
+from klsa_search.errors import BadDocument, IndexDamaged, StoreError
 from klsa_search.store.current import last_resort
 from klsa_search.store.files import is_exhausted, read_regular
 from klsa_search.store.names import BEGUN
@@ -118,6 +119,18 @@ def number_beside(path: Path) -> str | None:
         if is_exhausted(error):
             raise
         raise damaged(path.with_name(BEGUN), error.strerror) from error
+
+
+def copy_database(connection: sqlite3.Connection, path: Path) -> None:
+    """Copy a database, as the connection sees it, to one file; StoreError if it has no room."""
+    with closing(sqlite3.connect(path)) as target:
+        try:
+            connection.backup(target)
+            target.execute("pragma journal_mode = delete")
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"cannot write `{path}` ({error}); free disk space, then try again"
+            ) from error
 
 
 def sum_of(row: tuple[Any, ...]) -> int:

@@ -4,7 +4,6 @@
     Region.of(array)                over a copy of an array
     region.append(rows)             O(rows); now and then the tail is copied
     region.view(n) -> array         the first n rows, contiguous and read-only
-    region.until(n) -> Region       the same rows, to be appended to in another way
 
 A region is a stretch of addresses twice as long as what it holds. The whole pages of the file lie
 at its head, shared with all processes through the page cache; behind them is memory of this
@@ -77,31 +76,18 @@ class Region:
                 raise
             raise unreadable(path, error) from error
         try:
-            return cls._over(kind, shape, (descriptor, begin))
-        finally:
+            region = cls(kind, shape, (descriptor, begin))
+        except BaseException:
             os.close(descriptor)
+            raise
+        weakref.finalize(region, os.close, descriptor).atexit = False
+        return region
 
     @classmethod
     def of(cls, array: npt.NDArray[Any]) -> Region:
         """Begin with a copy of an array of at least one dimension."""
         region = cls(array.dtype, (0, *array.shape[1:]))
         region.append(array)
-        return region
-
-    @classmethod
-    def _over(
-        cls, kind: np.dtype[Any], shape: tuple[int, ...], file: tuple[int, int] | None
-    ) -> Region:
-        """Begin with the first rows of a file, by a descriptor of the region's own."""
-        if file is None:
-            return cls(kind, shape)
-        descriptor = os.dup(file[0])
-        try:
-            region = cls(kind, shape, (descriptor, file[1]))
-        except BaseException:
-            os.close(descriptor)
-            raise
-        weakref.finalize(region, os.close, descriptor).atexit = False
         return region
 
     def __len__(self) -> int:
@@ -129,17 +115,6 @@ class Region:
         rows = self._rows[:n]
         rows.flags.writeable = False
         return rows
-
-    def until(self, n: int) -> Region:
-        """Return another region of the first n rows, those of the file among them, which it shares.
-
-        Cost: copying what came behind the file.
-        """
-        if not self._base <= n <= self._count:
-            raise ValueError(f"{n} rows, not {self._base} to {self._count}")
-        other = Region._over(self._kind, (self._base, *self._row), self._file)
-        other.append(self._rows[self._base : n])
-        return other
 
     def _grown(self, rows: int, kept: int) -> npt.NDArray[Any]:
         grown = self._reserved(rows)

@@ -1,9 +1,18 @@
-"""Replicas in threads of this process: slow, failing or talking rubbish where a test wants it."""
+"""Workers and replicas in this process: slow, failing or talking rubbish where a test wants it."""
 
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 from klsa_search.cluster.asking import CallFailed
 from klsa_search.cluster.host import Host
+
+
+class Here:
+    """Workers: this process makes the calls in their order."""
+
+    def each(self, function, calls):
+        for number, call in enumerate(calls):
+            function(*call)
+            yield number
 
 
 class Threads:

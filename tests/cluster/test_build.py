@@ -9,11 +9,12 @@ import pytest
 import klsa_search as klsa
 from klsa_search.cluster import counting, cutting, keeping, rows, source
 from klsa_search.cluster.build import build
-from klsa_search.cluster.work import Here
 from klsa_search.delta import epoch
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.store.upkeep import delete_index
 from tests.cluster.dying import Dying
+
+from .fleets import Here
 
 WORDS = [
     "pump",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from klsa_search.cluster.decomposing import decomposed
-from klsa_search.cluster.work import Here, Made, Work
+from klsa_search.cluster.work import Made, Work
 from klsa_search.config import Settings
 from klsa_search.features import bm25
 from klsa_search.indexing import weighing
@@ -18,6 +18,8 @@ from klsa_search.progress import silent
 from klsa_search.spectrum import krylov, slices
 from tests.cluster.dying import Dying
 from tests.support.worlds import counts_of, random_documents, topic_documents
+
+from .fleets import Here
 
 ROWS = 64
 SMALL = Settings.of_preset("default", dimensions=12, latent_dimensions=9, seed=3)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from klsa_search.cluster.work import Here, Made, Work, perform
+from klsa_search.cluster.work import Made, Work, perform
+
+from .fleets import Here
 
 
 def double(out, source, *, times=2, array=None):
@@ -75,13 +77,6 @@ def test_two_who_do_the_same_agree(tmp_path):
     perform(meanwhile, tmp_path / "made", {"source": [5]})
     assert values_of(Made(tmp_path / "made")) == [10]
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
-
-
-def test_what_is_forgotten_is_made_again(work):
-    made = work.one(double, source=[1])
-    work.forget(made)
-    assert not made.path.exists()
-    assert values_of(work.one(double, source=[1])) == [2]
 
 
 def test_what_is_emptied_was_made_all_the_same(work):

@@ -93,22 +93,6 @@ def test_rows_of_another_kind_are_refused_and_change_nothing(tmp_path, rows):
     assert np.array_equal(region.view(len(region)), numbers(5, (2,), "<i4"))
 
 
-def test_a_region_can_go_on_in_two_ways(tmp_path):
-    base, one, two = (numbers(900, (3,), "<u4", first) for first in (0, 1, 2))
-    region = opened(tmp_path, base)
-    region.append(one)
-    other = region.until(1200)
-    for _ in range(200):
-        region.append(one)
-        other.append(two)
-    assert np.array_equal(region.view(2700), np.concatenate([base, one, one]))
-    assert np.array_equal(other.view(2100), np.concatenate([base, one[:300], two]))
-    assert np.array_equal(region.until(900).view(900), base)
-    for n in (899, len(region) + 1):
-        with pytest.raises(ValueError, match=f"{n} rows, not 900 to"):
-            region.until(n)
-
-
 def test_a_forked_child_goes_its_own_way(tmp_path):
     base = numbers(2_000, (4,), "<i4")
     region = opened(tmp_path, base)
