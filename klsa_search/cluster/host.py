@@ -18,7 +18,7 @@ from klsa_search.kernel.postings import Postings
 from klsa_search.search.engine import Mask
 from klsa_search.search.engine.formulas import Query
 from klsa_search.search.pickling import Moment
-from klsa_search.search.state import Following, State, open_state
+from klsa_search.search.state import LogTailer, State, open_state
 from klsa_search.store.file_system import network_file_system
 from klsa_search.store.log_format import Last
 
@@ -40,7 +40,7 @@ class Host:
         if tokenizer is not None:
             trust(tokenizer)
         self._built = open_state(Path(generation))
-        self._following, self._state = Following(self._built), self._built
+        self._following, self._state = LogTailer(self._built), self._built
         self._share = Share(len(self._built.snapshot), number, shards)
         self._whole = self._built.snapshot.bm25.postings.parts[0].postings
         self._postings = own_postings(self._built.snapshot, self._share)
@@ -90,7 +90,7 @@ class Host:
     def _state_of(self, last: Last) -> State:
         following = self._following
         if last.seq < self._state.facts.last.seq:
-            following = Following(self._built)  # what was there before, for one who lags behind
+            following = LogTailer(self._built)  # what was there before, for one who lags behind
             return following.state(self._built, moment=Moment(last, {}))
         self._state = following.state(self._state, moment=Moment(last, {}))
         return self._state

@@ -16,7 +16,7 @@ from klsa_search.progress import DOCUMENTS, Progress
 from klsa_search.search.drift import Drift
 from klsa_search.search.pickling import Moment, pinned_again, reopened
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.search.state import Facts, Following, State, open_state
+from klsa_search.search.state import Facts, LogTailer, State, open_state
 from klsa_search.search.writing import (
     Added,
     Source,
@@ -46,7 +46,7 @@ class _Current(NamedTuple):
 
     facts: Facts
     state: State | None
-    following: Following | None
+    following: LogTailer | None
 
 
 class LivingIndex:
@@ -57,7 +57,7 @@ class LivingIndex:
 
     def __init__(self, generation: Path, moment: Moment | None = None) -> None:
         built = open_state(generation)
-        following = Following(built)
+        following = LogTailer(built)
         self._owns = True  # the open documents; a pinned index borrows them
         self._taking_up = lock_free_in_children(compiles=True)  # held by the one that refreshes
         self._swapping = lock_free_in_children()  # held for moments; guards writes of _current
@@ -175,7 +175,7 @@ class LivingIndex:
                 return True
             built = open_state(generation)
             try:
-                following = Following(built)
+                following = LogTailer(built)
                 # Calls under way keep the former state, whose files close with the last of them.
                 self._swap(self._searched(following.state(built)), following)
             except BaseException:
@@ -183,7 +183,7 @@ class LivingIndex:
                 raise
             return True
 
-    def _swap(self, state: State, following: Following) -> None:
+    def _swap(self, state: State, following: LogTailer) -> None:
         """Put a state in the place of the current one; StoreError if the index was closed."""
         with self._swapping:
             self._opened()

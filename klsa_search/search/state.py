@@ -138,8 +138,8 @@ def _language(
     return Language(snapshot, analyzer, keywords, documents.at)
 
 
-class Following:
-    """Takes up what the log of a generation says, and synonyms; one thread at a time."""
+class LogTailer:
+    """Applies the log of writes of a generation, and its synonyms; for one thread at a time."""
 
     def __init__(self, built: State) -> None:
         self._built = built

@@ -14,7 +14,7 @@ import pytest
 from klsa_search import build, compiling, forks
 from klsa_search.compiling import compiled
 from klsa_search.errors import StoreError
-from klsa_search.search.state import Following
+from klsa_search.search.state import LogTailer
 from tests.search.conftest import DOCUMENTS
 from tests.support.forked import another_thread, in_child
 from tests.support.waiting import PATIENCE
@@ -80,7 +80,7 @@ def test_a_fork_waits_for_a_refresh_that_compiles(tmp_path, monkeypatch):
     """It waits for the refresh first: who refreshes gets the compilers, and then both are free."""
     index = build(DOCUMENTS, name="t", home=tmp_path, dimensions=2)
     refreshing, forking = threading.Event(), threading.Event()
-    take_up = Following.state
+    take_up = LogTailer.state
 
     def compile_first(*given, **options):
         refreshing.set()
@@ -93,7 +93,7 @@ def test_a_fork_waits_for_a_refresh_that_compiles(tmp_path, monkeypatch):
         forking.set()
         return let_go
 
-    monkeypatch.setattr(Following, "state", compile_first)
+    monkeypatch.setattr(LogTailer, "state", compile_first)
     monkeypatch.setattr(forks, "_holds", [held])
     with ThreadPoolExecutor(1) as threads:
         refresh = threads.submit(index.refresh)

@@ -14,7 +14,7 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.errors import StoreError
 from klsa_search.search import living
-from klsa_search.search.state import Following
+from klsa_search.search.state import LogTailer
 from tests.search.conftest import DOCUMENTS
 from tests.search.test_closing import held
 from tests.support.waiting import PATIENCE
@@ -62,11 +62,11 @@ def refused(index):
 def test_an_index_closed_while_it_takes_up_writes_stays_closed(path, monkeypatch):
     index = open_index(path)
     add(path, "new")
-    closed_within(monkeypatch, index, Following, "state")
+    closed_within(monkeypatch, index, LogTailer, "state")
     refused(index)
 
 
-@pytest.mark.parametrize("step", ["open_state", "Following"])
+@pytest.mark.parametrize("step", ["open_state", "LogTailer"])
 def test_an_index_closed_while_it_opens_a_generation_stays_closed(path, monkeypatch, step):
     index = open_index(path)
     build(DOCUMENTS[:3], name="t", home=path.parent, dimensions=2, z=2, replace=True).close()
@@ -86,7 +86,7 @@ def test_a_generation_whose_writes_cannot_be_read_is_not_left_open(path, monkeyp
         opened.append(state)
         raise StoreError("no log")
 
-    monkeypatch.setattr(Following, "state", failing)
+    monkeypatch.setattr(LogTailer, "state", failing)
     with pytest.raises(StoreError, match="no log"):
         index.refresh()
     with pytest.raises(StoreError, match="closed"):
