@@ -30,3 +30,19 @@ def narrowed(starts: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any
     far the longer array, to 8 bytes each.
     """
     return starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
+
+
+def values_at(
+    wanted: npt.NDArray[np.integer[Any]],
+    keys: npt.NDArray[np.integer[Any]],
+    values: npt.NDArray[Any],
+    missing: int = 0,
+) -> npt.NDArray[Any]:
+    """Return the values of some keys, `missing` for what is not among `keys`: as `wanted`.
+
+    keys  (n,) ascending, and their values
+    """
+    if not len(keys):
+        return np.full(wanted.shape, missing, values.dtype)
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[places] == wanted, values[places], missing)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.arrays import values_at
 from klsa_search.cluster.gathering import gathered, merged, of_seeds, weighed
 from klsa_search.cluster.messages import Candidates, Floats, Found, Known, Scored
 from klsa_search.cluster.shard import Share
@@ -214,8 +215,7 @@ class Search:
 
     def _among(self, documents: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """Which of the best each document is; -1 for others."""
-        at = np.minimum(np.searchsorted(self._best, documents), len(self._best) - 1)
-        return np.where(self._best[at] == documents, self._places[at], -1)
+        return values_at(documents, self._best, self._places, missing=-1)
 
 
 def _chosen(scores: Floats, wanted: int) -> _Allowed:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Positions
+from klsa_search.arrays import Positions, values_at
 from klsa_search.cluster.messages import Candidates, Floats, Found, Known, Rows, Scored, Wanted
 from klsa_search.kernel.postings import Postings
 from klsa_search.kernel.query import QueryKernel
@@ -190,8 +190,7 @@ class Shard:
 
 def _places(known: Known, documents: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """Which of the best each document is; -1 for others."""
-    at = np.minimum(np.searchsorted(known.best, documents), len(known.best) - 1)
-    return np.where(known.best[at] == documents, known.places[at], -1)
+    return values_at(documents, known.best, known.places, missing=-1)
 
 
 def _foremost(scores: Floats, wanted: int) -> npt.NDArray[np.int64]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Positions, Scores
+from klsa_search.arrays import Positions, Scores, values_at
 from klsa_search.kernel.postings import UNIT
 from klsa_search.kernel.query import QueryKernel
 
@@ -55,10 +55,8 @@ def coverage(
     places[ascending] = np.arange(len(best))
     impacts = np.zeros((len(best), len(terms)), dtype=np.float32)
     for column, term in enumerate(terms.tolist()):
-        documents, weights = kernel.impacts_of(term, float(query_weights[column]))
-        found = np.minimum(np.searchsorted(documents, ascending), len(documents) - 1)
-        held = documents[found] == ascending
-        impacts[held, column] = weights[found[held]]
+        holders = kernel.impacts_of(term, float(query_weights[column]))
+        impacts[:, column] = values_at(ascending, *holders)
     half = (HALF * kernel.weighed(terms, query_weights) / UNIT).astype(np.float32)
     return _coverage(places, impacts, query_weights * kernel.worth[terms], half, neighbours)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Positions
+from klsa_search.arrays import Positions, values_at
 from klsa_search.config import SearchSettings
 from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
 from klsa_search.expansion.packing import LEVELS
@@ -69,11 +69,10 @@ class QueryWeights(NamedTuple):
         """Addends of k_q: (d, n). To the last bit those that scores are added up of."""
         found = np.zeros((len(documents), len(self.numbers)))
         for at, (holders, saturations) in enumerate(self.holders):
-            if len(holders) and self.counts[at] > 0:
-                places = np.minimum(np.searchsorted(holders, documents), len(holders) - 1)
-                there = holders[places] == documents
-                held = saturations[places[there]].astype(np.int64)
-                found[there, at] = self.step * (1 + ((self.steps[at] * held) >> 16))
+            if self.counts[at] > 0:
+                held = values_at(documents, holders, saturations).astype(np.int64)
+                addends = self.step * (1 + ((self.steps[at] * held) >> 16))
+                found[:, at] = np.where(held > 0, addends, 0.0)
         return found
 
 
@@ -197,12 +196,7 @@ def _held(snapshot: Snapshot, terms: Sequence[int], documents: Positions) -> Ite
     places = places.reshape(len(documents), -1)
     steps = snapshot.bm25.postings.step * snapshot.counting()[looked_at].astype(np.float64)
     for term in terms:
-        holders, saturations = snapshot.bm25.postings.of_term(term)
-        if not len(holders):
-            yield np.zeros(len(documents))
-            continue
-        at = np.minimum(np.searchsorted(holders, looked_at), len(holders) - 1)
-        held = np.where(holders[at] == looked_at, saturations[at], 0) * steps
+        held = values_at(looked_at, *snapshot.bm25.postings.of_term(term)) * steps
         lent = np.einsum("dn,dn->d", shares, held[places[:, 1:]])
         together = held[places[:, 0]] + NEIGHBOURHOOD * lent
         yield together / (together + HALF)
