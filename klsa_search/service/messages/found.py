@@ -20,6 +20,9 @@ from klsa_search.service.messages.answers import Answer
 from klsa_search.service.messages.searching import SearchRequest
 from klsa_search.service.messages.size import MAX_ANSWER, too_large
 
+_FIELDS: Final = ("title", "snippet", "metadata")
+"""Fields of a hit by default, in the order they are written."""
+
 _AT_ONCE: Final = 10
 """Hits written as JSON in one call; a too large answer stops after one call."""
 
@@ -168,7 +171,7 @@ def search_answer(
     if tally.total:
         failed = len(tally.failed)
         answer["shards"] = {"total": tally.total, "ok": tally.total - failed, "failed": failed}
-    as_json = _whole if asked.fields is None else _chosen(frozenset(asked.fields), index)
+    as_json = _hit_writer(frozenset(_FIELDS if asked.fields is None else asked.fields), index)
     at_once = _AT_ONCE if asked.fields is None else 1  # with which come whole texts
     head = to_json(answer, inf_nan_mode="null")
     left, hits = MAX_ANSWER - len(head), []
@@ -203,42 +206,22 @@ def _facet(facet: Facet) -> dict[str, Any]:
     }
 
 
-def _whole(hit: Hit) -> dict[str, Any]:
-    answer = {
-        "rank": hit.rank,
-        "id": hit.id,
-        "score": hit.score,
-        "title": hit.title,
-        "snippet": hit.snippet,
-        "metadata": hit.metadata,
-    }
-    return _with_besides(answer, hit)
-
-
-def _with_besides(answer: dict[str, Any], hit: Hit) -> dict[str, Any]:
-    """Add the optional parts that were requested."""
-    if hit.quality is not None:
-        answer["quality"] = hit.quality
-    if hit.explanation is not None:
-        answer["explanation"] = hit.explanation
-    if hit.highlight is not None:
-        answer["highlight"] = hit.highlight
-    return answer
-
-
-def _chosen(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
+def _hit_writer(fields: frozenset[str], index: Index) -> Callable[[Hit], dict[str, Any]]:
     """Return a function that returns the requested fields of a hit."""
-    of_hit = [name for name in ("title", "snippet", "metadata") if name in fields]
-    of_metadata = fields.difference(("title", "snippet", "text", "metadata"))
+    of_hit = ["rank", "id", "score", *(name for name in _FIELDS if name in fields)]
+    of_metadata = fields.difference((*_FIELDS, "text"))
 
     def chosen(hit: Hit) -> dict[str, Any]:
-        answer = {name: getattr(hit, name) for name in ("rank", "id", "score", *of_hit)}
+        answer = {name: getattr(hit, name) for name in of_hit}
         if "text" in fields:
             answer["text"] = index.document(hit.id).text
         if of_metadata and "metadata" not in fields:
             own = {name: held for name, held in hit.metadata.items() if name in of_metadata}
             answer["metadata"] = own
-        return _with_besides(answer, hit)
+        for name in ("quality", "explanation", "highlight"):  # if requested
+            if (held := getattr(hit, name)) is not None:
+                answer[name] = held
+        return answer
 
     return chosen
 

@@ -5,7 +5,6 @@ To tell it is one call that lets nothing else run: neither a deadline nor /healt
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Final
 
@@ -22,9 +21,6 @@ _NUMBER: Final = 25
 _MARKS: Final = 6
 """Bytes of a text's quotes, of what stands before and after it, and of a pair of brackets."""
 
-_WIDEST: Final = 6
-"""Bytes of a character at most: a control character is written out."""
-
 _PLAIN: Final = (float, int, type(None))
 _HOLDERS: Final = (dict, list, tuple)
 
@@ -32,12 +28,10 @@ _HOLDERS: Final = (dict, list, tuple)
 def refuse_too_large(answer: BaseModel) -> None:
     """QueryError where an answer would take more than `MAX_ANSWER` bytes.
 
-    Texts are written out only where their lengths do not tell enough. Cost: seen at the bound,
-    however large the answer is; some microseconds a hit.
+    Cost: that of the bound, however large the answer is; some microseconds a hit.
     """
-    if not _exceeds(answer, _most) or not _exceeds(answer, _written):
-        return
-    raise too_large()
+    if _exceeds(answer):
+        raise too_large()
 
 
 def too_large() -> QueryError:
@@ -48,14 +42,13 @@ def too_large() -> QueryError:
     )
 
 
-def _exceeds(answer: BaseModel, width: Callable[[str], int]) -> bool:
-    """Whether an answer takes more than it may, with texts of such a width."""
+def _exceeds(answer: BaseModel) -> bool:
     left = MAX_ANSWER
     waiting: list[object] = [answer]
     while waiting and left >= 0:
         value = waiting.pop()
         if isinstance(value, str):
-            left -= _MARKS + width(value)
+            left -= _MARKS + _width(value)
         elif isinstance(value, _PLAIN):
             left -= _NUMBER
         else:
@@ -68,10 +61,6 @@ def _exceeds(answer: BaseModel, width: Callable[[str], int]) -> bool:
     return left < 0
 
 
-def _most(text: str) -> int:
-    return _WIDEST * len(text)
-
-
-def _written(text: str) -> int:
+def _width(text: str) -> int:
     # One that is longer than all may be is not written out, so that no text costs more than that.
     return len(text) if len(text) > MAX_ANSWER else len(encode_basestring(text).encode())
