@@ -38,6 +38,7 @@ def install(app: FastAPI) -> None:
                     if needs_key(path):
                         operation["security"] = [{}, {"key": []}]
                     _add(operation, *_failures(path, method, operation))
+                    operation["responses"] = dict(sorted(operation["responses"].items()))
             for unused in ("HTTPValidationError", "ValidationError"):  # of FastAPI's own 422
                 schema["components"]["schemas"].pop(unused, None)
         return made()
