@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from klsa_search.collection import Collection, Document, Judgement, Problems, Query
+from klsa_search.collection import Collection, Document, OpenedCollection
 from klsa_search.config import Settings
 from klsa_search.features.counts import CountsBuilder, TermCounts
 from klsa_search.indexing.extent import Extent
@@ -62,9 +62,8 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
 
     with tempfile.TemporaryDirectory(prefix="klsa-survey-") as folder:
         started = time.perf_counter()
-        counts, _, fields, _ = read(
-            _Held(documents), Path(folder), settings, note, memory=2**30, processes=1
-        )
+        sample = OpenedCollection("sample", "records", "stop", lambda _: iter(documents))
+        counts, _, fields, _ = read(sample, Path(folder), settings, note, memory=2**30, processes=1)
         ended = time.perf_counter()
         sampled = read_shape(counts, fields, Path(folder))
     few = shape_of_first(counts, sampled.stored, -(-len(documents) // 4))
@@ -87,26 +86,6 @@ def read_shape(counts: TermCounts, fields: FieldsEntry, generation: Path) -> Sha
         columns=columns,
         texts=sum(entry.texts for entry in fields.columns.values()),
     )
-
-
-class _Held:
-    """Documents at hand as the collection they came from."""
-
-    name = "sample"
-    format = "records"
-    problems = Problems()
-
-    def __init__(self, documents: list[Document]) -> None:
-        self._documents = documents
-
-    def documents(self) -> Iterator[Document]:
-        return iter(self._documents)
-
-    def queries(self) -> list[Query]:
-        return []
-
-    def judgements(self) -> list[Judgement]:
-        return []
 
 
 def _taken(documents: Iterator[Document], most: int) -> list[Document]:
