@@ -77,30 +77,30 @@ if TYPE_CHECKING:
     from klsa_search.version import __version__
 else:
     _MODULES = {
-        "Document": "collection.model",
-        "Explanation": "search.explaining.explanation",
-        "Facet": "search.facets",
-        "Field": "store.fields.columns",
-        "Highlight": "search.highlights",
-        "Hit": "search.results",
-        "Index": "search.index",
-        "IndexSettings": "keywords",
-        "KlsaError": "errors",
-        "QueryInterpretation": "search.language.interpretation",
-        "SearchOptions": "search.wishes",
-        "SearchParameters": "keywords",
-        "SearchResults": "search.results",
-        "__version__": "version",
-        "build": "indexing.build",
-        "list_indexes": "search.opening",
-        "open_index": "search.opening",
+        "Document": "klsa_search.collection.model",
+        "Explanation": "klsa_search.search.explaining.explanation",
+        "Facet": "klsa_search.search.facets",
+        "Field": "klsa_search.store.fields.columns",
+        "Highlight": "klsa_search.search.highlights",
+        "Hit": "klsa_search.search.results",
+        "Index": "klsa_search.search.index",
+        "IndexSettings": "klsa_search.keywords",
+        "KlsaError": "klsa_search.errors",
+        "QueryInterpretation": "klsa_search.search.language.interpretation",
+        "SearchOptions": "klsa_search.search.wishes",
+        "SearchParameters": "klsa_search.keywords",
+        "SearchResults": "klsa_search.search.results",
+        "__version__": "klsa_search.version",
+        "build": "klsa_search.indexing.build",
+        "list_indexes": "klsa_search.search.opening",
+        "open_index": "klsa_search.search.opening",
     }
 
     def __getattr__(name: str) -> Any:
         """Import a name at its first use (PEP 562): commands load only what they need."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        value = globals()[name] = getattr(import_module(_MODULES[name]), name)
         return value
 
     def __dir__() -> list[str]:

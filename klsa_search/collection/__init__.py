@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from klsa_search.collection.trec import read_topics
 else:
     _MODULES = {
-        "COLLECTIONS": "known",
-        "Collection": "model",
-        "Document": "model",
-        "FORMATS": "recognise",
-        "Judgement": "model",
-        "OpenedCollection": "opened",
-        "Problems": "model",
-        "Query": "model",
-        "Reading": "opening",
-        "Unread": "model",
-        "fetch": "fetching",
-        "open_collection": "opening",
-        "read_qrels": "qrels",
-        "read_queries": "sidecars",
-        "read_topics": "trec",
+        "COLLECTIONS": "klsa_search.collection.known",
+        "Collection": "klsa_search.collection.model",
+        "Document": "klsa_search.collection.model",
+        "FORMATS": "klsa_search.collection.recognise",
+        "Judgement": "klsa_search.collection.model",
+        "OpenedCollection": "klsa_search.collection.opened",
+        "Problems": "klsa_search.collection.model",
+        "Query": "klsa_search.collection.model",
+        "Reading": "klsa_search.collection.opening",
+        "Unread": "klsa_search.collection.model",
+        "fetch": "klsa_search.collection.fetching",
+        "open_collection": "klsa_search.collection.opening",
+        "read_qrels": "klsa_search.collection.qrels",
+        "read_queries": "klsa_search.collection.sidecars",
+        "read_topics": "klsa_search.collection.trec",
     }
 
     def __getattr__(name: str) -> Any:
         """Import a name at its first use (PEP 562): commands load only what they need."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        value = globals()[name] = getattr(import_module(_MODULES[name]), name)
         return value
 
     def __dir__() -> list[str]:
