@@ -43,6 +43,11 @@ function set(node, attributes) {
   }
 }
 
+/** A failure, as a sentence that is read out. */
+export function alertOf(failure) {
+  return el("p.trouble", { role: "alert" }, failure.message);
+}
+
 /** Append children, which may be nodes, text, lists of these, or nothing. */
 export function add(node, children) {
   for (const child of [children].flat(Infinity)) {

@@ -2,7 +2,7 @@
 
 import { ask, Latest, segment, STALE } from "./api.js";
 import { bars, chart, whisker } from "./charts.js";
-import { el, fill, many } from "./dom.js";
+import { alertOf, el, fill, many } from "./dom.js";
 
 const RANKERS = { bm25: "BM25", klsa: "Kernel LSA", rm3: "RM3", rocchio: "Rocchio" };
 const TIE = 0.01; // as the service has it
@@ -37,7 +37,7 @@ export function evaluation(index) {
       const answer = await latest.run((signal) => ask(path, { body, signal }));
       if (answer !== STALE) fill(result, drawn(answer, texts));
     } catch (failure) {
-      fill(result, el("p.trouble", { role: "alert" }, failure.message));
+      fill(result, alertOf(failure));
     } finally {
       button.disabled = false;
     }

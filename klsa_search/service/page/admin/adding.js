@@ -1,7 +1,7 @@
 // Adding documents: files are dropped, looked at, and sent in batches.
 
 import { ask, segment } from "../api.js";
-import { count, el, fill, many } from "../dom.js";
+import { alertOf, count, el, fill, many } from "../dom.js";
 import { Unreadable } from "./reading.js";
 import { documents, opened } from "./source.js";
 
@@ -50,7 +50,7 @@ export function adding(index, changed) {
   }
 
   function tell(failure) {
-    fill(plan, el("p.trouble", { role: "alert" }, failure.message));
+    fill(plan, alertOf(failure));
   }
 
   function drawPlan(sources) {

@@ -1,7 +1,7 @@
 // Deleting documents by their ids.
 
 import { ask, segment } from "../api.js";
-import { el, fill, many } from "../dom.js";
+import { alertOf, el, fill, many } from "../dom.js";
 
 /** The panel; `changed` is called when documents were deleted. */
 export function deleting(index, changed) {
@@ -34,7 +34,7 @@ export function deleting(index, changed) {
       field.value = "";
       changed();
     } catch (failure) {
-      fill(status, el("p.trouble", { role: "alert" }, failure.message));
+      fill(status, alertOf(failure));
     }
   }
 

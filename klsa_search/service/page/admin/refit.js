@@ -1,7 +1,7 @@
 // Refit of an index, with progress.
 
 import { ask, segment } from "../api.js";
-import { count, el, fill } from "../dom.js";
+import { alertOf, count, el, fill } from "../dom.js";
 
 const OFTEN = 700; // ms between two looks
 const PHASES = ["documents", "counts", "postings", "eigenvectors", "neighbours", "expansion", "files"];
@@ -24,7 +24,7 @@ export function refitting(index, done) {
       draw((await ask(path, { body: { settings } })).refit, true);
       node.scrollIntoView({ block: "nearest" });
     } catch (failure) {
-      fill(status, el("p.trouble", { role: "alert" }, failure.message));
+      tell(failure);
     }
   }
 
@@ -49,7 +49,7 @@ export function refitting(index, done) {
   }
 
   function tell(failure) {
-    fill(status, el("p.trouble", { role: "alert" }, failure.message));
+    fill(status, alertOf(failure));
   }
 
   function leave() {

@@ -1,7 +1,7 @@
 // Settings of searching, with what they would change shown before they are kept.
 
 import { ask, Latest, segment, STALE } from "../api.js";
-import { el, fill } from "../dom.js";
+import { alertOf, el, fill } from "../dom.js";
 import { judgedQueries } from "../judging.js";
 import { SETTINGS } from "../query.js";
 
@@ -55,7 +55,7 @@ export function settingsPanel(index, present, save) {
         ? asked.map((q, at) => drawn(q, found[2 * at].hits, found[2 * at + 1].hits))
         : el("p.hint", "Enter a query above."));
     } catch (failure) {
-      fill(shown, el("p.trouble", { role: "alert" }, failure.message));
+      fill(shown, alertOf(failure));
     }
   }
 

@@ -1,7 +1,7 @@
 // Judging: hits of the query in the box, marked relevant or not; and what rankers make of that.
 
 import { ask, Latest, segment, STALE } from "../api.js";
-import { el, fill, many, marked } from "../dom.js";
+import { alertOf, el, fill, many, marked } from "../dom.js";
 import { evaluation } from "../evaluation.js";
 import { forget, gradesOf, judgeButtons, judgedQueries } from "../judging.js";
 import { isLocked, locked } from "../locked.js";
@@ -44,7 +44,7 @@ function failed(failure) {
   const again = () => (fill(trouble), drawHits(), drawList());
   fill(trouble, isLocked(failure)
     ? locked(failure, again)
-    : el("p.trouble", { role: "alert" }, failure.message));
+    : alertOf(failure));
   trouble.scrollIntoView({ block: "nearest" });
 }
 
