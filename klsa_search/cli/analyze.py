@@ -27,7 +27,8 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
         raise click.UsageError(
             "--name and setting options exclude each other: give one or the other"
         )
-    from klsa_search.analysis import Analyzer, trusting
+    from klsa_search.analysis import Analyzer
+    from klsa_search.analysis.tokenizers import trusting
     from klsa_search.store.current import current_generation
     from klsa_search.store.manifest import read_manifest
     from klsa_search.store.names import index_path

@@ -123,7 +123,7 @@ class _Sentences(logging.Formatter):
 def trust_tokenizers() -> None:
     """Let this process import the tokenizers that the environment names."""
     if names := os.environ.get(TOKENIZERS, "").split():
-        from klsa_search.analysis import trust
+        from klsa_search.analysis.tokenizers import trust
 
         for name in names:
             trust(name)

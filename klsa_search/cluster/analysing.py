@@ -17,7 +17,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import Analyzer, Numbering, trusting
+from klsa_search.analysis import Analyzer
+from klsa_search.analysis.numbering import Numbering
+from klsa_search.analysis.tokenizers import trusting
 from klsa_search.cluster.files import mapped, note, noted
 from klsa_search.cluster.work import Made
 from klsa_search.collection import Document

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from klsa_search.analysis import trusting
+from klsa_search.analysis.tokenizers import trusting
 from klsa_search.bars import reporting
 from klsa_search.cluster.estimate import refuse_uncut, worker_memory
 from klsa_search.cluster.making import make_files

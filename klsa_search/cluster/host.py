@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import trust
+from klsa_search.analysis.tokenizers import trust
 from klsa_search.cluster.messages import Candidates, Found, Known, Scored, Wanted
 from klsa_search.cluster.shard import Shard, Share, own_postings
 from klsa_search.kernel.postings import Postings

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import LEFT_OUT, Analyzer, Numbering
+from klsa_search.analysis import Analyzer
+from klsa_search.analysis.numbering import LEFT_OUT, Numbering
 from klsa_search.collection import Document
 from klsa_search.delta.epoch import Epoch
 from klsa_search.features.counting import Block

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Unpack, cast
 
-from klsa_search.analysis import trusting
+from klsa_search.analysis.tokenizers import trusting
 from klsa_search.arrays import Eigenvalues
 from klsa_search.bars import reporting
 from klsa_search.collection import Collection, Document, Reading, open_collection

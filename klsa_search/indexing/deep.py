@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import LEFT_OUT, Numbering
+from klsa_search.analysis.numbering import LEFT_OUT, Numbering
 from klsa_search.bars import reporting
 from klsa_search.collection import Document
 from klsa_search.errors import IndexDamaged

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 
 from klsa_search import progress
-from klsa_search.analysis import trusting
+from klsa_search.analysis.tokenizers import trusting
 from klsa_search.collection import Collection, OpenedCollection, Unread, open_collection
 from klsa_search.config import Settings
 from klsa_search.expansion.cut import ENTRIES, CutExpansion

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from klsa_search.analysis import Analyzer, NumberedTexts, Numbering, detected, named
-from klsa_search.analysis.languages import AUTO
+from klsa_search.analysis import Analyzer
+from klsa_search.analysis.detecting import detected
+from klsa_search.analysis.languages import AUTO, named
+from klsa_search.analysis.numbering import NumberedTexts, Numbering
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.child_processes import has_interpreter
 from klsa_search.collection import Collection, Document

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack, cast
 
-from klsa_search.analysis import trusting
+from klsa_search.analysis.tokenizers import trusting
 from klsa_search.bars import reporting
 from klsa_search.config import Settings
 from klsa_search.errors import StoreError

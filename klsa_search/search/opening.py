@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from klsa_search.analysis import Tokenizer, trust
+from klsa_search.analysis.tokenizers import trust
 from klsa_search.errors import SettingsError
+from klsa_search.keywords import Tokenizer
 from klsa_search.search.index import Index
 from klsa_search.store.aliases import followed
 from klsa_search.store.current import current_generation

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from klsa_search.analysis import trust
+from klsa_search.analysis.tokenizers import trust
 from klsa_search.errors import IndexNotFound
 from klsa_search.store.current import current_generation
 from klsa_search.store.log_format import Last

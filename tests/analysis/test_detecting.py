@@ -7,7 +7,9 @@ import sys
 import pytest
 
 import klsa_search as klsa
-from klsa_search.analysis import Analyzer, detected, named
+from klsa_search.analysis import Analyzer
+from klsa_search.analysis.detecting import detected
+from klsa_search.analysis.languages import named
 from klsa_search.config import AnalysisSettings
 from klsa_search.errors import MissingExtra, SettingsError
 from klsa_search.indexing import estimate

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.analysis import LEFT_OUT, Analyzer, Numbering, numbering
+from klsa_search.analysis import Analyzer, numbering
+from klsa_search.analysis.numbering import LEFT_OUT, Numbering
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.errors import KlsaError
 from tests.support.waiting import PATIENCE

@@ -7,7 +7,9 @@ from functools import partial
 
 import pytest
 
-from klsa_search.analysis import Analyzer, Numbering, tokenizers, trust
+from klsa_search.analysis import Analyzer, tokenizers
+from klsa_search.analysis.numbering import Numbering
+from klsa_search.analysis.tokenizers import trust
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.config import AnalysisSettings
 from klsa_search.errors import SettingsError
