@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from klsa_search import Index, open_index
-from klsa_search.arrays import Positions, Scores
-from klsa_search.config import RankerName
+from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.config import RankerName
 
 RANKERS: tuple[RankerName, ...] = ("klsa", "bm25")
 

@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from klsa_search.config import Settings
-from klsa_search.processors import processors
+from klsa_search.core.config import Settings
+from klsa_search.core.parallel import processors
 
 
 class Clock:
@@ -57,7 +57,7 @@ def lexical(corpus: str, memory: int) -> dict[str, Any]:
 
 def whole(corpus: str, memory: int) -> dict[str, Any]:
     """A whole build, and the plan of it."""
-    from klsa_search.indexing import build
+    from klsa_search.indexing.build import build
 
     clock = Clock()
     with tempfile.TemporaryDirectory() as home:
@@ -69,7 +69,7 @@ def whole(corpus: str, memory: int) -> dict[str, Any]:
 
 
 def planned(corpus: str, memory: int) -> dict[str, Any]:
-    from klsa_search.indexing import estimate
+    from klsa_search.indexing.estimate import estimate
 
     told = estimate(corpus, memory=memory)
     return {
@@ -114,7 +114,7 @@ def run(kind: str, corpus: str, memory: int) -> None:
 
 
 def main() -> None:
-    from klsa_search.indexing.budget import memory_budget
+    from klsa_search.indexing.checks import memory_budget
 
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -32,11 +32,11 @@ from typing import Any
 
 from benchmarks.filtering import with_fields
 from klsa_search import Index, build
+from klsa_search.cluster.host import LiveShards
 from klsa_search.cluster.index import SpreadIndex
-from klsa_search.cluster.live import LiveShards
 from klsa_search.cluster.ray import RayFleet
-from klsa_search.collection.query_lines import read_query_lines
-from klsa_search.store.manifest import read_manifest
+from klsa_search.collection.queries import read_query_lines
+from klsa_search.storage.manifest import read_manifest
 
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},

@@ -20,7 +20,7 @@ import numpy as np
 
 from klsa_search import Index, build
 from klsa_search.collection import open_collection
-from klsa_search.config import RankerName
+from klsa_search.core.config import RankerName
 
 NAMES = ("cran", "cisi", "cacm", "med")
 RANKERS: tuple[RankerName, ...] = ("bm25", "lsi", "klsa")

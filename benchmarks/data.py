@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from klsa_search.collection.known import PUBLIC, text_sum
+from klsa_search.collection.public_collections import PUBLIC, text_sum
 
 MANIFEST = Path(__file__).with_name("data.toml")
 SHARED = Path("../shared")

@@ -24,7 +24,7 @@ import numpy as np
 
 from klsa_search import Index, build
 from klsa_search.collection import Document, open_collection
-from klsa_search.collection.query_lines import read_query_lines
+from klsa_search.collection.queries import read_query_lines
 
 SHARES = (0.00001, 0.0001, 0.001, 0.003, 0.01, 0.1, 0.5, 0.9, 0.99)
 """Of the documents, how many pass."""

@@ -145,7 +145,7 @@ def inside(source: str, home: str) -> None:
 
 def functions(source: str, home: str, most: int) -> None:
     """Compile everything in this process; list what took longest."""
-    from klsa_search.compiling import Compiled
+    from klsa_search.core.compiling import Compiled
 
     own: dict[str, float] = {}
     prepare = Compiled._prepare

@@ -24,18 +24,20 @@ from scipy import sparse
 
 from klsa_search import open_index
 from klsa_search.collection import Document, open_collection
-from klsa_search.delta.epoch import Epoch, open_epoch
-from klsa_search.delta.fold import Folding
+from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.segment import DeltaSegment
-from klsa_search.expansion.packing import unpack_rows
-from klsa_search.kernel.document import DocumentKernel
+from klsa_search.delta.statistics import BuildStatistics, open_statistics
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.lowrank.sparse_expansion import unpack_rows
 
 ALONE = 50  # documents that are folded in one by one
 
 
-def seconds(epoch: Epoch, documents: list[Document]) -> tuple[dict[str, float], DeltaSegment]:
-    Folding(epoch).fold(documents[:1])  # compiles
-    folding = Folding(epoch)
+def seconds(
+    epoch: BuildStatistics, documents: list[Document]
+) -> tuple[dict[str, float], DeltaSegment]:
+    DeltaBuilder(epoch).fold(documents[:1])  # compiles
+    folding = DeltaBuilder(epoch)
     started, worked = time.perf_counter(), time.process_time()
     segment = folding.fold(documents)
     together, processor = time.perf_counter() - started, time.process_time() - worked
@@ -52,7 +54,7 @@ def seconds(epoch: Epoch, documents: list[Document]) -> tuple[dict[str, float], 
     return found, segment
 
 
-def quality(epoch: Epoch, segment: DeltaSegment, sample: int) -> dict[str, float]:
+def quality(epoch: BuildStatistics, segment: DeltaSegment, sample: int) -> dict[str, float]:
     old = epoch.cut.kernel()
     facts = segment.cards.view(np.float32)
     new = unpack_rows(segment.feature_starts, segment.features, facts[:, -3], len(epoch.cut.mean))
@@ -104,7 +106,7 @@ def main() -> None:
     options = parser.parse_args()
     documents = list(islice(open_collection(options.corpus).documents(), options.count))
     with closing(open_index(options.index)) as index:
-        epoch = open_epoch(index.path, index.settings, index.arrays.vocabulary)
+        epoch = open_statistics(index.path, index.settings, index.arrays.vocabulary)
         found, segment = seconds(epoch, documents)
         found |= quality(epoch, segment, options.sample)
     print(f"{len(documents):,} documents into {epoch.documents:,}")

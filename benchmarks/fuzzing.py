@@ -29,10 +29,11 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search.errors import KlsaError, QueryError
-from klsa_search.search.filters import filter_of_mapping, filter_of_text
-from klsa_search.search.filters.tree import in_postorder
+from klsa_search.search.filters.conditions import in_postorder
+from klsa_search.search.filters.json_form import filter_of_mapping
+from klsa_search.search.filters.text import filter_of_text
 from klsa_search.search.index import Index
-from klsa_search.search.language.parsing import parse
+from klsa_search.search.query.syntax import parse
 
 FIELDS = ("title", "text", "year", "kind")
 DOCUMENTS: list[dict[str, Any]] = [
@@ -193,7 +194,7 @@ class Fuzz:
 def fuzzed(inputs: int, number: int = 0) -> Fuzz:
     """Feed so many inputs."""
     draw, fuzz = random.Random(number), Fuzz()
-    from klsa_search.indexing import build
+    from klsa_search.indexing.build import build
 
     with tempfile.TemporaryDirectory() as folder:
         index = build(DOCUMENTS, name="tiny", home=Path(folder))

@@ -26,7 +26,7 @@ WAYS = ("compiled", "in Python")
 
 def leave_compiling() -> None:
     """Have every function run as it is written."""
-    from klsa_search import compiling
+    from klsa_search.core import compiling
 
     cast("Any", compiling.Compiled).__call__ = lambda self, *given: self.py_func(*given)
     compiling.do_without()

@@ -23,15 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from klsa_search import Index, open_index
-from klsa_search.mining import (
-    classify,
-    classify_texts,
-    cluster,
-    duplicates,
-    related,
-    similar,
-    strongest_terms,
-)
+from klsa_search.mining import classify, classify_texts, cluster, related, strongest_terms
+from klsa_search.mining.duplicates import duplicates
+from klsa_search.mining.similar import similar
 
 EXAMPLES = 20
 TEXTS = 10

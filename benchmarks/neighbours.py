@@ -21,17 +21,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.spectrum import default_features
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.kernel.looking import Effort
-from klsa_search.kernel.nearest import nearest_rows
-from klsa_search.kernel.neighbours import strongest_of_rows
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.nearest_neighbours import KnnParams, nearest_rows, strongest_of_rows
 
 ENTRIES = 65  # the document itself, and those that are kept
 TIMED = 20_000
 ROWS = 20  # of K in memory
 
 
-def quality(kernel: DocumentKernel, sample: int, effort: Effort) -> dict[str, float]:
+def quality(kernel: DocumentKernel, sample: int, effort: KnnParams) -> dict[str, float]:
     size = len(kernel)
     chosen = np.sort(np.random.default_rng(0).choice(size, min(sample, size), replace=False))
     found = nearest_rows(kernel, ENTRIES, documents=chosen, effort=effort)
@@ -46,7 +44,7 @@ def quality(kernel: DocumentKernel, sample: int, effort: Effort) -> dict[str, fl
     return {"mass": float(found.sum() / mass), "recall": float(np.mean(shared))}
 
 
-def seconds(kernel: DocumentKernel, effort: Effort, whole: bool) -> dict[str, float]:
+def seconds(kernel: DocumentKernel, effort: KnnParams, whole: bool) -> dict[str, float]:
     size = len(kernel)
     nearest_rows(kernel, ENTRIES, documents=np.arange(1), effort=effort)  # compiles
     started = time.perf_counter()
@@ -70,10 +68,10 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--all", action="store_true", help="time all documents")
     parser.add_argument("--json", type=Path)
-    for field in fields(Effort):
+    for field in fields(KnnParams):
         parser.add_argument(f"--{field.name}", type=int, default=field.default)
     options = parser.parse_args()
-    effort = Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)})
+    effort = KnnParams(**{field.name: getattr(options, field.name) for field in fields(KnnParams)})
     features = default_features(options.corpus)
     kernel = DocumentKernel.of(features, centred=True, normalised=True)
     found = seconds(kernel, effort, options.all) | quality(kernel, options.sample, effort)

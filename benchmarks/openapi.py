@@ -36,10 +36,10 @@ ACCEPTED = ["2xx", 401, 403, 404, 409, 422, 429, 503]
 @contextmanager
 def _service() -> Iterator[Any]:
     """The application over a home of one index, which it may write to."""
-    from klsa_search.indexing import build
+    from klsa_search.indexing.build import build
     from klsa_search.service.app import create_app
+    from klsa_search.service.background import Writes
     from klsa_search.service.catalog import Catalog
-    from klsa_search.service.writing import Writes
 
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)

@@ -42,7 +42,11 @@ def size(of):
     return sum(path.stat().st_size for path in paths if path.is_file())
 print(json.dumps({each.metadata["Name"]: size(each) for each in distributions(path=PATHS)}))
 """
-FOUND = "import sys; from klsa_search.extras import installed; sys.exit(not installed(sys.argv[1]))"
+FOUND = """
+import sys
+from klsa_search.core.extras import installed
+sys.exit(not installed(sys.argv[1]))
+"""
 DOCUMENTS = (
     {"id": "heat", "text": "engines overheat when coolant leaks"},
     {"id": "tyre", "text": "worn tyres slip on wet roads"},

@@ -24,7 +24,7 @@ import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.service_load import SERVICE, server
-from klsa_search.service.welcome import page_files
+from klsa_search.service.page_files import page_files
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SETTLED = 1000  # ms after which what is told later of hits is there

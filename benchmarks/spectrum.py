@@ -21,12 +21,11 @@ import numpy as np
 from scipy import sparse
 
 from klsa_search.analysis import Analyzer
-from klsa_search.config import Settings
-from klsa_search.features import bm25
-from klsa_search.features.counts import CountsBuilder
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.spectrum.eigenpairs import Spectrum
-from klsa_search.spectrum.solving import decompose
+from klsa_search.core.config import Settings
+from klsa_search.kernels import bm25
+from klsa_search.kernels.counts import CountsBuilder
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.lowrank.eigensolver import Spectrum, decompose
 
 NEAREST = 20
 SAMPLE = 300

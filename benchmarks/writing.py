@@ -37,8 +37,8 @@ import numpy as np
 
 from klsa_search import Document, Index, build, open_index
 from klsa_search.collection import open_collection
-from klsa_search.store.generations import writing
-from klsa_search.store.log_writing import LogWriter
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log_writer import LogWriter
 
 _TURNS = 5
 _EVERY = 0.25  # seconds between two looks for what was written

@@ -62,35 +62,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Document
+    from klsa_search.core.keywords import IndexSettings, SearchParameters
+    from klsa_search.core.version import __version__
     from klsa_search.errors import KlsaError
     from klsa_search.indexing.build import build
-    from klsa_search.keywords import IndexSettings, SearchParameters
-    from klsa_search.search.explaining.explanation import Explanation
+    from klsa_search.search.explain.explanation import Explanation
     from klsa_search.search.facets import Facet
-    from klsa_search.search.highlights import Highlight
     from klsa_search.search.index import Index
-    from klsa_search.search.language.interpretation import QueryInterpretation
     from klsa_search.search.opening import list_indexes, open_index
-    from klsa_search.search.results import Hit, SearchResults
-    from klsa_search.search.wishes import SearchOptions
-    from klsa_search.store.fields.columns import Field
-    from klsa_search.version import __version__
+    from klsa_search.search.options import SearchOptions
+    from klsa_search.search.query.parser import QueryInterpretation
+    from klsa_search.search.results import Highlight, Hit, SearchResults
+    from klsa_search.storage.columns.columns import Field
 else:
     _MODULES = {
         "Document": "klsa_search.collection.model",
-        "Explanation": "klsa_search.search.explaining.explanation",
+        "Explanation": "klsa_search.search.explain.explanation",
         "Facet": "klsa_search.search.facets",
-        "Field": "klsa_search.store.fields.columns",
-        "Highlight": "klsa_search.search.highlights",
+        "Field": "klsa_search.storage.columns.columns",
+        "Highlight": "klsa_search.search.results",
         "Hit": "klsa_search.search.results",
         "Index": "klsa_search.search.index",
-        "IndexSettings": "klsa_search.keywords",
+        "IndexSettings": "klsa_search.core.keywords",
         "KlsaError": "klsa_search.errors",
-        "QueryInterpretation": "klsa_search.search.language.interpretation",
-        "SearchOptions": "klsa_search.search.wishes",
-        "SearchParameters": "klsa_search.keywords",
+        "QueryInterpretation": "klsa_search.search.query.parser",
+        "SearchOptions": "klsa_search.search.options",
+        "SearchParameters": "klsa_search.core.keywords",
         "SearchResults": "klsa_search.search.results",
-        "__version__": "klsa_search.version",
+        "__version__": "klsa_search.core.version",
         "build": "klsa_search.indexing.build",
         "list_indexes": "klsa_search.search.opening",
         "open_index": "klsa_search.search.opening",

@@ -17,7 +17,7 @@ from PIL import Image
 
 from klsa_search import Index, build
 from klsa_search.collection import Document, open_collection
-from klsa_search.mining.pictures import PICTURES
+from klsa_search.mining.figures import PICTURES
 
 BATCHES, GONE = 10, 10
 COLOURS = 64

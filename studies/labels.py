@@ -15,8 +15,9 @@ from collections.abc import Callable
 import numpy as np
 
 from klsa_search import Index, build
-from klsa_search.mining import classify, similar
+from klsa_search.mining import classify
 from klsa_search.mining.classification import RIDGE
+from klsa_search.mining.similar import similar
 from studies.datasets import reuters_folder
 from studies.effectiveness.reuters import Labelled, labelled
 

@@ -21,10 +21,10 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from klsa_search import Index, build
-from klsa_search.arrays import Matrix
 from klsa_search.collection import open_collection
+from klsa_search.core.array_types import Matrix
 from klsa_search.mining.clusters import divided
-from klsa_search.mining.layout import laid_out, nearest
+from klsa_search.mining.map_layout import layout_points, nearest
 from studies.datasets import reuters_folder
 from studies.effectiveness.reuters import labelled
 
@@ -53,7 +53,7 @@ def by_clusters(points: Matrix) -> Matrix:
 WAYS: dict[str, Callable[[Matrix], Matrix]] = {
     "two eigenvectors": by_eigenvectors,
     "clusters": by_clusters,
-    "layout": laid_out,
+    "layout": layout_points,
 }
 
 

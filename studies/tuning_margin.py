@@ -21,13 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from klsa_search.collection import open_collection
-from klsa_search.config import PRESETS
+from klsa_search.core.config import PRESETS
+from klsa_search.evaluation.candidates import ALPHAS, Candidate, draw, measure_candidates
 from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.tuning.halves import halve, judge_by_first_halves
-from klsa_search.evaluation.tuning.procedure import MARGIN, MARGIN_OF_LESS
-from klsa_search.evaluation.tuning.space import ALPHAS, Candidate, draw
-from klsa_search.evaluation.tuning.table import measure_candidates
-from klsa_search.indexing import build
+from klsa_search.evaluation.tuning import MARGIN, MARGIN_OF_LESS, halve, judge_by_first_halves
+from klsa_search.indexing.build import build
 
 BASES = 8
 """Settings of each preset under which α is varied: its own, and seven drawn."""

@@ -85,14 +85,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def nothing_compiles_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that a test runs in this process lets no other process compile from then on."""
-    monkeypatch.setattr("klsa_search.compiling._compiler", [])
+    monkeypatch.setattr("klsa_search.core.compiling._compiler", [])
 
 
 @pytest.fixture(scope="session")
 def patient_service() -> Iterator[None]:
     """Services that say nothing else wait as long as it takes: a slow machine is no fault."""
     from klsa_search.service.admission import Admission
-    from klsa_search.service.writing import Writes
+    from klsa_search.service.background import Writes
 
     with pytest.MonkeyPatch.context() as patch:
         for kind in (Admission, Writes):
@@ -105,7 +105,7 @@ def patient_service() -> Iterator[None]:
 def compiled_writing() -> None:
     """What a service waits for at its first write is there: it refuses who waits for too long."""
     from klsa_search.cli.warm import compile_writing
-    from klsa_search.search.warming import compile_search
+    from klsa_search.search.engine.warm_up import compile_search
 
     compile_search()
     compile_writing()

@@ -1,6 +1,6 @@
 """Writes the table of docs/reference/error-codes.md: python -m tools.error_codes_page."""
 
-from klsa_search.service.messages.codes import ERROR_CODES
+from klsa_search.service.schemas.errors import ERROR_CODES
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "error-codes.md"

@@ -16,9 +16,9 @@ from contextlib import closing
 from pathlib import Path
 
 from klsa_search import build, open_index
-from klsa_search.store.aliases import aliases_in, set_alias
-from klsa_search.store.manifest import FORMAT_VERSION
-from klsa_search.store.upkeep import undo_writes
+from klsa_search.storage.aliases import aliases_in, set_alias
+from klsa_search.storage.maintenance import undo_writes
+from klsa_search.storage.manifest import FORMAT_VERSION
 
 FORMATS = Path(__file__).parent.parent / "tests" / "formats"
 NAME = "cars"

@@ -18,13 +18,12 @@ from klsa_search import build
 from klsa_search.search.index import Index
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.middleware.body_limit import LINES
-from klsa_search.service.middleware.keys import add_key
-from klsa_search.service.middleware.rates import Rates
-from klsa_search.service.refitting import Refits
-from klsa_search.service.writing import Writes
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.middleware.limits import LINES, Rates
+from klsa_search.service.refits import Refits
 from tests.conftest import ROOT
 from tests.project.test_public_api import METADATA, REPORTS
 
@@ -323,7 +322,7 @@ def failures(home):
         note(client.put("/indexes/reports/documents/%20", json=LAMP | {"id": " "}))
         with mock.patch.object(Index, "search", side_effect=RuntimeError("a slip")):
             note(client.get("/search?q=wet+roads", headers={"X-Request-ID": "5f0c2f1d"}))
-        with mock.patch("klsa_search.extras.find_spec", return_value=None):
+        with mock.patch("klsa_search.core.extras.find_spec", return_value=None):
             note(sent(client, judging := "POST /indexes/{name}/evaluate", REQUESTS[judging]))
     soon = 0.01
     slowly = mock.patch.object(Index, "search", side_effect=lambda *_, **__: time.sleep(1))

@@ -12,7 +12,7 @@ from klsa_search.cli.keys import klsa_keys
 from klsa_search.cli.mcp import klsa_mcp
 from klsa_search.cli.search import klsa_search
 from klsa_search.cli.serve import serve
-from klsa_search.config import LanguageSettings, SearchSettings, Settings
+from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
 from klsa_search.service.settings import ServiceSettings

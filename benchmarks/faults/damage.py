@@ -19,7 +19,7 @@ from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import LAYOUTS, NAME, Place
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
-from klsa_search.store.names import HOLDERS, LOCKS, WRITES
+from klsa_search.storage.names import HOLDERS, LOCKS, WRITES
 
 _COUNT = 400
 """Documents: enough for files of several pages, and for lists that the engine skips in."""

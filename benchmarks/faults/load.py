@@ -11,7 +11,7 @@ from benchmarks.faults.children import call
 from benchmarks.faults.serving import PATIENCE, Asked, Server, ask
 from benchmarks.faults.tally import Tally
 from benchmarks.faults.world import NAME, Place
-from klsa_search.service.messages.requests import MAX_HITS
+from klsa_search.service.schemas.requests import MAX_HITS
 
 _BOUND = 60.0
 """Seconds in which a service ends that is told to."""

@@ -15,11 +15,11 @@ from pathlib import Path
 from benchmarks.faults.answers import Answers, answers
 from benchmarks.faults.events import watch
 from klsa_search import open_index
-from klsa_search.cli.frame import run
 from klsa_search.cli.index import klsa_index
+from klsa_search.cli.main import run
 from klsa_search.errors import IndexNotFound, KlsaError
-from klsa_search.indexing import rebuild
-from klsa_search.store.verifying import verify
+from klsa_search.indexing.rewrite import rebuild
+from klsa_search.storage.checksums import verify
 
 LAYOUTS = ("dense", "sparse")
 NAME = "reports"

@@ -19,8 +19,8 @@ from benchmarks.faults.tally import Tally
 from benchmarks.faults.written import Documents, Model
 from klsa_search import open_index
 from klsa_search.errors import KlsaError
-from klsa_search.store.names import LIVING, WRITES
-from klsa_search.store.verifying import verify
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.names import LIVING, WRITES
 
 _WRITES = 8
 _EARLIER = "as before the last writes, which were in it alone"

@@ -15,17 +15,17 @@ import numpy as np
 
 from klsa_search import Document, Index, build, open_index
 from klsa_search.analysis import Analyzer
-from klsa_search.config import Settings
+from klsa_search.core.config import Settings
 from klsa_search.errors import StoreError
-from klsa_search.features import bm25
-from klsa_search.features.counts import CountsBuilder
-from klsa_search.kernel.postings import Postings
-from klsa_search.kernel.query import QueryKernel, Weighting
-from klsa_search.search.engine import Engine
-from klsa_search.store.generations import writing
-from klsa_search.store.log import WriteLog
-from klsa_search.store.log_writing import LogWriter
-from klsa_search.store.verifying import verify
+from klsa_search.kernels import bm25
+from klsa_search.kernels.counts import CountsBuilder
+from klsa_search.kernels.postings import Postings
+from klsa_search.kernels.query_kernel import QueryKernel, Weighting
+from klsa_search.search.engine.engine import Engine
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log_writer import LogWriter
 
 NAME = "written"
 QUERIES = ("w0 w5", "w1 w20 w3", "w29 w2", "late w4")
@@ -210,7 +210,7 @@ def fresh(documents: Documents, average: float | None = None) -> Ranked:
     mean = bm25.average_length(counts.lengths)
     means = np.array([mean if counts.lengths.any() else np.nan])
     if average is None or bm25.moved_length(average, means) != average:
-        average = bm25.standing_length(mean)
+        average = bm25.quantised_length(mean)
     norms = bm25.norms(counts.lengths, average, k1=1.2, b=0.75)
     chosen = Settings(**_PLAIN)  # type: ignore[arg-type]
     known = counts.vocabulary.numbers

@@ -8,13 +8,12 @@ from typing import Final, NamedTuple, TypeVar
 
 import Stemmer
 
-from klsa_search.analysis.accents import ACCENTS, Accents
 from klsa_search.analysis.languages import algorithm, left_out, named, stop_list
-from klsa_search.analysis.normalform import IGNORED, Alignment, nfkc
 from klsa_search.analysis.segmentation import Span, names, spans, words
 from klsa_search.analysis.tokenizers import Tokenizing, trusting
-from klsa_search.config import AnalysisSettings
-from klsa_search.forks import lock_free_in_children
+from klsa_search.analysis.unicode import ACCENTS, IGNORED, Accents, Alignment, nfkc
+from klsa_search.core.config import AnalysisSettings
+from klsa_search.core.forks import lock_free_in_children
 
 T = TypeVar("T")
 

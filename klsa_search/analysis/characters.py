@@ -14,13 +14,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis.normalform import leads_with_mark
 from klsa_search.analysis.segmentation import (
     APOSTROPHE_PATTERN,
     LETTER_PATTERN,
     UNSPACED_PATTERN,
     marks,
 )
+from klsa_search.analysis.unicode import leads_with_mark
 
 SEPARATOR: Final = 0
 LETTER: Final = 1  # or digit, of a script with spaces

@@ -1,4 +1,4 @@
-"""The languages there are, each with its Snowball stemmer and its stop list, if it has them.
+"""Languages: Snowball stemmers, stop lists, and detection by py3langid.
 
 Stemmers come from PyStemmer, long stop lists from the package stopwordsiso. The English one takes
 names of things for function words; `data/english_kept.txt` gives those back (its first lines say
@@ -7,6 +7,8 @@ which). The one short list there is, of English, is `data/english_short.txt`.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -14,6 +16,7 @@ from typing import Final
 import Stemmer
 import stopwordsiso
 
+from klsa_search.core.extras import require
 from klsa_search.errors import SettingsError
 
 NONE: Final = "none"
@@ -176,3 +179,28 @@ def _words(name: str) -> frozenset[str]:
     text = files("klsa_search.analysis").joinpath(f"data/{name}.txt").read_text("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(word for line in lines for word in line.split())
+
+
+_LONGEST: Final = 2_000  # characters of a text that are looked at
+
+
+def detected(texts: Iterable[str]) -> str:
+    """Name of the language most of the texts are in, by their length; `none` where there are none.
+
+    MissingExtra without the extra `files`. Cost: a second once, and some .1 ms a text.
+
+    >>> detected(["Die Pumpe verliert Kühlmittel, sobald der Motor warm ist."])
+    'german'
+    """
+    require("files")
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    names = {code: name for name, code in codes().items()}
+    identifier.set_languages([code for code in identifier.labels if code in names])
+    votes: Counter[str] = Counter()
+    for text in texts:
+        if text.strip():
+            code = str(identifier.classify(text[:_LONGEST])[0])
+            votes[names[code]] += min(len(text), _LONGEST)
+    return max(sorted(votes), key=votes.__getitem__, default=NONE)

@@ -17,7 +17,7 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import Final
 
-from klsa_search.analysis.normalform import IGNORED
+from klsa_search.analysis.unicode import IGNORED
 
 APOSTROPHE_PATTERN: Final = "['’]"
 _ENDING: Final = f"(?:{APOSTROPHE_PATTERN}(?:[sStTmMdD]|ll|LL|re|RE|ve|VE)(?![^\\W_]))?"

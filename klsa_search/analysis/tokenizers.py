@@ -11,9 +11,9 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any, Final
 
-from klsa_search.config import AnalysisSettings
+from klsa_search.core.config import AnalysisSettings
+from klsa_search.core.keywords import Tokenizer
 from klsa_search.errors import SettingsError
-from klsa_search.keywords import Tokenizer
 
 _TRUSTED: Final[set[str]] = set()
 

@@ -1,25 +1,153 @@
-"""klsa-eval compare: systems side by side, with tests of significance."""
+"""klsa-eval compare, judgements and forecast."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
-from klsa_search.bars import progress_bar
-from klsa_search.cli.frame import debug_option
-from klsa_search.cli.options import FigurePath, data_option, json_file_option
+from klsa_search.cli.main import debug_option
+from klsa_search.cli.options import FigurePath, data_option, home_option, json_file_option
 from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
-from klsa_search.cli.workshop import open_targets, open_workshop
-from klsa_search.extras import require
+from klsa_search.cli.targets import open_targets, open_workshop
+from klsa_search.core.config import RankerName
+from klsa_search.core.extras import require
+from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
-    from klsa_search.collection import Collection
+    from klsa_search.collection.model import Collection
     from klsa_search.evaluation.comparison import AtQuery, Comparison, Contrast
     from klsa_search.evaluation.measures import Measured
+
+
+@click.command("judgements")
+@click.argument("name")
+@click.option(
+    "--ranker",
+    "rankers",
+    type=click.Choice(get_args(RankerName)),
+    multiple=True,
+    default=("bm25", "klsa"),
+    show_default=True,
+    help="Compare these rankers with the first; repeatable",
+)
+@home_option
+@json_file_option
+@debug_option
+def judgements(
+    name: str, rankers: Sequence[RankerName], home: Path, json_file: Path | None
+) -> None:
+    """Compare rankers by the judgements of an index.
+
+    Prints MAP and the queries won and lost. Judgements come from the page of klsa-serve and from
+    index.judge. A query is won or lost if the difference is above 0.01; p is as in klsa-eval
+    compare.
+    """
+    require("eval")
+    from klsa_search.evaluation.systems import compare_rankers, own_judgements
+    from klsa_search.search.opening import open_index
+    from klsa_search.storage.names import index_path
+
+    if len(set(rankers)) < len(rankers):
+        raise click.UsageError("a ranker is given twice: give each once")
+    make_folders(json_file)
+    index = open_index(index_path(home, name))
+    queries, judged, deleted = own_judgements(index)
+    _, comparison = compare_rankers(index, queries, judged, rankers)
+    index.close()
+    if json_file is not None:
+        write_json_file(json_file, comparison.as_json())
+    if deleted:
+        echo(f"note: {deleted:,} judgements of deleted documents are left out", err=True)
+    _write(comparison, {query.id: query.text for query in queries})
+
+
+def _write(comparison: Comparison, texts: dict[str, str]) -> None:
+    columns = [Column("ranker"), Column("map", right=True), Column("95 %", right=True)]
+    columns += [Column(title, right=True) for title in ("gain", "p", "won", "lost", "tied")]
+    rows = []
+    for name, system in comparison.systems.items():
+        interval, contrast = system.interval, system.contrast
+        rows.append(
+            (
+                name,
+                f"{system.mean:.4f}",
+                "" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}",
+                "" if contrast is None or contrast.gain is None else f"{contrast.gain:+.1%}",
+                "" if contrast is None else f"{contrast.randomisation_test.holm:.4f}",
+                *(
+                    ("", "", "")
+                    if contrast is None
+                    else map(str, (contrast.wins, contrast.losses, contrast.ties))
+                ),
+            )
+        )
+    write_table(columns, rows)
+    base = comparison.baseline
+    moved = [
+        (name, end, f"{at.baseline:.2f}", f"{at.value:.2f}", texts[at.query])
+        for name, system in comparison.systems.items()
+        if system.contrast is not None
+        for end, queries in (("won", system.contrast.best), ("lost", system.contrast.worst))
+        for at in queries
+    ]
+    if moved:
+        echo()
+        columns = [Column("ranker"), Column("end"), Column(base, right=True)]
+        columns += [Column("its own", right=True), Column("query", wraps=True)]
+        write_table(columns, moved)
+
+
+@click.command()
+@click.argument("name")
+@click.argument("queries", type=click.Path(path_type=Path, dir_okay=False))
+@home_option
+@json_file_option
+@debug_option
+def forecast(name: str, queries: Path, home: Path, json_file: Path | None) -> None:
+    """Predict which queries are difficult for the index NAME.
+
+    The most difficult come first. QUERIES is a file of lines of an ID, a tab and a text. No
+    judgements are needed.
+
+    The predictor is the weighted information gain (WIG): how far the best BM25 scores stand above
+    the collection's. It ranks these queries among each other; it is not a probability and not
+    comparable across indexes. Of two queries it identifies the harder one in 56% to 74% of cases,
+    depending on the collection (docs/guides/judge-results.md).
+    """
+    from klsa_search.collection.queries import read_query_lines
+    from klsa_search.evaluation.forecast import forecast as forecast_queries
+    from klsa_search.search.opening import open_index
+    from klsa_search.storage.names import index_path
+
+    asked = read_query_lines(queries)
+    make_folders(json_file)
+    index = open_index(index_path(home, name))
+    forecasts = forecast_queries(index, asked)
+    index.close()
+    if json_file is not None:
+        rows = [
+            {"id": each.query.id, "query": each.query.text, "wig": each.wig} for each in forecasts
+        ]
+        write_json_file(json_file, rows)
+    columns = [Column("rank", right=True), Column("wig", right=True), Column("id")]
+    columns.append(Column("query", wraps=True))
+    write_table(
+        columns,
+        [
+            (
+                f"{rank:,}",
+                "finds nothing" if each.wig is None else f"{each.wig:.2f}",
+                each.query.id,
+                each.query.text,
+            )
+            for rank, each in enumerate(forecasts, start=1)
+        ],
+    )
+
 
 _TARGET = "{target}"
 
@@ -77,7 +205,7 @@ def compare(
     """
     require("eval")
     from klsa_search.evaluation.comparison import compare as compare_systems
-    from klsa_search.evaluation.differences import draw_differences
+    from klsa_search.evaluation.figures import draw_differences
     from klsa_search.evaluation.systems import (
         ALL_SYSTEMS,
         DEFAULT_SYSTEM,

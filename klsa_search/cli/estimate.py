@@ -1,16 +1,16 @@
-"""klsa-index estimate: memory, time and disk of a build, before it is started."""
+"""klsa-index estimate, and builds by worker processes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.bars import in_time
-from klsa_search.cli.facts import unread_for_people
-from klsa_search.cli.frame import debug_option
+from klsa_search.cli.describe import unread_for_people
+from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import (
     chosen_settings,
     config_option,
@@ -21,9 +21,49 @@ from klsa_search.cli.options import (
     source_options,
 )
 from klsa_search.cli.output import Column, echo, in_bytes, write_facts, write_json, write_table
+from klsa_search.core.progress import in_time
 
 if TYPE_CHECKING:
-    from klsa_search.indexing import Estimate
+    from klsa_search.collection.opened_collection import OpenedCollection
+    from klsa_search.indexing.estimate import Estimate
+    from klsa_search.search.index import Index
+
+
+def by_workers(
+    source: object,
+    reading: Mapping[str, Any],
+    address: str,
+    shards: int | None,
+    workers: int | None,
+    memory: str | None,
+) -> tuple[OpenedCollection, Callable[..., Index]]:
+    """Open a source for workers, and give what builds an index of it, as `cluster.build` does.
+
+    memory  that one of them may use; those of this machine share what one build may use
+    """
+    from klsa_search.cluster.ray import LOCAL, RayWorkers
+    from klsa_search.core.parallel import processors
+    from klsa_search.indexing.checks import memory_budget
+
+    budget: str | int | None = memory
+    if address == LOCAL:
+        workers = workers or processors()
+        shards = shards or workers
+        budget = memory or memory_budget(None) // workers
+    elif workers:
+        raise click.UsageError(
+            "--workers needs --cluster local: another cluster has its own workers"
+        )
+    elif not shards:
+        raise click.UsageError("--cluster ADDRESS needs --shards N; one for each worker is best")
+    from klsa_search.cluster.build import build
+    from klsa_search.cluster.source import Source
+
+    given = Source(source, reading)
+    build_it = partial(
+        build, given, workers=RayWorkers(address, workers), shards=shards, memory=budget
+    )
+    return given.collection, build_it
 
 
 @click.command("estimate")
@@ -55,13 +95,13 @@ def estimate(
     phase on them. Builds nothing.
     """
     settings = chosen_settings(config, options)
-    from klsa_search.indexing import estimate as estimated
+    from klsa_search.indexing.estimate import estimate as estimated
 
     found = estimated(source, memory=memory, **reading, **settings)
     worker: Mapping[str, int] = {}
     if shards is not None:
-        from klsa_search.cluster.estimate import worker_memory
-        from klsa_search.config import Settings
+        from klsa_search.cluster.build import worker_memory
+        from klsa_search.core.config import Settings
 
         preset = settings.pop("preset", "default")
         worker = worker_memory(found.shape, Settings.of_preset(preset, **settings), shards)

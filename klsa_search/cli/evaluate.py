@@ -8,10 +8,8 @@ from pathlib import Path
 
 import click
 
-from klsa_search.bars import progress_bar
-from klsa_search.cli.compare import compare
-from klsa_search.cli.forecast import forecast
-from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.compare import compare, forecast, judgements
+from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import (
     FOLDER,
     FigurePath,
@@ -19,10 +17,10 @@ from klsa_search.cli.options import (
     json_file_option,
 )
 from klsa_search.cli.output import Column, echo, make_folders, write_json_file, write_table
-from klsa_search.cli.own import judgements
 from klsa_search.cli.replay import replay
-from klsa_search.cli.workshop import open_targets, open_workshop
-from klsa_search.extras import require
+from klsa_search.cli.targets import open_targets, open_workshop
+from klsa_search.core.extras import require
+from klsa_search.core.progress import progress_bar
 
 
 @click.group()
@@ -88,8 +86,7 @@ def figure(target: str, out: Path, data: Path | None, json_file: Path | None) ->
     The index is that of the preset "paper"; BM25 and LSI on the same index are the base lines.
     """
     require("eval")
-    from klsa_search.evaluation.figure import draw_grid
-    from klsa_search.evaluation.grid import measure_grid
+    from klsa_search.evaluation.figures import draw_grid, measure_grid
 
     (collection,) = open_targets([target], data).values()
     make_folders(json_file, out)
@@ -122,8 +119,8 @@ klsa_eval.add_command(forecast)
 @debug_option
 def fetch(names: Sequence[str], data: Path | None) -> None:
     """Download public test collections: cran, cisi, cacm, med."""
-    from klsa_search.collection import fetch as fetch_collections
-    from klsa_search.collection.homes import cache_home
+    from klsa_search.collection.download import fetch as fetch_collections
+    from klsa_search.collection.public_collections import cache_home
 
     with progress_bar() as bar:
         folders = fetch_collections(names, data or cache_home(), progress=bar)

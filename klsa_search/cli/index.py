@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.bars import progress_bar
-from klsa_search.cli.alias import alias
-from klsa_search.cli.analyze import analyze
-from klsa_search.cli.estimate import estimate
-from klsa_search.cli.facts import (
+from klsa_search.cli.describe import (
     facts_for_people,
     facts_for_programs,
     numbered_for_people,
     unread_for_people,
     write_problems,
 )
-from klsa_search.cli.frame import debug_option, run
-from klsa_search.cli.judgements import judgements
-from klsa_search.cli.mine import cluster, duplicates, related
+from klsa_search.cli.documents import add, backup, export, refit, remove, repair, restore
+from klsa_search.cli.estimate import estimate
+from klsa_search.cli.main import debug_option, run
+from klsa_search.cli.maintenance import alias, delete, info, list_, rollback, upgrade, verify
+from klsa_search.cli.mine import cluster, duplicates, plot, related
 from klsa_search.cli.options import (
     chosen_settings,
     config_option,
@@ -35,17 +33,13 @@ from klsa_search.cli.options import (
     source_options,
 )
 from klsa_search.cli.output import echo, printable, write_facts, write_json
-from klsa_search.cli.plot import plot
-from klsa_search.cli.repair import repair
-from klsa_search.cli.safety import backup, export, restore
-from klsa_search.cli.synonyms import synonyms
+from klsa_search.cli.queries import analyze, judgements, synonyms
 from klsa_search.cli.tune import tune
-from klsa_search.cli.upkeep import delete, info, list_, rollback, upgrade, verify
 from klsa_search.cli.warm import warm
-from klsa_search.cli.writing import add, refit, remove
+from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
-    from klsa_search.collection import Collection
+    from klsa_search.collection.model import Collection
     from klsa_search.search.index import Index
 
 
@@ -146,18 +140,18 @@ def build(
     cannot read it, replacing it needs your confirmation, or --replace without a terminal.
     """
     settings = chosen_settings(config, options)
-    from klsa_search.store.names import index_path
+    from klsa_search.storage.names import index_path
 
     if cluster is None:
-        from klsa_search.collection import open_collection
-        from klsa_search.indexing import build as build_index
+        from klsa_search.collection.opening import open_collection
+        from klsa_search.indexing.build import build as build_index
 
         if shards or workers:
             raise click.UsageError("--shards and --workers need --cluster")
         collection = open_collection(source, **reading)
         build_it: Callable[..., Index] = partial(build_index, collection, memory=memory)
     else:
-        from klsa_search.cli.spread import by_workers
+        from klsa_search.cli.estimate import by_workers
 
         collection, build_it = by_workers(source, reading, cluster, shards, workers, memory)
     if not replace and sys.stdin is not None and sys.stdin.isatty():
@@ -193,8 +187,7 @@ def build(
 
 def _may_replace(path: Path, collection: Collection) -> bool:
     """Ask whether documents of another source may go; Abort if not, False if there are none."""
-    from klsa_search.indexing import other_source
-    from klsa_search.indexing.replacing import address, is_unreadable
+    from klsa_search.indexing.checks import address, is_unreadable, other_source
 
     before = other_source(path, collection)
     if before is not None:

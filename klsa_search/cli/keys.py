@@ -8,14 +8,14 @@ from typing import Any, cast, get_args
 
 import click
 
-from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import given, json_option
 from klsa_search.cli.output import Column, echo, write_json, write_table
 from klsa_search.cli.service_options import service_options
 from klsa_search.errors import SettingsError
-from klsa_search.service.middleware.keys import Key, Scope, add_key, read_keys, revoke_key
+from klsa_search.service.keys import Key, Scope, add_key, read_keys, revoke_key
 from klsa_search.service.settings import read_settings
-from klsa_search.store.names import index_path
+from klsa_search.storage.names import index_path
 
 _file_options = service_options("home", "keys")
 

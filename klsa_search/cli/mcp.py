@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from klsa_search.cli.beside import MODULE
-from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.compile_child import MODULE
+from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import home_option
 from klsa_search.cli.output import echo
-from klsa_search.extras import require
+from klsa_search.core.extras import require
 
 
 @click.command()
@@ -33,8 +33,8 @@ def klsa_mcp(name: str | None, home: Path, port: int | None) -> None:
     tools (search, fetch, explain and related) are read-only.
     """
     require("mcp")
-    from klsa_search.compiling import compile_in_child
     from klsa_search.connect.mcp import server
+    from klsa_search.core.compiling import compile_in_child
 
     made = server(home, name)
     compile_in_child(MODULE)

@@ -1,4 +1,4 @@
-"""klsa-index related | duplicates | cluster: explore an index."""
+"""klsa-index related, duplicates, cluster, plot."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.bars import progress_bar
-from klsa_search.cli.frame import debug_option
-from klsa_search.cli.options import home_option, json_option
-from klsa_search.cli.output import Column, echo, write_json, write_table
+from klsa_search.cli.main import debug_option
+from klsa_search.cli.options import FigurePath, home_option, json_option
+from klsa_search.cli.output import Column, echo, make_folders, write_json, write_table
+from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
     from klsa_search.search.index import Index
@@ -34,7 +34,7 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
     TERM is one word or several, analysed like the documents, so any form of a word will do. Words
     that no document contains are ignored.
     """
-    from klsa_search.mining import related as related_terms
+    from klsa_search.mining.related_terms import related as related_terms
 
     if rule and as_json:
         raise click.UsageError("--rule and --json exclude each other: give one of them")
@@ -71,7 +71,7 @@ def related(name: str, term: str, home: Path, k: int, rule: bool, as_json: bool)
 @debug_option
 def duplicates(name: str, home: Path, threshold: float, as_json: bool) -> None:
     """List near-duplicate documents of the index NAME, in groups."""
-    from klsa_search.mining import duplicates as duplicate_groups
+    from klsa_search.mining.duplicates import duplicates as duplicate_groups
 
     with progress_bar() as bar:
         groups = duplicate_groups(_opened(home, name), threshold, progress=bar)
@@ -107,7 +107,7 @@ def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
 
     Each is named by its strongest terms.
     """
-    from klsa_search.mining import cluster as divided
+    from klsa_search.mining.clusters import cluster as divided
 
     clustering = divided(_opened(home, name), k)
     if as_json:
@@ -130,6 +130,43 @@ def cluster(name: str, home: Path, k: int, as_json: bool) -> None:
 
 def _opened(home: Path, name: str) -> Index:
     from klsa_search.search.opening import open_index
-    from klsa_search.store.names import index_path
+    from klsa_search.storage.names import index_path
 
     return open_index(index_path(home, name))
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@click.option(
+    "--what",
+    type=click.Choice(["spectrum", "map", "drift", "terms"]),
+    required=True,
+    help="Draw this",
+)
+@click.option(
+    "--out",
+    "path",
+    type=FigurePath(),
+    required=True,
+    help="Write the figure to this file: .png, .svg or .pdf",
+)
+@debug_option
+def plot(name: str, home: Path, what: str, path: Path) -> None:
+    """Draw a figure of the index NAME.
+
+    spectrum: its eigenvalues and the variance they explain. map: its documents in two dimensions,
+    with the words of its clusters. drift: how far it has moved from its build. terms: the
+    strongest terms of its first dimensions. Needs matplotlib: pip install 'klsa-search[figures]'.
+    """
+    from klsa_search.mining.figures import PICTURES
+    from klsa_search.search.opening import open_index
+    from klsa_search.storage.names import index_path
+
+    make_folders(path)
+    index = open_index(index_path(home, name))
+    try:
+        PICTURES[what](index, path)
+    finally:
+        index.close()
+    echo(f"{path}: {what} of {name}")

@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
-from klsa_search.config import PRESETS, Settings
+from klsa_search.core.config import PRESETS, Settings
+from klsa_search.core.extras import require
 from klsa_search.errors import SettingsError
-from klsa_search.extras import require
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -159,7 +159,7 @@ class FigurePath(click.Path):
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> Any:
         """Turn what was typed into a Path."""
-        from klsa_search.drawing import FORMATS
+        from klsa_search.core.drawing import FORMATS
 
         path = cast(Path, super().convert(value, parameter, context))
         if path.suffix[1:].lower() not in FORMATS:

@@ -15,9 +15,9 @@ import click
 from klsa_search.errors import KlsaError, QueryError, ServiceFailed
 
 if TYPE_CHECKING:
-    from klsa_search.collection import Query
+    from klsa_search.collection.model import Query
     from klsa_search.evaluation.runs import Ranking
-    from klsa_search.search.explaining import Explanation
+    from klsa_search.search.explain.explanation import Explanation
     from klsa_search.search.results import SearchResults
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class RemoteIndex:
         self, query: str, id_: str, options: Mapping[str, Any]
     ) -> tuple[str, str, Explanation]:
         """Name, generation and how a score came about. See `Index.explain`."""
-        from klsa_search.search.explaining import Explanation
+        from klsa_search.search.explain.explanation import Explanation
 
         asked = urlencode({"q": query, **{name: _in_url(held) for name, held in options.items()}})
         answered = self._asked(f"/indexes/{_part(self._name)}/explain/{_part(id_)}?{asked}")

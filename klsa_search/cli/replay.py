@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from klsa_search.bars import progress_bar
-from klsa_search.cli.frame import debug_option
+from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import home_option, source_options
 from klsa_search.cli.output import echo, make_folders
+from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
     from klsa_search.evaluation.record import RunRecord
@@ -59,8 +59,8 @@ def replay(
     queries, index or run.
     """
     from klsa_search.evaluation.record import read_record
-    from klsa_search.evaluation.replaying import refuse_other_files
-    from klsa_search.evaluation.replaying import replay as replay_run
+    from klsa_search.evaluation.replay import refuse_other_files
+    from klsa_search.evaluation.replay import replay as replay_run
 
     homed = click.get_current_context().get_parameter_source("home") is ParameterSource.COMMANDLINE
     if source is not None and homed:
@@ -91,13 +91,13 @@ def _index(record: RunRecord, home: Path, source: Any, reading: dict[str, Any]) 
     """Open the index of a record, or build it for as long as it is needed."""
     if source is None:
         from klsa_search.search.opening import open_index
-        from klsa_search.store.names import index_path
+        from klsa_search.storage.names import index_path
 
         with closing(open_index(index_path(home, record.index.name))) as index:
             yield index
         return
-    from klsa_search.collection import open_collection
-    from klsa_search.evaluation.replaying import build_as_recorded
+    from klsa_search.collection.opening import open_collection
+    from klsa_search.evaluation.replay import build_as_recorded
 
     collection = open_collection(source, **reading)
     with TemporaryDirectory(prefix="klsa-replay-") as folder:

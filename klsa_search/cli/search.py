@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -9,16 +10,77 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from klsa_search.cli.explaining import write_explanation
-from klsa_search.cli.frame import debug_option, run
-from klsa_search.cli.local import LocalIndex
+from klsa_search.cli.compile_child import MODULE
+from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import given, home_option, json_option, settings_options
 from klsa_search.cli.output import echo, make_folders, write_json
-from klsa_search.cli.showing import write_results, write_results_json
-from klsa_search.config import LanguageSettings, SearchSettings
+from klsa_search.cli.search_output import write_explanation, write_results, write_results_json
+from klsa_search.core.config import LanguageSettings, SearchSettings
 
 if TYPE_CHECKING:
     from klsa_search.cli.remote import RemoteIndex
+    from klsa_search.collection.model import Query
+    from klsa_search.evaluation.record import RunRecord
+    from klsa_search.evaluation.runs import Ranking
+    from klsa_search.search.explain.explanation import Explanation
+    from klsa_search.search.results import SearchResults
+
+
+_FEW: Final = 100
+"""Hits up to which the slower ways answer before numba is loaded."""
+
+
+class LocalIndex:
+    """The index `name` of a home; a batch is worked on by so many threads."""
+
+    def __init__(self, home: Path, name: str, threads: int) -> None:
+        from klsa_search.search.opening import open_index
+        from klsa_search.storage.names import index_path
+
+        self._index = open_index(index_path(home, name))
+        self._threads = threads
+
+    def search(
+        self, query: str, k: int, options: Mapping[str, Any]
+    ) -> tuple[str, str, SearchResults]:
+        """Name, generation and what was found. See `Index.search`."""
+        from klsa_search.core.compiling import compile_in_child, do_without
+
+        if k <= _FEW:
+            do_without()
+        else:
+            compile_in_child(MODULE)
+        found = self._index.search(query, k, **options)
+        return self._index.name, self._index.generation, found
+
+    def explain(
+        self, query: str, id_: str, options: Mapping[str, Any]
+    ) -> tuple[str, str, Explanation]:
+        """Name, generation and how a score came about. See `Index.explain`."""
+        from klsa_search.core.compiling import do_without
+
+        do_without()
+        found = self._index.explain(query, id_, **options)
+        return self._index.name, self._index.generation, found
+
+    def ranker(self, options: Mapping[str, Any]) -> str:
+        """Return the name of the ranker that these options ask for."""
+        return options.get("ranker") or self._index.settings.ranker
+
+    def rankings(
+        self, queries: Sequence[Query], k: int, options: Mapping[str, Any]
+    ) -> Iterator[Ranking]:
+        """Rank for every query, some thousand in memory at a time."""
+        from klsa_search.evaluation.runs import rank_best
+
+        return rank_best(self._index, queries, k, threads=self._threads, **options)
+
+    def record(self, queries: Path, run: Path, k: int, options: Mapping[str, Any]) -> RunRecord:
+        """Write the run of a file of queries, and say all that it follows from."""
+        from klsa_search.evaluation.record import record_run
+
+        return record_run(self._index, queries, run, k, threads=self._threads, **options)
+
 
 _SEARCH_ONLY: Final = {"offset", "filter", "sort", "facets", "distinct", "min_score"} | {
     "highlight",
@@ -196,7 +258,7 @@ def _run_batch(
     index: LocalIndex | RemoteIndex, batch: Path, run_file: Path, k: int, options: dict[str, Any]
 ) -> None:
     """Write the hits of every query to a run file."""
-    from klsa_search.collection.query_lines import read_query_lines
+    from klsa_search.collection.queries import read_query_lines
     from klsa_search.evaluation.runs import recorded
 
     queries = read_query_lines(batch)

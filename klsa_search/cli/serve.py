@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import given
 from klsa_search.cli.service_options import service_options
 from klsa_search.service.settings import read_settings

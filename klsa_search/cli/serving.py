@@ -1,4 +1,4 @@
-"""klsa-serve: open the indexes, listen, announce, serve."""
+"""klsa-serve: open the indexes, listen and serve."""
 
 from __future__ import annotations
 
@@ -15,33 +15,58 @@ from typing import Any, NoReturn
 
 import uvicorn
 
-from klsa_search.child_processes import command_of
-from klsa_search.cli.beside import MODULE
-from klsa_search.cli.compiling import watch_compiling
-from klsa_search.cli.frame import log_for_people
-from klsa_search.cli.listening import is_of_this_machine, listen
+from klsa_search.cli.compile_child import MODULE
+from klsa_search.cli.main import log_for_people, watch_compiling
 from klsa_search.cli.output import echo
-from klsa_search.cli.refitting import MODULE as REFITTING
-from klsa_search.cli.shards import opening
+from klsa_search.cli.refit_child import MODULE as REFITTING
+from klsa_search.cli.service_options import is_of_this_machine, listen
 from klsa_search.cli.workers import Workers
-from klsa_search.compiling import compile_in_child, missing
+from klsa_search.core.child_processes import command_of
+from klsa_search.core.compiling import compile_in_child, missing
 from klsa_search.errors import SettingsError, StoreError
-from klsa_search.search.engine.reverse import Reversing
-from klsa_search.service.admission import QUEUED, Admission
+from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
+from klsa_search.service.admission import AT_ONCE, QUEUED, Admission
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.ledger import Ledger
-from klsa_search.service.middleware.access import Keys
+from klsa_search.service.middleware.auth import Keys
 from klsa_search.service.middleware.hosts import names_of_this_machine
-from klsa_search.service.middleware.rates import Rates
-from klsa_search.service.monitoring.journal import Journal
-from klsa_search.service.refitting import Refits
-from klsa_search.service.server import end_process, make_server, raise_descriptor_limit
+from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.refits import RefitLedger, Refits
+from klsa_search.service.request_log import Journal
+from klsa_search.service.server import end_process, make_server, raise_descriptor_limit, tls_of
 from klsa_search.service.settings import ServiceSettings
-from klsa_search.service.tls import tls_of
-from klsa_search.service.turns import AT_ONCE
-from klsa_search.service.writing import Writes
-from klsa_search.store.upkeep import indexes_in
+from klsa_search.storage.maintenance import indexes_in
+
+
+def opening(
+    cluster: str | None, shards: int, replicas: int, workers: int, tell: Callable[[str], None]
+) -> Callable[[Path], Index]:
+    """Join the cluster, if there is to be one, and return what opens an index.
+
+    SettingsError, MissingExtra, ClusterFailed.
+    """
+    if cluster is None:
+        return open_index
+    if workers > 1:
+        raise SettingsError(
+            f"workers = {workers}: with --cluster, one process searches the shards; use more "
+            "--shards or --replicas instead",
+            field="workers",
+        )
+    from klsa_search.cluster.index import SpreadIndex
+    from klsa_search.cluster.ray import RayFleet
+    from klsa_search.storage.current import current_generation
+
+    tell(
+        f"Joining the cluster `{cluster}`: {shards} shards of each index, {replicas} replicas of "
+        "each shard"
+    )
+    fleet = RayFleet(cluster, shards, replicas)
+    return lambda path: SpreadIndex(current_generation(path), fleet)
+
 
 Tell = Callable[[str], None]
 
@@ -114,10 +139,10 @@ def _serve(
     writes = None if settings.writable is False else Writes()
     refits = None
     if writes is not None:
-        Reversing.ready()  # compiles in the background what the first write would wait for
+        ReverseNeighboursBuilder.ready()  # compiles in the background what the first write would wait for
         command = command_of(REFITTING, "--home", str(settings.home))
         refits = Refits(
-            catalog, command, share=settings.refit_threshold or None, ledger=Ledger(folder)
+            catalog, command, share=settings.refit_threshold or None, ledger=RefitLedger(folder)
         )
     admissions = [*_pools(settings), *([writes] if writes else [])]
     app = create_app(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.bars import progress_bar
-from klsa_search.cli.frame import debug_option
+from klsa_search.cli.main import debug_option
 from klsa_search.cli.options import data_option, home_option, json_file_option
 from klsa_search.cli.output import make_folders, write_facts, write_json_file
-from klsa_search.extras import require
+from klsa_search.core.extras import require
+from klsa_search.core.progress import progress_bar
 
 if TYPE_CHECKING:
-    from klsa_search.collection import Judgement, Query
+    from klsa_search.collection.model import Judgement, Query
     from klsa_search.evaluation.tuning import Tuning
 
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
@@ -90,9 +90,9 @@ def tune(
     make_folders(json_file)
     from klsa_search.evaluation.tuning import tune as tune_by_judgements
     from klsa_search.evaluation.tuning import tune_by_halves
-    from klsa_search.indexing import rebuild
+    from klsa_search.indexing.rewrite import rebuild
     from klsa_search.search.opening import open_index
-    from klsa_search.store.names import index_path
+    from klsa_search.storage.names import index_path
 
     judged = _judged(queries, qrels, target, data)
     index = open_index(index_path(home, name))
@@ -128,7 +128,9 @@ def _judged(
     queries: Path | None, qrels: Path | None, target: str | None, data: Path | None
 ) -> tuple[list[Query], list[Judgement]] | None:
     """Read queries and judgements, if there are any."""
-    from klsa_search.collection import open_collection, read_qrels, read_queries
+    from klsa_search.collection.opening import open_collection
+    from klsa_search.collection.qrels import read_qrels
+    from klsa_search.collection.queries import read_queries
 
     if target is not None:
         collection = open_collection(target, data=data)

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from klsa_search.cli.compiling import watch_compiling
-from klsa_search.cli.frame import debug_option
+from klsa_search.cli.main import debug_option, watch_compiling
 from klsa_search.cli.output import echo
 
 if TYPE_CHECKING:
-    from klsa_search.config import ExpansionName
+    from klsa_search.core.config import ExpansionName
     from klsa_search.search.index import Index
 
 _DOCUMENTS = 70
@@ -56,7 +55,7 @@ def compile_writing() -> None:
 
     Some 10 s of a processor, and half a minute for what building needs where nothing was built yet.
     """
-    from klsa_search.indexing import build
+    from klsa_search.indexing.build import build
 
     with (
         tempfile.TemporaryDirectory(prefix="klsa-warm-") as home,
@@ -86,9 +85,9 @@ def _use_everything() -> None:
     import numpy as np
     from scipy import sparse
 
-    from klsa_search.indexing import build
-    from klsa_search.kernel.document import DocumentKernel
-    from klsa_search.spectrum.solving import decompose
+    from klsa_search.indexing.build import build
+    from klsa_search.kernels.document_kernel import DocumentKernel
+    from klsa_search.lowrank.eigensolver import decompose
 
     with tempfile.TemporaryDirectory(prefix="klsa-warm-") as home:
         for preset, expansion in _LAYOUTS:
@@ -109,16 +108,12 @@ def _use_everything() -> None:
 def _ask_everything(index: Index) -> None:
     """Ask an index all that the service and the command line can ask."""
     from klsa_search.errors import QueryError
-    from klsa_search.mining import (
-        KERNELS,
-        classify,
-        classify_texts,
-        cluster,
-        document_map,
-        duplicates,
-        related,
-        similar,
-    )
+    from klsa_search.mining.classification import classify, classify_texts
+    from klsa_search.mining.clusters import cluster
+    from klsa_search.mining.duplicates import duplicates
+    from klsa_search.mining.map import document_map
+    from klsa_search.mining.related_terms import related
+    from klsa_search.mining.similar import KERNELS, similar
     from klsa_search.search.rankers import RANKERS
 
     index.warm_up()

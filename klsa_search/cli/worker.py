@@ -14,9 +14,9 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from klsa_search.cli.frame import trust_tokenizers
+from klsa_search.cli.main import trust_tokenizers
 from klsa_search.cli.serving import serve_at
-from klsa_search.processors import end_with_starter
+from klsa_search.core.parallel import end_with_starter
 from klsa_search.service.settings import ServiceSettings
 
 

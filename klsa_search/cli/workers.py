@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from klsa_search.child_processes import command_of
+from klsa_search.core.child_processes import command_of
 from klsa_search.service.server import LONGEST_STOP
 from klsa_search.service.settings import ServiceSettings
 

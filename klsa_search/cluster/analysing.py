@@ -1,4 +1,6 @@
-"""Analysing: from records to words as numbers, and the vocabulary of all documents.
+"""Analyse documents in parallel, and merge their IDs and terms.
+
+Parts have their ids as bytes of UTF-8, whose order is that of the texts.
 
 A step numbers the terms of its documents as it meets them. The vocabulary is the merge of the
 sorted terms of all pieces, with a table for each from its numbers to those of all.
@@ -17,19 +19,90 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import Analyzer
-from klsa_search.analysis.numbering import Numbering
+from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trusting
-from klsa_search.cluster.files import mapped, note, noted
-from klsa_search.cluster.work import Made
-from klsa_search.collection import Document
-from klsa_search.config import Settings
-from klsa_search.features.counting import Block
-from klsa_search.features.counts import BLOCK
+from klsa_search.analysis.workers import Numbering
+from klsa_search.cluster.work import StepResult, mapped, note, noted
+from klsa_search.collection.model import Document
+from klsa_search.core.config import Settings
 from klsa_search.indexing.reading import batches_of
-from klsa_search.store.arrays import VOCABULARY, ArrayWriter, read_header, write_arrays
-from klsa_search.store.documents import RECORDS, STARTS
-from klsa_search.store.records import Records
+from klsa_search.kernels.counts import BLOCK, Block
+from klsa_search.storage.arrays import VOCABULARY, ArrayWriter, read_header, write_arrays
+from klsa_search.storage.documents import RECORDS, STARTS, IdWriter
+from klsa_search.storage.records import Records
+
+
+def write_ids(out: Path, ids: Sequence[str]) -> None:
+    """Write the ids of a part: `ids.npy` and `ids_starts.npy` in order, the place of each."""
+    written = [each.encode() for each in ids]
+    order = sorted(range(len(written)), key=written.__getitem__)
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "ids": np.frombuffer(b"".join(written[place] for place in order), np.uint8),
+        "ids_starts": np.cumsum([0, *(len(written[place]) for place in order)], dtype=np.int64),
+        "ids_places": np.array(order, np.int64),
+    }
+    write_arrays(out, arrays)
+
+
+def find_repeated(out: Path, parts: Sequence[StepResult]) -> None:
+    """Step: find documents whose id an earlier one has: (n, 2) part and place in it, ascending."""
+    repeated = []
+    before = None
+    for id_, part, place in _merged(parts):
+        if id_ == before:
+            repeated.append((part, place))
+        before = id_
+    write_arrays(out, {"repeated": np.array(sorted(repeated), np.int64).reshape(-1, 2)})
+
+
+def index_ids(out: Path, parts: Sequence[StepResult], repeated: StepResult | None) -> None:
+    """Step: write `documents.db`, without what was repeated. Memory: what the merge holds."""
+    gone = [left_out(repeated, number) for number in range(len(parts))]
+    own = [noted(part)["documents"] - len(left) for part, left in zip(parts, gone, strict=True)]
+    firsts = np.concatenate(([0], np.cumsum(own, dtype=np.int64)))
+    with IdWriter(out) as writer:
+        before = None
+
+        def rows() -> Iterator[tuple[str, int]]:
+            nonlocal before
+            for id_, part, place in _merged(parts):
+                if id_ != before:
+                    passed = int(np.searchsorted(gone[part], place)) if len(gone[part]) else 0
+                    yield id_.decode(), int(firsts[part]) + place - passed
+                before = id_
+
+        writer.write(rows())
+
+
+def left_out(repeated: StepResult | None, part: int) -> npt.NDArray[np.int64]:
+    """Places in a part of the documents that repeat an id, ascending."""
+    if repeated is None:
+        return np.zeros(0, np.int64)
+    found = mapped(repeated, "repeated")
+    return np.asarray(found[found[:, 0] == part, 1])
+
+
+def ids_at(part: StepResult, places: npt.NDArray[np.int64]) -> Iterator[str]:
+    """Ids of documents at some places of a part."""
+    if not len(places):
+        return
+    order = np.argsort(mapped(part, "ids_places"))
+    content, starts = mapped(part, "ids"), mapped(part, "ids_starts")
+    for at in order[places].tolist():
+        yield content[starts[at] : starts[at + 1]].tobytes().decode()
+
+
+def _merged(parts: Sequence[StepResult]) -> Iterator[tuple[bytes, int, int]]:
+    """Ids of all parts in order, each with its part and its place there; the earliest first."""
+    return heapq.merge(*(_ids_of(part, number) for number, part in enumerate(parts)))
+
+
+def _ids_of(made: StepResult, part: int) -> Iterator[tuple[bytes, int, int]]:
+    content = mapped(made, "ids").data
+    starts, places = mapped(made, "ids_starts").data, mapped(made, "ids_places")
+    for i, place in enumerate(places.data):
+        yield bytes(content[starts[i] : starts[i + 1]]), part, place
+
 
 _LEFT_OUT: Final = -1
 _READ: Final = 2**22  # bytes of records at a time
@@ -40,7 +113,7 @@ def settings_of(settings: Mapping[str, Any]) -> Settings:
     return Settings.model_validate(trusting(settings))
 
 
-def documents_of(records: Made, first: int, last: int) -> Iterator[Document]:
+def documents_of(records: StepResult, first: int, last: int) -> Iterator[Document]:
     """Read documents [first, last) of records that were put end to end.
 
     Some megabytes at a time and not mapped, so that what was read does not stay in memory.
@@ -59,7 +132,9 @@ def documents_of(records: Made, first: int, last: int) -> Iterator[Document]:
             first = after
 
 
-def analyse(out: Path, records: Made, first: int, last: int, settings: Mapping[str, Any]) -> None:
+def analyse(
+    out: Path, records: StepResult, first: int, last: int, settings: Mapping[str, Any]
+) -> None:
     """Step: analyse documents [first, last).
 
     words.npy    int32 numbers of their terms, title and text after one another; -1 for none
@@ -88,7 +163,7 @@ def analyse(out: Path, records: Made, first: int, last: int, settings: Mapping[s
     note(out, documents=last - first, words=words, tokens=tokens)
 
 
-def merge_terms(out: Path, pieces: Sequence[Made], common: Sequence[str]) -> None:
+def merge_terms(out: Path, pieces: Sequence[StepResult], common: Sequence[str]) -> None:
     """Step: the vocabulary of all pieces, and which of its numbers are of common terms.
 
     terms-<i>.npy  the number of each term of piece i, in the order of its terms
@@ -120,7 +195,7 @@ def merge_terms(out: Path, pieces: Sequence[Made], common: Sequence[str]) -> Non
     note(out, terms=V)
 
 
-def blocks_of(piece: Made, vocabulary: Made, number: int) -> Iterator[Block]:
+def blocks_of(piece: StepResult, vocabulary: StepResult, number: int) -> Iterator[Block]:
     """Give the documents of a piece, some `BLOCK` words at a time, in the numbers of all.
 
     number  of the piece among those that were merged
@@ -142,7 +217,7 @@ def blocks_of(piece: Made, vocabulary: Made, number: int) -> Iterator[Block]:
         first = last
 
 
-def terms_of(vocabulary: Made) -> int:
+def terms_of(vocabulary: StepResult) -> int:
     """V, of a vocabulary that was merged."""
     return int(noted(vocabulary)["terms"])
 

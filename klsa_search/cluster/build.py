@@ -1,4 +1,7 @@
-"""Build: carry a collection through all floors by the hands of workers, into a new generation.
+"""Build an index with many processes.
+
+As `indexing.sizes`: figures follow from the arrays that are alive together in a step, and files
+that are mapped count. Only `_BASE` and the sizes of Python's own objects are measured.
 
 What comes out is the generation that `klsa_search.indexing.build` makes on one machine, file for
 file the same bytes. What is done so far is next to the generations, in a folder named by the
@@ -17,29 +20,81 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from klsa_search.analysis.tokenizers import trusting
-from klsa_search.bars import reporting
-from klsa_search.cluster.estimate import refuse_uncut, worker_memory
-from klsa_search.cluster.making import make_files
-from klsa_search.cluster.reading import read_records
-from klsa_search.cluster.source import Source
-from klsa_search.cluster.work import Made, Work, Workers
-from klsa_search.collection import Reading
-from klsa_search.collection.left_out import warn_of_left_out
-from klsa_search.config import Settings
+from klsa_search.cluster.counting import ENTRIES, KEYS
+from klsa_search.cluster.source import MOST, PART, PIECE, Source, read_records
+from klsa_search.cluster.steps import make_files
+from klsa_search.cluster.work import StepResult, Work, Workers
+from klsa_search.collection.opened_collection import warn_of_left_out
+from klsa_search.collection.opening import Reading
+from klsa_search.core import progress
+from klsa_search.core.config import Settings
+from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.progress import DOCUMENTS, Progress, reporting
 from klsa_search.errors import CollectionError, SettingsError
-from klsa_search.indexing.budget import memory_budget
 from klsa_search.indexing.build import Built, write_generation
-from klsa_search.indexing.check import refuse_large_source
+from klsa_search.indexing.checks import memory_budget, refuse_large_source, refuse_to_shrink
 from klsa_search.indexing.reading import settled
-from klsa_search.indexing.replacing import (
-    refuse_to_shrink,
-)
-from klsa_search.keywords import IndexSettings
-from klsa_search.progress import DOCUMENTS, Progress
+from klsa_search.indexing.sizes import BASE, Shape, layout, memory_needed
+from klsa_search.kernels.document_kernel import EXACT
 from klsa_search.search.index import Index
-from klsa_search.store.fields.declared import Declared, fitting
-from klsa_search.store.marking import work_folder
-from klsa_search.store.names import index_path
+from klsa_search.storage.columns.declared import DeclaredFields, fitting
+from klsa_search.storage.directories import work_folder
+from klsa_search.storage.names import index_path
+
+_BASE = 140 * 2**20  # an interpreter with NumPy, SciPy and compiled code, most of it in files
+_TERM = 200  # bytes of a term in a dictionary
+_DOCUMENT = 400  # of a document that was read: its id, twice, and where its record is
+_PAIR = 40  # of a key among those that are looked through
+_WEIGHED = 110  # of an entry that becomes a feature
+_SPLIT = 12  # of a posting in the making
+_ENTRY = 20  # of an entry of a shard's features: number, column, and in the other precision
+_FEATURE = 24  # of each feature: sums over all documents
+
+
+def refuse_uncut(documents: int, settings: Settings) -> None:
+    """SettingsError where D of so many documents is not cut."""
+    kept = layout(documents, settings)
+    if kept != "sparse":
+        raise SettingsError(
+            f"expansion: these settings need a {kept} expansion, which only a "
+            "build on one machine supports; build without --cluster, or use the "
+            "settings of the default preset",
+            field="expansion",
+        )
+
+
+def worker_memory(shape: Shape, settings: Settings, shards: int) -> dict[str, int]:
+    """Bytes at the peak of each phase of a worker that has one step at a time.
+
+    SettingsError where D is not cut.
+    """
+    refuse_uncut(shape.documents, settings)
+    N, V, features = shape.documents, shape.terms, shape.terms + shape.pairs
+    piece = min(1.0, max(PIECE / max(shape.stored, 1), 1 / MOST))  # of all documents
+    shard = max(1 / shards, piece)
+    part = min(1.0, max(PART / max(shape.stored, 1), 1 / MOST))
+    counted = 16 * shape.words * piece + 12 * shape.tokens * piece + 32 * V
+    texts = 300 * shape.texts
+    weighing = max(
+        _PAIR * min(KEYS, shape.tokens),
+        _WEIGHED * min(ENTRIES, shape.features) + 40 * shape.tokens * piece + 24 * V,
+        _SPLIT * shape.non_zeros * shard + 24 * N,
+    )
+    needed = {
+        progress.DOCUMENTS: max(_DOCUMENT * N * part, _TERM * V * piece**0.5 + texts),
+        progress.COUNTS: counted,
+        progress.POSTINGS: weighing,
+    }
+    # Of the kernel a worker has the rows of a shard, and of its vectors some columns at a time.
+    alone = memory_needed(shape, settings, memory=2**63, processes=1)
+    needed[progress.EIGENVECTORS] = (
+        alone[progress.EIGENVECTORS] - BASE
+        if N <= EXACT
+        else _ENTRY * shape.features / shards + _FEATURE * features
+    )
+    for phase in (progress.NEIGHBOURS, progress.EXPANSION):
+        needed[phase] = (alone[phase] - BASE) / shards
+    return {phase: _BASE + int(size) for phase, size in needed.items()}
 
 
 def build(
@@ -103,7 +158,7 @@ def build_generation(
         work = Work(folder, workers)
         report(DOCUMENTS, 0, None)
         try:
-            declared = Declared(chosen.declared())
+            declared = DeclaredFields(chosen.declared())
             _, settings = settled(fitting(collection, declared), chosen)
             read = read_records(work, source, identity, settings)
         except CollectionError:
@@ -126,7 +181,7 @@ def _key(identity: str, settings: Settings, shards: int) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _place(made: Made, names: Sequence[str], generation: Path) -> None:
+def _place(made: StepResult, names: Sequence[str], generation: Path) -> None:
     """Have files in the folder of a generation, by a second name if the file system has links."""
     for name in names:
         try:

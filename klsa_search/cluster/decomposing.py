@@ -11,17 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Eigenvalues
-from klsa_search.cluster.files import mapped
-from klsa_search.cluster.kernels import parts_of
-from klsa_search.cluster.packing import joined, packed
-from klsa_search.cluster.spectra import solved
-from klsa_search.cluster.strongest import strongest_rows
-from klsa_search.cluster.work import Made, Work
-from klsa_search.config import Settings
-from klsa_search.expansion.cut import ENTRIES
-from klsa_search.indexing.layout import keeps_spectrum, solved_dimensions
-from klsa_search.progress import EXPANSION, NEIGHBOURS, Progress
+from klsa_search.cluster.document_kernel import parts_of
+from klsa_search.cluster.expansion import joined, packed, strongest_rows
+from klsa_search.cluster.spectrum import solved
+from klsa_search.cluster.work import StepResult, Work, mapped
+from klsa_search.core.array_types import Eigenvalues
+from klsa_search.core.config import Settings
+from klsa_search.core.progress import EXPANSION, NEIGHBOURS, Progress
+from klsa_search.indexing.sizes import keeps_spectrum, solved_dimensions
+from klsa_search.lowrank.sparse_expansion import ENTRIES
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Decomposed:
     files  `eigenvalues`, `cut_*`, and `eigenvectors` where they are kept
     """
 
-    files: Made
+    files: StepResult
     eigenvalues: Eigenvalues
     residual: float
     gap: float
@@ -40,7 +38,7 @@ class Decomposed:
 
 def decomposed(
     work: Work,
-    shards: Sequence[Made],
+    shards: Sequence[StepResult],
     *,
     settings: Settings,
     documents: Sequence[int],

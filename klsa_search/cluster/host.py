@@ -1,26 +1,27 @@
-"""What a process that has a shard does: it answers for it in the state that it is asked for."""
+"""Processes that hold shards, and the shards of one state of an index."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.cluster.messages import Candidates, Found, Known, Scored, Wanted
+from klsa_search.cluster.calls import Replicas, call_all, current_tally
+from klsa_search.cluster.messages import Candidates, Found, Known, Scored, ShardRequest
 from klsa_search.cluster.shard import Shard, Share, own_postings
-from klsa_search.kernel.postings import Postings
-from klsa_search.search.engine import Mask
+from klsa_search.kernels.postings import Postings
 from klsa_search.search.engine.formulas import Query
-from klsa_search.search.pickling import Moment
-from klsa_search.search.state import LogTailer, State, open_state
-from klsa_search.store.file_system import network_file_system
-from klsa_search.store.log_format import Last
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.state import LogTailer, PointInTime, State, open_state
+from klsa_search.storage.files import network_file_system
+from klsa_search.storage.log import LogPosition
 
 STATES: Final = 3
 """States a host remembers: who asks may lag behind who wrote for a moment."""
@@ -44,7 +45,7 @@ class Host:
         self._share = Share(len(self._built.snapshot), number, shards)
         self._whole = self._built.snapshot.bm25.postings.parts[0].postings
         self._postings = own_postings(self._built.snapshot, self._share)
-        self._shards: dict[Last, Shard] = {}
+        self._shards: dict[LogPosition, Shard] = {}
         self._taking_up = threading.Lock()
         self._shard(self._built.facts.last)
 
@@ -53,14 +54,16 @@ class Host:
         shard = self._shard(self._built.facts.last)
         none = Query(np.zeros(0, np.int64), np.zeros(0, np.int64))
         first = range(len(self._built.snapshot.vocabulary))[:1]  # an empty index has no term
-        shard.best(Wanted(list(first), none, 1, 1, 1, 1, totals=True), None)
+        shard.best(ShardRequest(list(first), none, 1, 1, 1, 1, totals=True), None)
         return network_file_system(self._built.facts.path)
 
     def process(self) -> int:
         """Its number."""
         return os.getpid()
 
-    def best(self, last: Last, wanted: Sequence[Wanted], packed: bytes | None) -> list[Found]:
+    def best(
+        self, last: LogPosition, wanted: Sequence[ShardRequest], packed: bytes | None
+    ) -> list[Found]:
         """Answer the first round of some queries, in the state of these writes."""
         shard = self._shard(last)
         mask = self._mask(shard, packed)
@@ -68,7 +71,7 @@ class Host:
 
     def scores(
         self,
-        last: Last,
+        last: LogPosition,
         known: Sequence[Known],
         asked: Sequence[Candidates],
     ) -> list[Scored]:
@@ -76,7 +79,7 @@ class Host:
         shard = self._shard(last)
         return [shard.scores(*each) for each in zip(known, asked, strict=True)]
 
-    def _shard(self, last: Last) -> Shard:
+    def _shard(self, last: LogPosition) -> Shard:
         with self._taking_up:
             shard = self._shards.pop(last, None)
             if shard is None:
@@ -87,12 +90,12 @@ class Host:
                 del self._shards[former]
             return shard
 
-    def _state_of(self, last: Last) -> State:
+    def _state_of(self, last: LogPosition) -> State:
         following = self._following
         if last.seq < self._state.facts.last.seq:
             following = LogTailer(self._built)  # what was there before, for one who lags behind
-            return following.state(self._built, moment=Moment(last, {}))
-        self._state = following.state(self._state, moment=Moment(last, {}))
+            return following.state(self._built, moment=PointInTime(last, {}))
+        self._state = following.state(self._state, moment=PointInTime(last, {}))
         return self._state
 
     def _own(self, state: State) -> Postings:
@@ -115,3 +118,77 @@ def packed(allowed: npt.NDArray[np.bool_]) -> bytes:
 def unpacked(bits: bytes, count: int) -> npt.NDArray[np.bool_]:
     """And back: (count,)."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=count).astype(np.bool_)
+
+
+_turn = count()
+
+
+class LiveShards:
+    """Asks replicas, for the state of some writes; see `spread.Shards`.
+
+    built  positions of the build
+    """
+
+    def __init__(self, replicas: Replicas, built: int, last: LogPosition) -> None:
+        self._replicas, self._last = replicas, last
+        self.shares = [Share(built, each, replicas.shards) for each in range(replicas.shards)]
+
+    def best(
+        self, wanted: Sequence[ShardRequest], masks: Sequence[npt.NDArray[np.bool_]] | None
+    ) -> list[list[Found]]:
+        """Ask the first round; without the shards that give no answer, where one may."""
+
+        def fits(shard: int, answer: Any) -> bool:
+            return _each(answer, Found, len(wanted)) and all(
+                len(found.documents) <= query.results
+                and self._has(shard, found.documents)
+                and self._has(shard, found.allowed_documents)
+                and len(found.saturations) == min(len(found.documents), query.best)
+                for query, found in zip(wanted, answer, strict=True)
+            )
+
+        arguments = [
+            (self._last, wanted, None if masks is None else packed(masks[shard]))
+            for shard in range(len(self.shares))
+        ]
+        return self._asked("best", arguments, fits)
+
+    def scores(
+        self,
+        known: Sequence[Known],
+        asked: Sequence[Sequence[Candidates]],
+    ) -> list[list[Scored]]:
+        """Ask the second round, of shards that answered the first."""
+
+        def fits(shard: int, answer: Any) -> bool:
+            return _each(answer, Scored, len(known)) and all(
+                self._has(shard, scored.documents)
+                and len(scored.documents) == len(scored.scores) == len(scored.compared)
+                for scored in answer
+            )
+
+        missing = current_tally().failed
+        arguments = [
+            None if shard in missing else (self._last, known, asked[shard])
+            for shard in range(len(self.shares))
+        ]
+        return self._asked("scores", arguments, fits)
+
+    def _has(self, shard: int, documents: npt.NDArray[np.integer]) -> bool:
+        return bool(self.shares[shard].holds(documents).all())
+
+    def _asked(self, method: str, arguments: Sequence[Any], fits: Any) -> list[Any]:
+        answers = call_all(
+            self._replicas, method, arguments, fits, first=next(_turn) % self._replicas.replicas
+        )
+        current_tally().note(len(self.shares), answers.failed)
+        return [answers.given[shard] for shard in sorted(answers.given)]
+
+
+def _each(answer: Any, kind: type, count: int) -> bool:
+    """Whether an answer is a list of so many of a kind."""
+    return (
+        isinstance(answer, list)
+        and len(answer) == count
+        and all(isinstance(each, kind) for each in answer)
+    )

@@ -1,4 +1,10 @@
-"""An index whose searches are answered by shards."""
+"""An index whose searches are executed by shards.
+
+Two rounds a query. First the best documents of the query kernel of every shard, merged: so the
+seeds are those of all, and with their rows and features the candidates are known. Then every shard
+scores its own, and returns for the best what a closer look at each adds; which of these looks
+count is decided here as one machine decides it, over the foremost of all.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +13,157 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from klsa_search.cluster.asking import Replicas
-from klsa_search.cluster.live import LiveShards
-from klsa_search.cluster.spread import spread
-from klsa_search.collection import Document
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.cluster.calls import Replicas
+from klsa_search.cluster.host import LiveShards
+from klsa_search.cluster.messages import Candidates, Found, Known, Scored, ShardRequest
+from klsa_search.cluster.search import Read, Search
+from klsa_search.cluster.shard import Share, merged
+from klsa_search.collection.model import Document
 from klsa_search.errors import StoreError, WritingRefused
+from klsa_search.search.engine.formulas import Query, query_of
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
+from klsa_search.search.engine.seeds import MAX_SEEDS, KlsaParams
+from klsa_search.search.engine.workspace import MAX_TERMS, EngineQuery, IndexArrays, TopDocs
 from klsa_search.search.index import Index
-from klsa_search.search.pickling import reopened
-from klsa_search.search.ranking import Ranking
-from klsa_search.search.state import State
+from klsa_search.search.searcher import Engines, Searcher
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.state import State, reopen
 from klsa_search.search.writing import WriteResult
 
+_F = np.float32
+_Allowed = npt.NDArray[np.bool_]
 
-class Fleet(Protocol):
+
+class Shards(Protocol):
+    """Who has the shards of one state of an index, and asks them, all at the same time."""
+
+    @property
+    def shares(self) -> Sequence[Share]:
+        """Which positions each has."""
+
+    def best(
+        self, wanted: Sequence[ShardRequest], masks: Sequence[_Allowed] | None
+    ) -> Sequence[Sequence[Found]]:
+        """Ask the first round of every shard; `masks` of each. Answers by shard, then by query."""
+
+    def scores(
+        self,
+        known: Sequence[Known],
+        asked: Sequence[Sequence[Candidates]],
+    ) -> Sequence[Sequence[Scored]]:
+        """Ask the second round; `asked` by shard, then by query, as the answers are."""
+
+
+class SpreadEngine:
+    """Exact BM25 by shards; see `Engine`."""
+
+    def __init__(self, snapshot: Snapshot, shards: Shards) -> None:
+        self._kernel, self._shards = snapshot.bm25, shards
+
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs]:
+        """Return the k best documents of each query. One round for all of them."""
+        k = min(k, self._kernel.size)
+        count, within = (k, 0) if mask is None else (0, k)
+        none = Query(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        wanted = [ShardRequest(terms, none, count, within, 0, 0, totals) for terms in queries]
+        answers = self._shards.best(wanted, _masks(self._shards, mask))
+        tops = []
+        for found in zip(*answers, strict=True):
+            lists = [(each.documents, each.steps) for each in found]
+            if mask is not None:
+                lists = [(each.allowed_documents, each.allowed_steps) for each in found]
+            positions, steps = merged(lists, k)
+            scores = (steps * self._kernel.postings.step).astype(_F)
+            total = sum(each.total for each in found) if totals else 0
+            tops.append(TopDocs(positions.astype(np.int32), scores, total))
+        return tops
+
+
+class SpreadExpandingEngine:
+    """The default ranking by shards; see `ExpandingEngine`."""
+
+    def __init__(self, snapshot: Snapshot, shards: Shards) -> None:
+        own, cut = snapshot.expanding, snapshot.cut
+        if own is None or cut is None:
+            raise ValueError("shards need a sparse expansion")
+        self._own, self._shards = own, shards
+        self._read = Read(
+            snapshot.bm25,
+            IndexArrays.of(snapshot.bm25, cut, snapshot.reverse or ReverseNeighbours.none()),
+            snapshot.living,
+            snapshot.latent_dimensions,
+            min(snapshot.neighbour_count, cut.rows.shape[1]),
+        )
+
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        mix: KlsaParams,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs | None]:
+        """Return the k best documents of each query; two rounds for all of them.
+
+        What shards are not made for, more than 256 terms and some thousand results, this process
+        answers by itself.
+        """
+        asked = EngineQuery(min(k, self._read.kernel.size), mask, totals)
+        spread = [len(terms) <= MAX_TERMS for terms in queries]
+        if mix.seeds > MAX_SEEDS or not asked.k or not all(spread):
+            return self._own.top(queries, k, mix, mask, totals=totals)
+        depths = self._own.depths(asked, mix)
+        kept = [query_of(self._read.kernel, terms) for terms in queries]
+        count = max(mix.best, asked.k)
+        wanted = [
+            ShardRequest(terms, query, count, depths.within, mix.best, mix.seeds, totals)
+            for terms, query in zip(queries, kept, strict=True)
+        ]
+        found = zip(*self._shards.best(wanted, _masks(self._shards, mask)), strict=True)
+        searches = [
+            Search(self._read, query, asked, mix, depths, list(each))
+            for query, each in zip(kept, found, strict=True)
+        ]
+        open_ = [each for each in searches if each.open]
+        if open_:
+            candidates = [
+                [each.candidates(share) for each in open_] for share in self._shards.shares
+            ]
+            scored = self._shards.scores([each.known() for each in open_], candidates)
+            for each, answers in zip(open_, zip(*scored, strict=True), strict=True):
+                each.take(list(answers))
+        return [
+            each.top if each.top is not None
+            else self._own.top([terms], k, mix, mask, totals=totals)[0]
+            for each, terms in zip(searches, queries, strict=True)
+        ]  # fmt: skip
+
+
+def spread(snapshot: Snapshot, shards: Shards) -> Engines:
+    """Return engines over a snapshot that have shards do the work."""
+    return Engines(SpreadEngine(snapshot, shards), SpreadExpandingEngine(snapshot, shards))
+
+
+def _masks(shards: Shards, mask: Mask | None) -> list[_Allowed] | None:
+    if mask is None:
+        return None
+    allowed = mask.allowed
+    return [share.of(allowed).astype(np.bool_) for share in shards.shares]
+
+
+class ShardCluster(Protocol):
     """Has processes that answer for the shards of generations."""
 
     def replicas(self, generation: Path, tokenizer: str | None) -> Replicas:
@@ -33,7 +177,7 @@ class SpreadIndex(Index):
     same files.
     """
 
-    def __init__(self, generation: Path, fleet: Fleet) -> None:
+    def __init__(self, generation: Path, fleet: ShardCluster) -> None:
         self._fleet = fleet
         self._of_generation: tuple[Path, Replicas] | None = None
         super().__init__(generation)
@@ -58,7 +202,7 @@ class SpreadIndex(Index):
             self._of_generation = facts.path, replicas
         built = snapshot.bm25.postings.parts[0].postings.size
         shards = LiveShards(self._of_generation[1], built, facts.last)
-        ranking = Ranking(snapshot, facts.defaults, spread(snapshot, shards))
+        ranking = Searcher(snapshot, facts.defaults, spread(snapshot, shards))
         return replace(state, ranking=ranking)
 
     def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
@@ -77,4 +221,4 @@ class SpreadIndex(Index):
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
         """Pickle as an index that needs no shards."""
-        return reopened, (Index, self.path.absolute().parent, self.settings.tokenizer)
+        return reopen, (Index, self.path.absolute().parent, self.settings.tokenizer)

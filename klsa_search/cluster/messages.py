@@ -1,6 +1,6 @@
 """What is asked of shards and what they answer, in the two rounds of a search.
 
-A query is gone through as one machine goes through it (`search.engine.expanded`). First every shard
+A query is gone through as one machine goes through it (`search.engine.klsa`). First every shard
 returns its best documents by the query kernel, and what others need of them: from them all
 seeds are known. Then every shard scores its own candidates, and returns for the best what each
 closer look would add; who asked takes the closer looks that one machine would have taken.
@@ -14,14 +14,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Positions
-from klsa_search.search.engine.comparing import Compared, Features
-from klsa_search.search.engine.formulas import Entries, Factors, Query, Terms
+from klsa_search.core.array_types import Positions
+from klsa_search.search.engine.formulas import Compared, Entries, Factors, Features, Query, Terms
 
 Floats = npt.NDArray[np.float32]
 
 
-class Wanted(NamedTuple):
+class ShardRequest(NamedTuple):
     """The first round: the best documents of the query kernel.
 
     numbers  terms as they stand in the query; `query` the distinct ones

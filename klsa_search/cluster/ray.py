@@ -19,9 +19,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from klsa_search.cluster.asking import CallFailed, Reference
+from klsa_search.cluster.calls import CallFailed, Reference
+from klsa_search.core.extras import require
 from klsa_search.errors import ClusterFailed
-from klsa_search.extras import require
 
 LOCAL: Final = "local"
 """The address that stands for processes of this machine, which end with this one."""

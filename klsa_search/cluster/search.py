@@ -1,6 +1,6 @@
 """One query on its way through the two rounds, in the process that asks the shards.
 
-Each step stands in `search.engine.expanded`. Which closer looks count is decided by the scores of
+Each step stands in `search.engine.klsa`. Which closer looks count is decided by the scores of
 the foremost of each shard, as many as are looked at at most and an eighth more: those that one
 machine would choose are among them, and it would choose no others.
 """
@@ -13,15 +13,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import values_at
-from klsa_search.cluster.gathering import gathered, merged, of_seeds, weighed
 from klsa_search.cluster.messages import Candidates, Floats, Found, Known, Scored
-from klsa_search.cluster.shard import Share
-from klsa_search.expansion.threshold import top_z
-from klsa_search.kernel.query import QueryKernel
-from klsa_search.search.engine import Mask, Mix, TopDocs
-from klsa_search.search.engine.comparing import Compared, Place
+from klsa_search.cluster.shard import Share, gathered, merged, of_seeds, weighed
+from klsa_search.core.array_types import values_at
+from klsa_search.kernels.query_kernel import QueryKernel
+from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.formulas import (
+    Compared,
+    Place,
     Query,
     above,
     alpha_of,
@@ -32,11 +31,11 @@ from klsa_search.search.engine.formulas import (
     seed_weights,
     terms_of,
 )
-from klsa_search.search.engine.plain import MOST
-from klsa_search.search.engine.record import Asked
-from klsa_search.search.engine.room import Held
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.reference import MOST
 from klsa_search.search.engine.scores import LEAST, LOWEST, PROMISING
-from klsa_search.search.engine.seeds import Depths
+from klsa_search.search.engine.seeds import KlsaParams, RerankDepths
+from klsa_search.search.engine.workspace import EngineQuery, IndexArrays, TopDocs
 
 _F = np.float32
 _Allowed = npt.NDArray[np.bool_]
@@ -46,7 +45,7 @@ class Read(NamedTuple):
     """What the process that asks reads of the index itself: what is of terms, not of documents."""
 
     kernel: QueryKernel
-    held: Held
+    held: IndexArrays
     living: Mask | None
     dimensions: int
     neighbours: int
@@ -64,9 +63,9 @@ class Search:
         self,
         read: Read,
         query: Query,
-        asked: Asked,
-        mix: Mix,
-        depths: Depths,
+        asked: EngineQuery,
+        mix: KlsaParams,
+        depths: RerankDepths,
         found: Sequence[Found],
     ) -> None:
         self._read, self._query, self._mix = read, query, mix

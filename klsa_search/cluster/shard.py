@@ -1,23 +1,104 @@
-"""A shard: some of the documents of an index, and what they answer for themselves."""
+"""A shard: a range of documents, what it returns, and how results are merged."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Positions, values_at
-from klsa_search.cluster.messages import Candidates, Floats, Found, Known, Rows, Scored, Wanted
-from klsa_search.kernel.postings import Postings
-from klsa_search.kernel.query import QueryKernel
-from klsa_search.kernel.segments import ALIGNED, Segment, Segments
-from klsa_search.search.engine import Engine, Mask
-from klsa_search.search.engine.comparing import Features, Place
-from klsa_search.search.engine.formulas import covered, saturations_of
-from klsa_search.search.engine.reverse import Reverse
-from klsa_search.search.engine.room import Held
+from klsa_search.cluster.messages import (
+    Candidates,
+    Floats,
+    Found,
+    Known,
+    Rows,
+    Scored,
+    ShardRequest,
+)
+from klsa_search.core.array_types import Positions, values_at
+from klsa_search.kernels.postings import Postings
+from klsa_search.kernels.query_kernel import QueryKernel
+from klsa_search.kernels.segments import ALIGNED, Segment, Segments
+from klsa_search.search.engine.engine import Engine
+from klsa_search.search.engine.formulas import Entries, Features, Place, covered, saturations_of
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
+from klsa_search.search.engine.seeds import KlsaParams
+from klsa_search.search.engine.workspace import IndexArrays
 from klsa_search.search.snapshot import Snapshot
+
+_Numbers = npt.NDArray[np.int64]
+
+
+class Seeds(NamedTuple):
+    """What was returned for the seeds, in their order."""
+
+    rows: Rows
+    features: Features
+    cards: npt.NDArray[np.int8]
+
+    def nearest(self, count: int) -> Entries:
+        """The nearest of each: (z, count)."""
+        firsts = np.flatnonzero(np.diff(self.rows.documents, prepend=-1) != 0)
+        return self.rows.entries[firsts][:, :count]
+
+
+def merged(lists: Sequence[tuple[Positions, _Numbers]], count: int) -> tuple[_Numbers, _Numbers]:
+    """The best of several lists of documents and steps, ties by document order."""
+    documents = np.concatenate([np.zeros(0, np.int64), *(each for each, _ in lists)])
+    steps = np.concatenate([np.zeros(0, np.int64), *(each for _, each in lists)])
+    order = np.lexsort((documents, -steps))[:count]
+    return documents[order], steps[order]
+
+
+def gathered(
+    documents: _Numbers, returned: Sequence[Positions], rows: Sequence[npt.NDArray[np.uint16]]
+) -> npt.NDArray[np.uint16]:
+    """Rows of some documents out of those returned, of each shard for its own documents."""
+    every = np.concatenate(returned)
+    order = np.argsort(every)
+    return np.concatenate(rows)[order[np.searchsorted(every[order], documents)]]
+
+
+def of_seeds(found: Sequence[Found], seeds: _Numbers) -> Seeds:
+    """Gather what was returned for the seeds."""
+    of = {
+        int(document): (each, at)
+        for each in found
+        for at, document in enumerate(each.documents[: len(each.cards)])
+    }
+    documents, entries, steps, features, facts, cards = [], [], [], [], [], []
+    for seed in seeds.tolist():
+        each, at = of[seed]
+        own = np.flatnonzero(each.rows.documents == seed)
+        documents.append(each.rows.documents[own])
+        entries.append(each.rows.entries[own])
+        steps.append(each.rows.steps[own])
+        features.append(each.features.entries[slice(*each.features.starts[at : at + 2])])
+        facts.append(each.features.facts[at])
+        cards.append(each.cards[at])
+    starts = np.cumsum([0, *map(len, features)])
+    return Seeds(
+        Rows(np.concatenate(documents), np.concatenate(entries), np.concatenate(steps)),
+        Features(starts, np.concatenate(features), np.array(facts, np.float32)),
+        np.array(cards, np.int8),
+    )
+
+
+def weighed(
+    rows: Rows, seeds: _Numbers, weights: Floats, mix: KlsaParams
+) -> Iterator[tuple[Entries, np.float32]]:
+    """Rows of the seeds that count, and what a level of each is worth."""
+    of = dict(zip(seeds.tolist(), weights, strict=True))
+    for document, entries, step in zip(
+        rows.documents.tolist(), rows.entries, rows.steps, strict=True
+    ):
+        weight = of[document]
+        if weight > 0:
+            yield entries, np.float32(mix.slope) * weight * step
 
 
 class Share:
@@ -90,7 +171,7 @@ class Shard:
         held = int(np.count_nonzero(self._own.allowed))
         self._kernel: QueryKernel = replace(whole, postings=segments, documents=held)
         self._engine = Engine(self._kernel, self._own)
-        self._held = Held.of(whole, cut, snapshot.reverse or Reverse.none())
+        self._held = IndexArrays.of(whole, cut, snapshot.reverse or ReverseNeighbours.none())
         self._neighbours = min(snapshot.neighbour_count, cut.rows.shape[1])
 
     @property
@@ -102,7 +183,7 @@ class Shard:
         """The mask of which these are the shard's positions, in their order."""
         return Mask(self._share.spread(allowed, len(self._own.allowed)) & self._own.allowed)
 
-    def best(self, wanted: Wanted, mask: Mask | None) -> Found:
+    def best(self, wanted: ShardRequest, mask: Mask | None) -> Found:
         """Answer the first round. Cost: a search by the query kernel, with a mask another one."""
         counting = wanted.totals and mask is None
         documents, steps, total = self._steps(wanted, wanted.results, None, counting)
@@ -130,7 +211,7 @@ class Shard:
         return self._looked_at(known, asked, scores, foremost)
 
     def _steps(
-        self, wanted: Wanted, count: int, mask: Mask | None, totals: bool
+        self, wanted: ShardRequest, count: int, mask: Mask | None, totals: bool
     ) -> tuple[Positions, npt.NDArray[np.int64], int]:
         if not count:
             return np.zeros(0, np.int32), np.zeros(0, np.int64), 0

@@ -1,7 +1,11 @@
-"""Source: what a cluster builds from, and how it is cut into parts that are read side by side.
+"""The source of a build: divided at line ends, and read in parallel.
 
 JSON lines of which each has an id are cut at line ends. Anything else is read by one step, as its
 documents may depend on one another: numbers stand for ids, fields take the type of a first value.
+
+A step reads a part and notes what it had to refuse, and the ids it met, in order. When all have
+been read, those ids are merged, refused records are reported as in one pass over the source, and
+the records are put end to end: the files that a generation keeps.
 """
 
 from __future__ import annotations
@@ -9,20 +13,67 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from klsa_search.cluster.files import note, noted
-from klsa_search.cluster.work import Work
-from klsa_search.collection import COLLECTIONS, open_collection
+import numpy as np
+
+from klsa_search.cluster.analysing import find_repeated, ids_at, left_out, write_ids
+from klsa_search.cluster.work import StepResult, Work, mapped, note, noted
+from klsa_search.collection.intake import used_before
 from klsa_search.collection.irds import PREFIX
-from klsa_search.collection.known import PYTHON_DOCS
-from klsa_search.collection.lines import Stretch, is_packed
-from klsa_search.collection.record import PLAIN, Columns
-from klsa_search.config import Settings
+from klsa_search.collection.lines import LineRange, is_packed
+from klsa_search.collection.mappings import PLAIN, Columns
+from klsa_search.collection.model import Document, Problems
+from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.collection.opening import open_collection, open_stretch
+from klsa_search.collection.public_collections import COLLECTIONS, PYTHON_DOCS
+from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError
+from klsa_search.indexing.reading import batches_of
+from klsa_search.lowrank.products import ROWS
+from klsa_search.storage.arrays import ArrayWriter, write_arrays
+from klsa_search.storage.columns.declared import DeclaredFields, fitting
+from klsa_search.storage.documents import RECORDS, STARTS, RecordWriter
+
+PIECE: Final = 2**24
+"""Bytes of records that one step analyses and counts, about, unless there are too many."""
+
+Cut = list[list[tuple[int, int]]]
+"""Of each shard its pieces: their first document, and that after the last."""
+
+
+def cut_records(records: StepResult, documents: int, shards: int) -> Cut:
+    """Cut all documents into shards, and each of them into pieces.
+
+    All shards but the last have a multiple of `ROWS` documents; there is at least one.
+    """
+    starts = mapped(records, STARTS)
+    size = max(PIECE, -(-int(starts[-1]) // MOST))
+    slices = -(-documents // ROWS)
+    edges = sorted({min(ROWS * (slices * i // shards), documents) for i in range(1, shards)})
+    edges = [0, *(edge for edge in edges if 0 < edge < documents), documents]
+    cut = []
+    for first, last in pairwise(edges):
+        number = max(1, -(-int(starts[last] - starts[first]) // size))
+        inner = starts[first] + (starts[last] - starts[first]) * np.arange(1, number) // number
+        places = {*np.searchsorted(starts[first:last], inner).tolist()} - {0, last - first}
+        bounds = [first, *(first + place for place in sorted(places)), last]
+        cut.append(list(pairwise(bounds)))
+    return cut
+
+
+def cut_terms(sums: StepResult, number: int) -> list[tuple[int, int]]:
+    """Cut all terms into ranges of about as many postings."""
+    ends = np.cumsum(mapped(sums, "frequencies"))
+    if not len(ends):
+        return [(0, 0)]
+    edges = np.searchsorted(ends, int(ends[-1]) * np.arange(1, number) // number) + 1
+    bounds = [0, *sorted({*edges.tolist()} - {0, len(ends)}), len(ends)]
+    return list(pairwise(bounds))
+
 
 PART: Final = 2**24
 """Bytes of a source that one step reads, about, unless there are too many."""
@@ -86,7 +137,7 @@ class Source:
         return None if self.collection.numbered else files[0]
 
 
-def stretches(work: Work, path: Path, identity: str) -> list[Stretch]:
+def stretches(work: Work, path: Path, identity: str) -> list[LineRange]:
     """Cut a file at line ends, into parts of some `PART` bytes. Cost: reading it, side by side."""
     size = path.stat().st_size
     edges = [*range(0, size, max(PART, -(-size // MOST))), size]
@@ -102,7 +153,7 @@ def stretches(work: Work, path: Path, identity: str) -> list[Stretch]:
     number, cut = 1, []
     for facts, end in zip(found, begins[1:], strict=True):
         if facts["lines"]:
-            cut.append(Stretch(facts["begin"], end, number))
+            cut.append(LineRange(facts["begin"], end, number))
         number += facts["lines"]
     return cut
 
@@ -126,3 +177,148 @@ def find_lines(out: Path, path: str, identity: str, begin: int, end: int) -> Non
 
 def _is_name(source: str) -> bool:
     return source in COLLECTIONS or source == PYTHON_DOCS or source.startswith(PREFIX)
+
+
+_PIECE = 2**22  # bytes that are copied at a time
+
+
+class Records(NamedTuple):
+    """All documents of a source.
+
+    documents  how many
+    records    folder with `documents.npy` and `documents_starts.npy`, as of a generation
+    ids        arguments of the step that writes where each id is
+    """
+
+    documents: int
+    records: StepResult
+    ids: Mapping[str, Any]
+
+
+def read_records(work: Work, source: Source, identity: str, settings: Settings) -> Records:
+    """Read a source, and tell its collection what was refused. CollectionError as of one pass."""
+    lines = source.lines(settings)
+    if lines is None:
+        declared = settings.declared()
+        read = work.one(read_whole, source=source.reading, identity=identity, declared=declared)
+        facts = noted(read)
+        source.collection.adopt(Problems(**facts["problems"]), facts["numbered"])
+        return Records(facts["documents"], read, {"parts": [read], "repeated": None})
+    on_error = source.reading.get("on_error", "stop")
+    parts = work.make(
+        read_stretch,
+        *(
+            {
+                "path": os.fspath(lines),
+                "identity": identity,
+                "stretch": list(stretch),
+                "on_error": on_error,
+            }
+            for stretch in stretches(work, lines, identity)
+        ),
+    )
+    repeated = work.one(find_repeated, parts=parts)
+    _tell(source.collection, lines, parts, repeated)
+    records = work.one(join_records, parts=parts, repeated=repeated)
+    documents = len(mapped(records, STARTS)) - 1
+    return Records(documents, records, {"parts": parts, "repeated": repeated})
+
+
+def read_whole(
+    out: Path, source: Mapping[str, Any], identity: str, declared: Mapping[str, Any]
+) -> None:
+    """Step: read a source in one pass. CollectionError. Memory: its ids."""
+    collection = open_collection(**source)
+    ids, failure = _write(out, fitting(collection, DeclaredFields(declared)))
+    if failure is not None:
+        raise failure
+    write_ids(out, ids)
+    problems = collection.problems
+    kept = {"count": problems.count, "reasons": problems.reasons, "kinds": problems.kinds}
+    note(out, documents=len(ids), problems=kept, numbered=collection.numbered)
+
+
+def read_stretch(
+    out: Path, path: str, identity: str, stretch: Sequence[int], on_error: str
+) -> None:
+    """Step: read some lines; what they make others refuse is for `_tell`.
+
+    Next to the records: `lines.npy`, the line of each document.
+    """
+    collection = open_stretch(Path(path), on_error, LineRange(*stretch))
+    lines: list[int] = []
+    places: list[int] = []  # documents before each problem that is kept in words
+
+    def documents() -> Iterator[Document]:
+        for document in collection.documents():
+            places.extend([len(lines)] * (len(collection.problems.reasons) - len(places)))
+            lines.append(int(document.origin.rpartition(":")[2]))
+            yield document
+
+    ids, failure = _write(out, documents())
+    problems = collection.problems
+    places.extend([len(lines)] * (len(problems.reasons) - len(places)))
+    write_ids(out, ids)
+    write_arrays(out, {"lines": np.array(lines[: len(ids)], np.int64)})
+    first = list(zip(places, problems.reasons, strict=True))
+    fatal = failure and failure.message
+    note(out, documents=len(ids), count=problems.count, first=first, fatal=fatal)
+
+
+def join_records(out: Path, parts: Sequence[StepResult], repeated: StepResult) -> None:
+    """Step: put the records of all parts end to end, without those that repeat an id."""
+    sizes = [np.zeros(1, np.int64)]
+    with ArrayWriter(out, RECORDS, np.uint8) as writer:
+        for number, part in enumerate(parts):
+            records, starts = mapped(part, RECORDS), mapped(part, STARTS)
+            gone = left_out(repeated, number)
+            edges = [-1, *gone.tolist(), len(starts) - 1]
+            for before, after in pairwise(edges):
+                begin, end = int(starts[before + 1]), int(starts[after])
+                for at in range(begin, end, _PIECE):
+                    writer.append(records[at : min(at + _PIECE, end)])
+            sizes.append(np.delete(np.diff(starts), gone))
+    write_arrays(out, {STARTS: np.cumsum(np.concatenate(sizes))})
+
+
+def _write(out: Path, documents: Iterator[Document]) -> tuple[list[str], CollectionError | None]:
+    """Write the records of documents; return their ids, and why they do not go on."""
+    ids: list[str] = []
+    failure = None
+
+    def read() -> Iterator[Document]:
+        nonlocal failure
+        try:
+            yield from documents
+        except CollectionError as error:
+            failure = error
+
+    with RecordWriter(out) as writer:
+        for batch in batches_of(read()):
+            writer.extend(batch)
+            ids += [document.id for document in batch]
+    return ids, failure
+
+
+def _tell(
+    collection: OpenedCollection, path: Path, parts: Sequence[StepResult], repeated: StepResult
+) -> None:
+    """Tell the collection what was refused, in the order of the documents.
+
+    CollectionError for the first of it where reading stops there.
+    """
+    problems = Problems()
+    collection.adopt(problems, [])
+    for number, part in enumerate(parts):
+        facts, lines = noted(part), mapped(part, "lines")
+        again = left_out(repeated, number)
+        refused: list[tuple[int, int, str]] = [
+            (place, 0, reason) for place, reason in facts["first"]
+        ]
+        for place, name in zip(again.tolist(), ids_at(part, again), strict=True):
+            refused.append((place, 1, f"{path}:{lines[place]}: {used_before(name)}"))
+        for _, _, reason in sorted(refused):
+            collection.refuse(reason)
+        problems.count += facts["count"] - len(facts["first"])
+        if facts["fatal"] is not None:
+            raise CollectionError(facts["fatal"])

@@ -1,33 +1,43 @@
-"""Weighing: from counts to the features of a shard, the forward index and the postings."""
+"""From counts to features, postings and the files of a generation, shard by shard."""
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from scipy import sparse
 
-from klsa_search.arrays import narrowed
-from klsa_search.cluster.analysing import blocks_of, settings_of, terms_of
-from klsa_search.cluster.files import mapped, noted
-from klsa_search.cluster.rows import Pairs, Rows
-from klsa_search.cluster.work import Made
-from klsa_search.features import bm25
-from klsa_search.features.counts import without_columns
-from klsa_search.kernel.postings import Postings, postings_arrays
-from klsa_search.store.arrays import ArrayWriter, write_arrays
-from klsa_search.store.forward import encoded
+from klsa_search.cluster.analysing import blocks_of, documents_of, settings_of, terms_of
+from klsa_search.cluster.counting import Pairs, Rows
+from klsa_search.cluster.work import StepResult, mapped, note, noted
+from klsa_search.core.array_types import narrowed
+from klsa_search.delta.statistics import Numbered, encode_pairs
+from klsa_search.indexing.reading import batches_of, content_of
+from klsa_search.kernels import bm25
+from klsa_search.kernels.counts import without_columns
+from klsa_search.kernels.postings import Postings, postings_arrays
+from klsa_search.kernels.spool import Spools
+from klsa_search.lowrank.sparse_expansion import NUMBERS
+from klsa_search.storage.arrays import ArrayWriter, write_arrays
+from klsa_search.storage.columns.builder import FieldsWriter
+from klsa_search.storage.columns.declared import DeclaredFields
+from klsa_search.storage.forward_index import encoded
+from klsa_search.storage.names import SCRATCH
 
 
-def average_of(summed: Made, of: str) -> float:
+def average_of(summed: StepResult, of: str) -> float:
     """dl_avg of "length" or "content": the float that the mean of all lengths is."""
     facts = noted(summed)
     return bm25.mean_length(facts[of], facts["documents"])
 
 
-def weigh_terms(out: Path, summed: Made, vocabulary: Made, settings: Mapping[str, Any]) -> None:
+def weigh_terms(
+    out: Path, summed: StepResult, vocabulary: StepResult, settings: Mapping[str, Any]
+) -> None:
     """Step: w(t)^p of all terms, as documents have it, `content`, and as queries do, `weights`."""
     chosen, documents = settings_of(settings), noted(summed)["documents"]
     frequencies = mapped(summed, "frequencies")
@@ -42,11 +52,11 @@ def weigh_terms(out: Path, summed: Made, vocabulary: Made, settings: Mapping[str
 
 def weigh_shard(
     out: Path,
-    pieces: Sequence[Made],
-    vocabulary: Made,
-    summed: Made,
-    weights: Made,
-    ranges: Sequence[Made],
+    pieces: Sequence[StepResult],
+    vocabulary: StepResult,
+    summed: StepResult,
+    weights: StepResult,
+    ranges: Sequence[StepResult],
     settings: Mapping[str, Any],
 ) -> None:
     """Step: Φ of the documents of some pieces.
@@ -84,7 +94,9 @@ def weigh_shard(
     write_arrays(out, {"features_starts": np.cumsum(np.concatenate(sizes))})
 
 
-def encode(out: Path, piece: Made, vocabulary: Made, number: int, summed: Made) -> None:
+def encode(
+    out: Path, piece: StepResult, vocabulary: StepResult, number: int, summed: StepResult
+) -> None:
     """Step: the forward index of the documents of a piece: its codes, and the bytes of each."""
     ranks = mapped(summed, "forward_ranks")
     sizes = [np.zeros(0, np.int64)]
@@ -98,8 +110,8 @@ def encode(out: Path, piece: Made, vocabulary: Made, number: int, summed: Made) 
 
 def post(
     out: Path,
-    pieces: Sequence[Made],
-    summed: Made,
+    pieces: Sequence[StepResult],
+    summed: StepResult,
     low: int,
     high: int,
     settings: Mapping[str, Any],
@@ -123,6 +135,103 @@ def post(
     N = len(starts) - 1
     entries = np.concatenate(counts), np.concatenate(terms), starts
     matrix = sparse.csr_array(entries, shape=(N, high - low))
-    average = bm25.standing_length(average_of(summed, "length"))
+    average = bm25.quantised_length(average_of(summed, "length"))
     norms = bm25.norms(np.concatenate(lengths), average, k1=chosen.k1, b=chosen.b)
     write_arrays(out, postings_arrays(Postings.of(matrix, norms, chosen.k1)))
+
+
+_PIECE: Final = 2**20  # elements that are copied at a time
+
+
+def take_sum(out: Path, records: StepResult, documents: int) -> None:
+    """Step: the digest of all documents that a fingerprint is made of."""
+    digest = hashlib.sha256()
+    for batch in batches_of(documents_of(records, 0, documents)):
+        digest.update(b"".join(map(content_of, batch)))
+    note(out, digest=digest.hexdigest())
+
+
+def write_fields(
+    out: Path, records: StepResult, documents: int, declared: Mapping[str, Any]
+) -> None:
+    """Step: the columns of metadata fields. Memory: the texts of the keyword fields."""
+    types = DeclaredFields(declared)
+    scratch = out / SCRATCH
+    scratch.mkdir()
+    writer = FieldsWriter(types.types, Spools(scratch, _PIECE).spool(np.uint8))
+    for batch in batches_of(documents_of(records, 0, documents)):
+        for document in batch:
+            types.fault(document.metadata)  # there is none: what it finds is the types
+        writer.extend(batch)
+    fields = writer.finish(out)
+    shutil.rmtree(scratch)
+    note(out, **fields.model_dump(mode="json"))
+
+
+def choose_pairs(
+    out: Path, summed: StepResult, vocabulary: StepResult, ranges: Sequence[StepResult], pairs: bool
+) -> None:
+    """Step: tell which pairs of each range are features that have numbers, if pairs are any."""
+    frequencies = np.array(mapped(summed, "frequencies"))
+    frequencies[mapped(vocabulary, "common")] = 0
+    held = [frequencies, *(mapped(made, "held") for made in ranges)]
+    sizes = np.zeros(1 + max(int(each.max(initial=0)) for each in held), np.int64)
+    for each in held:
+        sizes += np.bincount(each, minlength=len(sizes))
+    numbered = Numbered.of(sizes, NUMBERS)
+    chosen, left = [], numbered.equal
+    for each in held:
+        chosen.append([numbered.above if pairs else len(sizes), max(left, 0)])
+        left -= int(np.count_nonzero(each == numbered.above))
+    note(out, numbered=chosen[1:])
+
+
+def encode_range(
+    out: Path,
+    shared: StepResult,
+    numbered: Sequence[int],
+    vocabulary: StepResult,
+    low: int,
+    high: int,
+) -> None:
+    """Step: the codes of `epoch_pairs` for keys from `low` to below `high`, multiples of V."""
+    V = terms_of(vocabulary)
+    keys, held = mapped(shared, "keys"), mapped(shared, "held")
+    kept = Numbered(*numbered).among(held)
+    codes = encode_pairs(keys[kept], held[kept], V, low // max(V, 1), high // max(V, 1))
+    write_arrays(out, {"epoch_pairs": codes})
+
+
+def join(
+    out: Path, name: str, parts: Sequence[StepResult], kind: str, source: str | None = None
+) -> None:
+    """Step: write an array of a generation, the parts' own end to end."""
+    with ArrayWriter(out, name, kind) as writer:
+        for part in parts:
+            array = mapped(part, source or name)
+            for first in range(0, len(array), _PIECE):
+                writer.append(array[first : first + _PIECE].astype(kind, copy=False))
+
+
+def join_sizes(out: Path, name: str, parts: Sequence[StepResult], source: str) -> None:
+    """Step: write where each document begins, of the parts' sizes."""
+    sizes = (mapped(part, source) for part in parts)
+    write_arrays(out, {name: np.cumsum(np.concatenate((np.zeros(1, np.int64), *sizes)))})
+
+
+def join_postings(out: Path, parts: Sequence[StepResult]) -> None:
+    """Step: write the postings of all terms, of those of ranges of terms."""
+    first = parts[0].path
+    write_arrays(out, {"postings_shape": mapped(first, "postings_shape")})
+    for name in ("starts", "run_starts"):
+        sizes = (np.diff(mapped(part, f"postings_{name}")) for part in parts)
+        starts = np.cumsum(np.concatenate((np.zeros(1, np.int64), *sizes)))
+        write_arrays(out, {f"postings_{name}": starts})
+    for name in ("entries", "runs", "best", "occurrences"):
+        shape = mapped(first, f"postings_{name}")
+        columns = shape.shape[1] if shape.ndim == 2 else None
+        with ArrayWriter(out, f"postings_{name}", shape.dtype, columns) as writer:
+            for part in parts:
+                array = mapped(part, f"postings_{name}")
+                for begin in range(0, len(array), _PIECE):
+                    writer.append(array[begin : begin + _PIECE])

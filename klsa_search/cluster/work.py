@@ -1,4 +1,4 @@
-"""Work that survives its workers: pure functions from files to files, named by what they read.
+"""Steps of a build: pure functions from files to files, named by their inputs.
 
 A step writes into a folder of its own on storage that all workers share. The folder's name is a
 digest of the function, its arguments and the names of what it reads, so it stands for its content:
@@ -22,12 +22,42 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
+
+_FACTS = "facts.json"
+
+
+def mapped(folder: StepResult | Path, name: str) -> npt.NDArray[Any]:
+    """Map `<name>.npy` into memory, as an array that could be written, though no file changes.
+
+    So what is compiled for arrays in memory serves these as well.
+    """
+    path = folder.path if isinstance(folder, StepResult) else folder
+    return np.asarray(np.load(path / f"{name}.npy", mmap_mode="c"))
+
+
+def save(folder: Path, **arrays: npt.NDArray[Any]) -> None:
+    """Write each array to `<name>.npy`."""
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", np.ascontiguousarray(array))
+
+
+def note(folder: Path, **facts: Any) -> None:
+    """Write what JSON has, floats to the bit; stays when a folder is emptied of its arrays."""
+    (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
+
+
+def noted(folder: StepResult) -> dict[str, Any]:
+    """Read it."""
+    facts: dict[str, Any] = json.loads((folder.path / _FACTS).read_text(encoding="utf-8"))
+    return facts
+
 
 _ASIDE: Final = "."
 
 
 @dataclass(frozen=True)
-class Made:
+class StepResult:
     """A folder that a step has written, whole; its name says what it follows from."""
 
     path: Path
@@ -68,16 +98,16 @@ class Work:
         for aside in folder.glob(f"{_ASIDE}*"):  # what dead workers left half done
             shutil.rmtree(aside, ignore_errors=True)
 
-    def make(self, step: Step, *calls: Mapping[str, Any]) -> list[Made]:
+    def make(self, step: Step, *calls: Mapping[str, Any]) -> list[StepResult]:
         """Have a step done for each of these arguments, side by side; what is there stays.
 
         Returns the folders in the order of the calls. What the step raises is raised.
         """
         return self.together(*((step, call) for call in calls))
 
-    def together(self, *calls: tuple[Step, Mapping[str, Any]]) -> list[Made]:
+    def together(self, *calls: tuple[Step, Mapping[str, Any]]) -> list[StepResult]:
         """Have different steps done side by side, as `make` has one."""
-        made = [Made(self._folder / _name(step, call)) for step, call in calls]
+        made = [StepResult(self._folder / _name(step, call)) for step, call in calls]
         missing = [
             (step, one.path, call)
             for one, (step, call) in zip(made, calls, strict=True)
@@ -87,16 +117,18 @@ class Work:
             pass
         return made
 
-    def in_groups(self, *groups: Sequence[tuple[Step, Mapping[str, Any]]]) -> list[list[Made]]:
+    def in_groups(
+        self, *groups: Sequence[tuple[Step, Mapping[str, Any]]]
+    ) -> list[list[StepResult]]:
         """Have the steps of all groups done side by side, and tell the folders of each group."""
         made = iter(self.together(*chain.from_iterable(groups)))
         return [list(islice(made, len(group))) for group in groups]
 
-    def one(self, step: Step, **arguments: Any) -> Made:
+    def one(self, step: Step, **arguments: Any) -> StepResult:
         """Have a step done once."""
         return self.make(step, arguments)[0]
 
-    def empty(self, *made: Made) -> None:
+    def empty(self, *made: StepResult) -> None:
         """Remove the arrays of folders that no step will read again; that they were made stays.
 
         So a build that starts again skips them, as long as it asks for the same steps. Small
@@ -134,7 +166,7 @@ def _name(step: Step, arguments: Mapping[str, Any]) -> str:
 
 def _plain(value: Any) -> Any:
     """What stands for an argument in the name of what it leads to."""
-    if isinstance(value, Made):
+    if isinstance(value, StepResult):
         return value.name
     if isinstance(value, np.ndarray):
         content = np.ascontiguousarray(value)

@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from klsa_search.collection.fetching import fetch
-    from klsa_search.collection.known import COLLECTIONS
+    from klsa_search.collection.detection import FORMATS
+    from klsa_search.collection.download import fetch
     from klsa_search.collection.model import (
         Collection,
         Document,
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
         Query,
         Unread,
     )
-    from klsa_search.collection.opened import OpenedCollection
+    from klsa_search.collection.opened_collection import OpenedCollection
     from klsa_search.collection.opening import Reading, open_collection
+    from klsa_search.collection.public_collections import COLLECTIONS
     from klsa_search.collection.qrels import read_qrels
-    from klsa_search.collection.recognise import FORMATS
-    from klsa_search.collection.sidecars import read_queries
+    from klsa_search.collection.queries import read_queries
     from klsa_search.collection.trec import read_topics
 else:
     _MODULES = {
-        "COLLECTIONS": "klsa_search.collection.known",
+        "COLLECTIONS": "klsa_search.collection.public_collections",
         "Collection": "klsa_search.collection.model",
         "Document": "klsa_search.collection.model",
-        "FORMATS": "klsa_search.collection.recognise",
+        "FORMATS": "klsa_search.collection.detection",
         "Judgement": "klsa_search.collection.model",
-        "OpenedCollection": "klsa_search.collection.opened",
+        "OpenedCollection": "klsa_search.collection.opened_collection",
         "Problems": "klsa_search.collection.model",
         "Query": "klsa_search.collection.model",
         "Reading": "klsa_search.collection.opening",
         "Unread": "klsa_search.collection.model",
-        "fetch": "klsa_search.collection.fetching",
+        "fetch": "klsa_search.collection.download",
         "open_collection": "klsa_search.collection.opening",
         "read_qrels": "klsa_search.collection.qrels",
-        "read_queries": "klsa_search.collection.sidecars",
+        "read_queries": "klsa_search.collection.queries",
         "read_topics": "klsa_search.collection.trec",
     }
 

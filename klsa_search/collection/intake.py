@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from klsa_search.collection.mappings import PLAIN, Columns, as_document
 from klsa_search.collection.model import Document, Problems
-from klsa_search.collection.record import PLAIN, Columns, as_document
 from klsa_search.errors import CollectionError
 
 MAX_DEPTH: Final = 100

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Judgement, Query
-from klsa_search.collection.opened import OpenedCollection
+from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
-from klsa_search.extras import require
 
 PREFIX: Final = "irds:"
 """Before the name of a data set, where a source is named by a text."""

@@ -14,8 +14,8 @@ from typing import IO, Any, Final, NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from klsa_search.collection.intake import Cut
+from klsa_search.core.extras import require
 from klsa_search.errors import MissingExtra
-from klsa_search.extras import require
 
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
@@ -70,7 +70,7 @@ def packed_faults(path: Path, line: Callable[[], int] = lambda: 1) -> Iterator[N
         raise Cut(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-class Stretch(NamedTuple):
+class LineRange(NamedTuple):
     """Whole lines of a file that is not packed.
 
     begin   of the first of them, in bytes
@@ -84,7 +84,7 @@ class Stretch(NamedTuple):
 
 
 def lines(
-    path: Path, encoding: str = "utf-8", stretch: Stretch | None = None
+    path: Path, encoding: str = "utf-8", stretch: LineRange | None = None
 ) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line with its ending), one line in memory at a time.
 
@@ -156,7 +156,7 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes]:
     return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
 
 
-def _within(stream: IO[bytes], stretch: Stretch) -> Iterator[bytes]:
+def _within(stream: IO[bytes], stretch: LineRange) -> Iterator[bytes]:
     stream.seek(stretch.begin)
     left = stretch.end - stretch.begin
     while left > 0 and (line := stream.readline(LONGEST_LINE + 1)):

@@ -13,37 +13,42 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, TypedDict, cast
 
 from klsa_search.collection import (
-    array,
-    files,
+    csv_files,
     folder,
-    frame,
     irds,
-    jsonl,
+    json_files,
+    mappings,
     python_docs,
-    sidecars,
+    queries,
     smart,
-    table,
     trec,
 )
-from klsa_search.collection.homes import collections_homes
-from klsa_search.collection.intake import Intake
-from klsa_search.collection.known import COLLECTIONS, PYTHON_DOCS, find, smart_rules
-from klsa_search.collection.lines import Stretch
-from klsa_search.collection.model import Document, Unread
-from klsa_search.collection.opened import OpenedCollection
-from klsa_search.collection.recognise import (
+from klsa_search.collection.detection import (
     FORMATS,
     corpus_file,
+    detect_format,
     lies_beside,
-    recognise,
     smart_documents,
     smart_judgements,
     smart_queries,
     sniff,
 )
-from klsa_search.collection.record import PLAIN, Columns
+from klsa_search.collection.files.formats import LACKING, format_of
+from klsa_search.collection.files.reading import folder_documents, paths
+from klsa_search.collection.intake import Intake
+from klsa_search.collection.lines import LineRange
+from klsa_search.collection.mappings import PLAIN, Columns
+from klsa_search.collection.model import Document, Unread
+from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.collection.public_collections import (
+    COLLECTIONS,
+    PYTHON_DOCS,
+    collections_homes,
+    find,
+    smart_rules,
+)
+from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
-from klsa_search.extras import require
 
 COLUMNED = ("csv", "json", "jsonl", "tsv")
 """Formats whose columns can be named."""
@@ -51,11 +56,11 @@ PathLike = str | os.PathLike[str]
 Folders = PathLike | Iterable[PathLike]
 Reader = Callable[[Path, Intake], Iterator[Document]]
 READERS: dict[str, Reader] = {
-    "csv": partial(table.documents, kind="csv"),
-    "json": array.documents,
-    "jsonl": jsonl.documents,
+    "csv": partial(csv_files.documents, kind="csv"),
+    "json": json_files.array_documents,
+    "jsonl": json_files.documents,
     "trec": trec.documents,
-    "tsv": partial(table.documents, kind="tsv"),
+    "tsv": partial(csv_files.documents, kind="tsv"),
 }
 
 
@@ -128,7 +133,7 @@ def open_collection(
         return irds.collection(irds.load(source.removeprefix(irds.PREFIX)), on_error)
     if hasattr(source, "docs_iter"):
         return irds.collection(source, on_error)
-    if frame.is_frame(source):
+    if mappings.is_frame(source):
         read = partial(_rows, source)
         return OpenedCollection("documents", "records", on_error, read, columns=named)
     if isinstance(source, io.IOBase):
@@ -159,7 +164,7 @@ def open_collection(
             "file",
             field="source",
         )
-    kind = format or recognise(path, follow_links)
+    kind = format or detect_format(path, follow_links)
     if named != PLAIN and kind not in COLUMNED:
         raise CollectionError(
             f"{path}: the format {kind} has no columns; formats with columns are: "
@@ -180,11 +185,11 @@ def open_collection(
         if corpus is None:
             raise CollectionError(f"{path}: not a BEIR folder, because it has no corpus.jsonl")
         # Judgements name documents, so none may be numbered.
-        documents = partial(_one_file, partial(jsonl.documents, may_number=False), corpus)
+        documents = partial(_one_file, partial(json_files.documents, may_number=False), corpus)
         found = partial(folder.only, corpus, partial(lies_beside, path), path, follow_links)
     elif kind == "text":
-        documents = partial(files.documents, path, links=follow_links, sections=sections)
-        found = partial(files.paths, path, follow_links)
+        documents = partial(folder_documents, path, links=follow_links, sections=sections)
+        found = partial(paths, path, follow_links)
         if next(found(Unread()), None) is None:
             _refuse_unreadable(path, follow_links)
     elif path.is_dir():
@@ -199,8 +204,8 @@ def open_collection(
         kind,
         on_error,
         documents,
-        queries=partial(sidecars.queries, path, follow_links) if within else list,
-        judgements=partial(sidecars.judgements, path, follow_links) if within else list,
+        queries=partial(queries.queries, path, follow_links) if within else list,
+        judgements=partial(queries.judgements, path, follow_links) if within else list,
         files=found,
         root=path,
         address=address,
@@ -208,9 +213,9 @@ def open_collection(
     )
 
 
-def open_stretch(path: Path, on_error: str, stretch: Stretch) -> OpenedCollection:
+def open_stretch(path: Path, on_error: str, stretch: LineRange) -> OpenedCollection:
     """Open some of the JSON lines of a file, of which each has an id, as a collection."""
-    read = partial(jsonl.documents, may_number=False, stretch=stretch)
+    read = partial(json_files.documents, may_number=False, stretch=stretch)
     return OpenedCollection(path.name, "jsonl", on_error, partial(_one_file, read, path), root=path)
 
 
@@ -259,7 +264,7 @@ def _stream(
     path = Path(folder.name) / "stdin"
     with path.open("wb") as copy:
         shutil.copyfileobj(source, copy)
-    kind = kind or recognise(path)
+    kind = kind or detect_format(path)
     if kind not in READERS:
         raise CollectionError(
             f"a stream cannot be read as {kind}; choose one of {', '.join(READERS)}",
@@ -271,8 +276,8 @@ def _stream(
 
 def _refuse_unreadable(path: Path, links: bool) -> None:
     """MissingExtra where all there is to be read in a folder needs packages that are not there."""
-    if any(kind and kind.lacking for kind in map(files.kind_of, folder.walk(path, links))):
-        require(files.LACKING)
+    if any(kind and kind.lacking for kind in map(format_of, folder.walk(path, links))):
+        require(LACKING)
 
 
 def _python_docs(on_error: str) -> OpenedCollection:
@@ -319,7 +324,7 @@ def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) ->
 
 
 def _rows(source: Any, intake: Intake) -> Iterator[Document]:
-    return _records(frame.rows(source), intake)
+    return _records(mappings.rows(source), intake)
 
 
 def _folders(data: PathLike | Iterable[PathLike] | None) -> list[Path]:

@@ -17,12 +17,12 @@ from urllib.parse import quote
 from pydantic_core import to_json
 
 from klsa_search import mining
+from klsa_search.core.extras import require
+from klsa_search.core.version import __version__
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
-from klsa_search.extras import require
 from klsa_search.search.index import Index
 from klsa_search.search.opening import list_indexes, open_index
-from klsa_search.store.names import index_path
-from klsa_search.version import __version__
+from klsa_search.storage.names import index_path
 
 try:
     from mcp.server.mcpserver import MCPServer

@@ -8,16 +8,16 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from klsa_search.core.extras import require
+from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError
-from klsa_search.extras import require
-from klsa_search.indexing import build
-from klsa_search.keywords import IndexSettings
-from klsa_search.progress import Progress
-from klsa_search.search.batch import ids_by_position
+from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
-from klsa_search.search.wishes import RankingOptions
-from klsa_search.store.marking import is_index
+from klsa_search.search.options import RankingOptions
+from klsa_search.search.searcher import ids_by_position
+from klsa_search.storage.directories import is_index
 
 try:
     import pandas as pd

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.store.arrays import array_of
+from klsa_search.storage.arrays import array_of
 
 _Ints = npt.NDArray[np.int32]
 _Starts = npt.NDArray[np.int64]
@@ -44,9 +44,9 @@ class DeltaSegment:
     counts          int32, f(t,d)
     lengths         (n,) dl(d)
     forward_starts  (n + 1,) where the codes of each document begin
-    forward_codes   the forward index: see `store.forward`; a new term's rank is its number
+    forward_codes   the forward index: see `storage.forward_index`; a new term's rank is its number
     feature_starts  (n + 1,) where the features of each document begin
-    features        uint32, see `expansion.cut`; likewise cards, rows and scales
+    features        uint32, see `lowrank.sparse_expansion`; likewise cards, rows and scales
     cards           (n, w) int8
     rows            (n, entries) uint32, the strongest among all positions before the document's own
     scales          (n, 2) float32

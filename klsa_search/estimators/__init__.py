@@ -1,22 +1,21 @@
 """Features and kernels as scikit-learn estimators (extra `estimators`)."""
 
-from klsa_search.extras import require
-from klsa_search.kernel.alignment import AlignmentCurve, alignment
+from klsa_search.core.extras import require
+from klsa_search.kernels.alignment import AlignmentCurve, alignment
 
 try:
-    from klsa_search.estimators.bm25_features import BM25Features
-    from klsa_search.estimators.exponential import ExponentialKernel
-    from klsa_search.estimators.gaussian import GaussianKernel
+    from klsa_search.estimators.base import Kernel
+    from klsa_search.estimators.features import BM25Features, TfidfFeatures
     from klsa_search.estimators.gram_schmidt import GramSchmidtKernel
-    from klsa_search.estimators.gvsm import GVSMKernel
-    from klsa_search.estimators.kernel import Kernel
-    from klsa_search.estimators.latent_semantic import LatentSemanticKernel
-    from klsa_search.estimators.polynomial import PolynomialKernel
-    from klsa_search.estimators.semantic_smoothing import SemanticSmoothingKernel
-    from klsa_search.estimators.squashed import SquashedKernel
-    from klsa_search.estimators.term_network import TermNetwork
-    from klsa_search.estimators.tfidf_features import TfidfFeatures
-    from klsa_search.estimators.von_neumann import VonNeumannKernel
+    from klsa_search.estimators.pointwise import GaussianKernel, PolynomialKernel
+    from klsa_search.estimators.semantic_smoothing import SemanticSmoothingKernel, TermNetwork
+    from klsa_search.estimators.spectral import (
+        ExponentialKernel,
+        GVSMKernel,
+        LatentSemanticKernel,
+        SquashedKernel,
+        VonNeumannKernel,
+    )
 except ModuleNotFoundError:
     require("estimators")
     raise

@@ -10,11 +10,10 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from klsa_search.arrays import Matrix
+from klsa_search.core.array_types import Matrix
 from klsa_search.errors import ArgumentError
-from klsa_search.estimators.kernel import Kernel, Points
-from klsa_search.estimators.limits import check_rank, checked_count, checked_number
-from klsa_search.kernel.gram_schmidt import gram_schmidt
+from klsa_search.estimators.base import Kernel, Points, check_rank, checked_count, checked_number
+from klsa_search.kernels.gram_schmidt import gram_schmidt
 
 
 class GramSchmidtKernel(Kernel):

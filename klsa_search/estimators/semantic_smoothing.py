@@ -1,8 +1,17 @@
-"""Semantic smoothing: terms matched through concepts given from outside [LSK 2002]."""
+"""Semantic smoothing: terms matched through a network of concepts such as WordNet [LSK 2002].
+
+As wndb(5WN) describes them: lines of index.noun are `lemma pos synsets pointers [symbol]... senses
+tagged offset...`, those of data.noun `offset file type words(hex) [word id]... pointers
+[symbol offset pos ends]... | gloss`; lines of the licence begin with a blank.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +19,156 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from klsa_search.errors import ArgumentError
-from klsa_search.estimators.kernel import Kernel, Points
+from klsa_search.estimators.base import Kernel, Points
+
+_Held = TypeVar("_Held")
+
+_HYPERNYMS: Final = {"@", "@i"}  # of a kind, and of an instance
+
+
+def read_nouns(folder: Path) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, str]]]:
+    """Return lemma → synsets, and pairs of a synset and one it is a kind of.
+
+    The words of a lemma are parted by blanks. ArgumentError where a file is missing, or a line is
+    cut short or something else.
+    """
+    meanings = dict(_read(folder / "index.noun", _meanings))
+    edges = [edge for held in _read(folder / "data.noun", _hypernyms) for edge in held]
+    return meanings, edges
+
+
+def _meanings(fields: list[str]) -> tuple[str, tuple[str, ...]]:
+    synsets, symbols = int(fields[2]), int(fields[3])
+    offsets = tuple(fields[6 + symbols :])
+    if len(offsets) != synsets or not all(map(str.isdigit, offsets)):
+        raise ValueError
+    return fields[0].replace("_", " "), offsets
+
+
+def _hypernyms(fields: list[str]) -> list[tuple[str, str]]:
+    offset, words = fields[0], int(fields[3], 16)
+    begin = 4 + 2 * words
+    pointers = fields[begin + 1 :]
+    if not offset.isdigit() or len(pointers) != 4 * int(fields[begin]):
+        raise ValueError
+    return [
+        (offset, above)
+        for symbol, above in zip(pointers[::4], pointers[1::4], strict=True)
+        if symbol in _HYPERNYMS
+    ]
+
+
+def _read(path: Path, held_by: Callable[[list[str]], _Held]) -> Iterator[_Held]:
+    """What each line holds, by its fields; ArgumentError where that raises Value- or IndexError."""
+    if not path.is_file():
+        raise ArgumentError(
+            f"`{path}` is missing; name the folder with index.noun and data.noun of WordNet",
+            field="folder",
+        )
+    # A letter that is no UTF-8 spoils its own lemma or gloss and nothing else.
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            if line.startswith(" "):
+                continue
+            try:
+                held = held_by(line.split("|")[0].split())
+            except (ValueError, IndexError):
+                raise ArgumentError(
+                    f"{path}:{number} is not a line of a WordNet database; give "
+                    "the files as WordNet distributes them",
+                    field="folder",
+                ) from None
+            yield held
+
+
+class TermNetwork:
+    """Network of meanings, such as WordNet, that relates terms by the length of paths.
+
+    meanings  nodes of each term
+    edges     pairs of connected nodes, in both directions
+
+    Source: Cristianini, Shawe-Taylor & Lodhi, JIIS 2002.
+
+    >>> network = TermNetwork.of_terms([("dog", "wolf"), ("wolf", "animal")])
+    >>> network.proximities(["dog", "animal"]).toarray().round(2)
+    array([[1.  , 0.33],
+           [0.33, 1.  ]])
+    """
+
+    def __init__(
+        self,
+        meanings: Mapping[str, Iterable[Hashable]],
+        edges: Iterable[tuple[Hashable, Hashable]],
+    ) -> None:
+        self._meanings = {term: tuple(nodes) for term, nodes in meanings.items()}
+        self._neighbours: dict[Hashable, list[Hashable]] = {}
+        for one, other in edges:
+            self._neighbours.setdefault(one, []).append(other)
+            self._neighbours.setdefault(other, []).append(one)
+
+    @classmethod
+    def of_terms(cls, edges: Iterable[tuple[str, str]]) -> TermNetwork:
+        """Return a network of terms that are connected directly."""
+        pairs = list(edges)
+        return cls({term: (term,) for pair in pairs for term in pair}, pairs)
+
+    @classmethod
+    def wordnet(cls, folder: str | os.PathLike[str]) -> TermNetwork:
+        """Return the network of the nouns of WordNet 2.x or 3.x and their hypernyms.
+
+        folder  folder with the files data.noun and index.noun of WordNet; nothing is downloaded
+
+        Terms are lower-case lemmas, with blanks between words: use features that are not
+        stemmed. ArgumentError if a file is missing or has another format.
+        """
+        return cls(*read_nouns(Path(folder)))
+
+    def proximities(self, terms: Sequence[str], *, longest: int = 3) -> sparse.csr_array:
+        """Return 1 / (1 + length of the shortest path) of all pairs of terms: (V, V), sparse.
+
+        terms    V terms, in the order of the features
+        longest  maximum number of edges of a path; terms further apart have 0
+
+        The value is 1 for a term and itself, and for two terms that share a meaning. The matrix
+        is symmetric. Cost: O(V · nodes within reach).
+        """
+        if not isinstance(longest, Integral) or longest < 0:
+            raise ArgumentError(
+                f"longest = {longest!r} is not a whole number of at least 0; give "
+                "the edges of the longest path",
+                field="longest",
+            )
+        terms_at: dict[Hashable, list[int]] = {}
+        for number, term in enumerate(terms):
+            for node in self._meanings.get(term, ()):
+                terms_at.setdefault(node, []).append(number)
+        starts, columns = [0], list[int]()
+        values: list[float] = []
+        for number, term in enumerate(terms):
+            lengths = {number: 0}
+            for node, length in self._within(self._meanings.get(term, ()), longest).items():
+                for other in terms_at.get(node, ()):
+                    lengths.setdefault(other, length)
+            columns.extend(sorted(lengths))
+            values.extend(1 / (1 + lengths[other]) for other in sorted(lengths))
+            starts.append(len(columns))
+        shape = (len(terms), len(terms))
+        return sparse.csr_array((np.array(values, dtype=np.float64), columns, starts), shape=shape)
+
+    def _within(self, nodes: Iterable[Hashable], longest: int) -> dict[Hashable, int]:
+        """Edges to every node within reach of `nodes`, nearest first."""
+        reached = dict.fromkeys(nodes, 0)
+        border = list(reached)
+        for length in range(1, longest + 1):
+            border = [
+                other
+                for other in dict.fromkeys(
+                    other for node in border for other in self._neighbours.get(node, ())
+                )
+                if other not in reached
+            ]
+            reached.update(dict.fromkeys(border, length))
+        return reached
 
 
 class SemanticSmoothingKernel(Kernel):

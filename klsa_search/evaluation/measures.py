@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from klsa_search.collection import Judgement
+from klsa_search.collection.model import Judgement
+from klsa_search.core.extras import require
 from klsa_search.errors import CollectionError
 from klsa_search.evaluation.runs import Ranking
-from klsa_search.extras import require
 
 MEASURES = ("map", "ndcg@10", "p@10", "recall@1000")
 """Names of the measures, in the order of the tables."""

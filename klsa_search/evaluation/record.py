@@ -17,14 +17,13 @@ from typing import Any, Final, Literal, Unpack
 
 from pydantic import ValidationError
 
-from klsa_search.collection.query_lines import read_query_lines
-from klsa_search.config import LanguageSettings
+from klsa_search.collection.queries import read_query_lines
+from klsa_search.core.config import LanguageSettings
+from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import ReplayFailed
-from klsa_search.evaluation.rankings import rank_best
-from klsa_search.evaluation.runs import recorded
-from klsa_search.keywords import SearchParameters
+from klsa_search.evaluation.runs import rank_best, recorded
 from klsa_search.search.index import Index
-from klsa_search.store.manifest import Frozen, sha256_of
+from klsa_search.storage.manifest import Frozen, sha256_of
 
 RECORD_VERSION: Final = 1
 _PACKAGES: Final = [

@@ -1,4 +1,4 @@
-"""Runs: for each query the ranking of the documents; and the files that carry them.
+"""Runs: the ranking of each query, and the files that hold them.
 
 A run file is TREC's: six columns a line, `query Q0 document rank score tag`, ranks from 1.
 What reads it back goes by the scores alone, as trec_eval does.
@@ -6,18 +6,56 @@ What reads it back goes by the scores alone, as trec_eval does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Scores
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.lines import lines
+from klsa_search.collection.model import Query
 from klsa_search.collection.qrels import column
+from klsa_search.core.array_types import Scores
+from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import CollectionError
+from klsa_search.search.index import Index
+from klsa_search.search.searcher import ids_by_position
+
+AS_WORDS: Final[dict[str, Any]] = {"operators": False, "spelling": "off", "synonyms": False}
+"""Parameters that read queries as plain words."""
+
+_AT_ONCE: Final = 4096
+"""Queries of a batch that are in memory with their hits."""
+
+
+DEPTH: Final = 1000
+"""Documents of a ranking that are judged, as is usual in TREC."""
+
+
+def rank_best(
+    index: Index,
+    queries: Sequence[Query],
+    k: int = DEPTH,
+    *,
+    threads: int = 1,
+    dimensions: int | None = None,
+    **parameters: Unpack[SearchParameters],
+) -> Iterator[Ranking]:
+    """Yield the k best documents for each query, in order.
+
+    Takes the parameters of `Index.rank_many`. Memory: some thousand queries at a time.
+    """
+    ids = ids_by_position(index)
+    for begin in range(0, len(queries), _AT_ONCE):
+        some = queries[begin : begin + _AT_ONCE]
+        texts = [query.text for query in some]
+        answers = index.rank_many(texts, k, threads=threads, dimensions=dimensions, **parameters)
+        for query, (positions, scores) in zip(some, answers, strict=True):
+            yield Ranking(query.id, tuple(ids[positions]), scores)
+
 
 _FILE = "a run file"
 _LARGEST = float(np.finfo(np.float32).max)

@@ -1,4 +1,4 @@
-"""The systems that are measured side by side, and how each is judged."""
+"""Systems that are compared, and how each is judged."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from klsa_search.collection import Collection, Query
-from klsa_search.config import ExpansionName, RankerName, Settings
+from klsa_search.collection.model import Collection, Judgement, Query
+from klsa_search.core.config import ExpansionName, RankerName, Settings
+from klsa_search.core.progress import Progress
 from klsa_search.errors import CollectionError
+from klsa_search.evaluation.comparison import Comparison, compare
 from klsa_search.evaluation.measures import MEASURES, Judge, Measured
-from klsa_search.evaluation.rankings import rank_best
-from klsa_search.evaluation.runs import read_run, recorded
-from klsa_search.progress import Progress
+from klsa_search.evaluation.runs import rank_best, read_run, recorded
 from klsa_search.search.index import Index
 
 
@@ -117,3 +117,42 @@ def judged_queries(collection: Collection, judge: Judge) -> list[Query]:
     """Select the queries that count, in source order."""
     judged = frozenset(judge.query_ids)
     return [query for query in collection.queries() if query.id in judged]
+
+
+def own_judgements(index: Index) -> tuple[list[Query], list[Judgement], int]:
+    """Return the judged queries of an index, its judgements, and the number of those left out.
+
+    Judgements of deleted documents are left out. CollectionError if there are no others.
+    """
+    judged = index.judgements.queries()
+    held = set(index.ids())
+    said = [judgement for each in judged for judgement in each.judgements()]
+    kept = [each for each in said if each.document_id in held]
+    if not kept:
+        others = f", only {len(said):,} of deleted documents" if said else ""
+        raise CollectionError(
+            f"index `{index.name}` has no judgements{others}; judge hits on its "
+            "page, or with index.judge(query, id, grade)"
+        )
+    queries = [Query(id=str(each.number), text=each.text) for each in judged]
+    return queries, kept, len(said) - len(kept)
+
+
+def compare_rankers(
+    index: Index,
+    queries: Sequence[Query],
+    judgements: Sequence[Judgement],
+    rankers: Sequence[RankerName],
+) -> tuple[Mapping[str, Measured], Comparison]:
+    """Return measures of rankers of an index, and a comparison of their MAP with that of the first.
+
+    Each ranker returns the best 1,000 documents for each judged query. MissingExtra without the
+    extra `eval`.
+    """
+    judge = Judge(judgements)
+    judged = set(judge.query_ids)
+    asked = [query for query in queries if query.id in judged]
+    measured: dict[str, Measured] = {
+        ranker: judge.measure(rank_best(index, asked, ranker=ranker)) for ranker in rankers
+    }
+    return measured, compare(measured, target=index.name, measure="map", baseline=rankers[0])

@@ -14,31 +14,29 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Unpack, cast
 
 from klsa_search.analysis.tokenizers import trusting
-from klsa_search.arrays import Eigenvalues
-from klsa_search.bars import reporting
-from klsa_search.collection import Collection, Document, Reading, open_collection
-from klsa_search.collection.left_out import warn_of_left_out
-from klsa_search.config import Settings
-from klsa_search.indexing.budget import memory_budget
-from klsa_search.indexing.check import (
+from klsa_search.collection.model import Collection, Document
+from klsa_search.collection.opened_collection import warn_of_left_out
+from klsa_search.collection.opening import Reading, open_collection
+from klsa_search.core.array_types import Eigenvalues
+from klsa_search.core.config import Settings
+from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.progress import FILES, Progress, reporting
+from klsa_search.indexing.checks import (
+    address,
+    memory_budget,
     refuse_beyond_budget,
     refuse_large_source,
-    refuse_overlap,
-)
-from klsa_search.indexing.reading import read
-from klsa_search.indexing.replacing import (
-    address,
     refuse_other_source,
+    refuse_overlap,
     refuse_to_drop_writes,
     refuse_to_shrink,
 )
+from klsa_search.indexing.reading import read
 from klsa_search.indexing.weighing import weigh
-from klsa_search.keywords import IndexSettings
-from klsa_search.progress import FILES, Progress
 from klsa_search.search.index import Index
-from klsa_search.store.checked import note_checked
-from klsa_search.store.generations import describe_files, new_generation, seal, sync_files
-from klsa_search.store.manifest import (
+from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
+from klsa_search.storage.manifest import (
     FORMAT_VERSION,
     BuildEntry,
     Counts,
@@ -46,7 +44,7 @@ from klsa_search.store.manifest import (
     Manifest,
     SpectrumEntry,
 )
-from klsa_search.store.names import index_path
+from klsa_search.storage.names import index_path
 
 Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
 
@@ -85,13 +83,13 @@ def build(
               of Documents or mappings with id, title, text, a data frame of pandas or polars with
               such columns, or a data set of ir_datasets ("irds:NAME")
     name      name of the index; an existing one is replaced when the new one is complete, and kept
-              on disk until the next build (`klsa_search.store.upkeep.rollback`)
+              on disk until the next build (`klsa_search.storage.maintenance.rollback`)
     home      index directory; neither inside nor around the source folder
     preset    "default" or "paper"
     options   settings that change single values of the preset (`tokenizer` may also be the function
               itself), and how the source is read: `format`, `on_error`, `data`, `follow_links`,
               `columns` and `sections`, as in `open_collection`
-    progress  called with (phase, done, total), phases as in `klsa_search.progress`; or True for a
+    progress  called with (phase, done, total), phases as in `klsa_search.core.progress`; or True for a
               progress bar, in a terminal or a notebook
     memory    memory limit of the build, as "4GiB" or in bytes; by default three quarters of the
               memory of the machine or control group. It does not affect the index
@@ -220,7 +218,7 @@ def write_generation(
         )
         sync_files(generation)  # before writers are kept out
         with carrying(generation) if carrying else nullcontext():
-            seal(generation, manifest)
+            commit(generation, manifest)
         note_checked(generation, manifest)
     return Index(generation)
 

@@ -15,28 +15,31 @@ from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
-from klsa_search import progress
 from klsa_search.analysis.tokenizers import trusting
-from klsa_search.collection import Collection, OpenedCollection, Unread, open_collection
-from klsa_search.config import Settings
-from klsa_search.expansion.cut import ENTRIES, CutExpansion
-from klsa_search.expansion.document import expansion_matrix
-from klsa_search.expansion.latent import LatentSpace
-from klsa_search.features.counts import TermCounts
-from klsa_search.indexing.budget import memory_budget
+from klsa_search.collection.model import Collection, Unread
+from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.collection.opening import open_collection
+from klsa_search.core import progress
+from klsa_search.core.config import Settings
+from klsa_search.core.parallel import processors
 from klsa_search.indexing.build import BuildOptions, split_options
-from klsa_search.indexing.layout import layout, solved_dimensions
-from klsa_search.indexing.shape import Shape
+from klsa_search.indexing.checks import memory_budget
 from klsa_search.indexing.sizes import (
+    Shape,
     disk_needed,
+    layout,
     memory_needed,
+    solved_dimensions,
 )
 from klsa_search.indexing.survey import Survey, survey
 from klsa_search.indexing.weighing import document_kernel, postings_of
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.kernel.nearest import nearest_rows
-from klsa_search.processors import processors
-from klsa_search.spectrum.solving import decompose
+from klsa_search.kernels.counts import TermCounts
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.nearest_neighbours import nearest_rows
+from klsa_search.lowrank.eigensolver import decompose
+from klsa_search.lowrank.expansion_matrix import expansion_matrix
+from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion
 
 T = TypeVar("T")
 
@@ -201,7 +204,7 @@ def _costs(
         strongest, looking = _timed(lambda: nearest_rows(kernel, ENTRIES + 1, documents=looked))
         dimensions = min(wanted, settings.latent_dimensions)
         latent = LatentSpace.of(kernel, spectrum, dimensions, np.ones(counts.matrix.shape[1]))
-        _, packing = _timed(lambda: CutExpansion.of(kernel, strongest, latent))
+        _, packing = _timed(lambda: SparseExpansion.of(kernel, strongest, latent))
         costs[-1:-1] = [
             PhaseCost(
                 progress.NEIGHBOURS,

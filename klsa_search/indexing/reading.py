@@ -1,38 +1,143 @@
-"""Read: one pass over a collection, documents to the store and terms to the counts."""
+"""One pass over a collection: documents to storage and terms to counts."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Sized
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 
-from klsa_search.analysis import Analyzer
-from klsa_search.analysis.detecting import detected
-from klsa_search.analysis.languages import AUTO, named
-from klsa_search.analysis.numbering import NumberedTexts, Numbering
-from klsa_search.analysis.workers import AnalysisWorkers
-from klsa_search.child_processes import has_interpreter
-from klsa_search.collection import Collection, Document
-from klsa_search.config import Settings
-from klsa_search.features.counts import CountsBuilder, TermCounts
-from klsa_search.features.spool import Spools
-from klsa_search.indexing.extent import Extent
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.languages import AUTO, detected, named
+from klsa_search.analysis.workers import AnalysisWorkers, NumberedTexts, Numbering
+from klsa_search.collection.lines import GZIP, ZIP, ZSTD
+from klsa_search.collection.model import Collection, Document, Filed, Judgement, Problems, Query
+from klsa_search.core.child_processes import has_interpreter
+from klsa_search.core.config import FieldType, Settings
+from klsa_search.core.parallel import in_order, processors
+from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.indexing.sizes import spool_room
-from klsa_search.indexing.stored import Stored
-from klsa_search.processors import in_order, processors
-from klsa_search.progress import COUNTS, DOCUMENTS, Progress
-from klsa_search.store.documents import DocumentWriter
-from klsa_search.store.fields.declared import Declared, fitting
-from klsa_search.store.fields.writing import FieldsWriter
-from klsa_search.store.forward import write_forward
-from klsa_search.store.manifest import FieldsEntry
-from klsa_search.store.names import SCRATCH
+from klsa_search.kernels.counts import CountsBuilder, TermCounts
+from klsa_search.kernels.spool import Spools
+from klsa_search.storage.columns.builder import FieldsWriter
+from klsa_search.storage.columns.declared import DeclaredFields, fitting
+from klsa_search.storage.documents import DocumentWriter
+from klsa_search.storage.forward_index import write_forward
+from klsa_search.storage.manifest import FieldsEntry, Manifest
+from klsa_search.storage.names import SCRATCH
+
+_FIRST = 5_000  # documents before the first guess
+
+
+class Extent:
+    """Follows a pass over a collection and guesses how many documents there will be."""
+
+    def __init__(self, collection: Collection) -> None:
+        files = collection.files() if isinstance(collection, Filed) else []
+        self._sizes = {str(path): path.stat().st_size for path in files}
+        self._passed = 0
+        self._due = _FIRST
+        self._guess = len(collection) if isinstance(collection, Sized) else None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the files of the source; 0 where it has none."""
+        return sum(self._sizes.values())
+
+    def pass_on(self, documents: Sequence[Document]) -> None:
+        """Take note of the next documents; estimate again whenever their number has doubled."""
+        self._passed += len(documents)
+        if self._sizes and self._passed >= self._due:
+            self._due = 2 * self._passed
+            self._guess = self.guess(self._passed, documents[-1].origin)
+
+    def documents(self, done: int) -> int | None:
+        """Number of all documents, at least `done`; None if unknown."""
+        return None if self._guess is None else max(self._guess, done)
+
+    def guess(self, number: int, origin: str) -> int | None:
+        """Guess the documents in all from where number `number`, from 1, begins: "file:line".
+
+        None where that is in no file of the source, or within one that zip or zstd packed. Cost:
+        reading that file up to there.
+        """
+        name, _, line = origin.rpartition(":")
+        if name not in self._sizes or (line != "1" and _is_packed(Path(name))):
+            return None
+        read = 0
+        for path, size in self._sizes.items():
+            if path == name:
+                break
+            read += size
+        read += _offset(Path(name), int(line) - 1)
+        return round((number - 1) * self.bytes / read) if read else None
+
+
+def _is_packed(path: Path) -> bool:
+    """Return whether the bytes of the first lines of a file are unknown."""
+    with path.open("rb") as raw:
+        return raw.peek(4)[:4] in (ZIP, ZSTD)
+
+
+def _offset(path: Path, lines: int) -> int:
+    """Bytes of the file that hold its first lines."""
+    with path.open("rb") as raw:
+        if raw.peek(2)[:2] != GZIP:
+            return sum(map(len, islice(raw, lines)))
+        with gzip.GzipFile(fileobj=raw) as packed:
+            for _ in islice(packed, lines):
+                pass
+            return raw.tell()
+
+
+class StoredCollection:
+    """The documents of an index as the collection they once were; see `Collection`.
+
+    manifest  facts of their source
+    size      how many there are
+    read      yields all, in their order
+    types     of its metadata fields, which they keep; by default those that the build found
+    """
+
+    format = "index"
+    root = None
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        size: int,
+        read: Callable[[], Iterator[Document]],
+        types: Mapping[str, FieldType] | None = None,
+    ) -> None:
+        self.name = manifest.source
+        self.address = manifest.source_path
+        self.problems = Problems(manifest.counts.skipped)
+        built = {name: column.type for name, column in manifest.fields.columns.items()}
+        self.types = built if types is None else types
+        self._size, self._read = size, read
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return self._size
+
+    def documents(self) -> Iterator[Document]:
+        """Yield all, in their order."""
+        return self._read()
+
+    def queries(self) -> list[Query]:
+        """None."""
+        return []
+
+    def judgements(self) -> list[Judgement]:
+        """None."""
+        return []
+
 
 _BATCH = 2000  # documents at a time, and fewer where they are long
 _CHARACTERS = 2**20
@@ -61,7 +166,7 @@ def read(
     This process reads and stores what others analyse. CollectionError, StoreError; KlsaError if a
     process dies.
     """
-    declared = Declared(settings.declared())
+    declared = DeclaredFields(settings.declared())
     documents, settings = settled(fitting(collection, declared), settings)
     scratch = generation / SCRATCH
     scratch.mkdir()
@@ -72,7 +177,7 @@ def read(
         title_weight=settings.title_weight,
         common=analyzer.common() if settings.common_weight < 1 else frozenset(),
     )
-    known = collection.types if isinstance(collection, Stored) else {}
+    known = collection.types if isinstance(collection, StoredCollection) else {}
     fields = FieldsWriter(declared.types, spools.spool(np.uint8), known)
     digest = hashlib.sha256()
     extent = Extent(collection)

@@ -1,4 +1,4 @@
-"""What a build of a given shape takes: memory by phase, and disk by what is kept.
+"""The size of a collection, how its D is stored, and the memory and disk that a build needs.
 
 Used by the check before a build and by `estimate`. Figures follow from the
 arrays that are alive together in a phase, scratch memory of the libraries among them; only `BASE`,
@@ -7,16 +7,199 @@ arrays that are alive together in a phase, scratch memory of the libraries among
 
 from __future__ import annotations
 
-from klsa_search import progress
-from klsa_search.config import Settings
-from klsa_search.expansion.cut import ENTRIES, card_width, term_width
-from klsa_search.features.counts import BLOCK
-from klsa_search.indexing.layout import keeps_spectrum, layout, solved_dimensions
-from klsa_search.indexing.shape import Shape
-from klsa_search.kernel.document import EXACT
-from klsa_search.kernel.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
-from klsa_search.spectrum import krylov
-from klsa_search.spectrum.slices import WIDTH
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from klsa_search.core import progress
+from klsa_search.core.config import Settings
+from klsa_search.errors import SettingsError
+from klsa_search.kernels.counts import BLOCK, TermCounts
+from klsa_search.kernels.document_kernel import EXACT
+from klsa_search.kernels.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
+from klsa_search.lowrank import block_lanczos, sparse_expansion
+from klsa_search.lowrank.products import WIDTH
+from klsa_search.lowrank.sparse_expansion import ENTRIES, card_width, multiple_of_kernel, term_width
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Size of a collection, counted or estimated.
+
+    documents       N, number of documents
+    stored          bytes of the stored documents and of the forward index
+    tokens          number of terms in all documents, with repetitions
+    terms           V, number of different terms
+    non_zeros       number of document-term pairs
+    pairs           P, number of adjacent term pairs that at least two documents contain
+    pair_non_zeros  number of pairs of a document and an adjacent term pair
+    words           number of words in all documents, stop words included
+    columns         bytes of the filterable metadata fields
+    texts           number of distinct texts of keyword fields
+    """
+
+    documents: int
+    stored: int
+    tokens: int
+    terms: int
+    non_zeros: int
+    pairs: int
+    pair_non_zeros: int
+    words: int
+    columns: int = 0
+    texts: int = 0
+
+    @classmethod
+    def of(cls, counts: TermCounts, stored: int, *, columns: int = 0, texts: int = 0) -> Shape:
+        """Return the shape of counted documents. Cost: O(non_zeros)."""
+        return cls(
+            documents=counts.matrix.shape[0],
+            stored=stored,
+            tokens=counts.tokens,
+            terms=counts.matrix.shape[1],
+            non_zeros=counts.matrix.nnz,
+            pairs=counts.pairs.shape[1],
+            pair_non_zeros=counts.pairs.nnz,
+            words=counts.words,
+            columns=columns,
+            texts=texts,
+        )
+
+    @property
+    def features(self) -> int:
+        """Return the non-zeros of the features: terms and adjacent pairs."""
+        return self.non_zeros + self.pair_non_zeros
+
+
+def shape_of_first(counts: TermCounts, stored: int, documents: int) -> Shape:
+    """Shape of the first n documents of a counted collection, as if there were no more."""
+    entries = int(counts.matrix.indptr[documents])
+    holders = np.bincount(counts.pairs.indices[: int(counts.pairs.indptr[documents])])
+    shared = holders[holders > 1]
+    tokens = int(counts.matrix.data[:entries].sum())
+    return Shape(
+        documents=documents,
+        stored=round(stored * documents / max(counts.matrix.shape[0], 1)),
+        tokens=tokens,
+        terms=len(np.unique(counts.matrix.indices[:entries])),
+        non_zeros=entries,
+        pairs=len(shared),
+        pair_non_zeros=int(shared.sum()),
+        words=round(counts.words * tokens / max(int(counts.matrix.data.sum()), 1)),
+    )
+
+
+def extrapolate(few: Shape, many: Shape, documents: int) -> Shape:
+    """Foretell the shape of N documents from those of the first n/4 and of the first n.
+
+    What each document brings of its own (bytes, words, entries, values of fields) is taken to go on
+    as it was.
+    Vocabulary and pairs follow Heaps' law, a · N^β with 0 <= β <= 1, through both shapes. So do
+    the tokens that make no pair which a second document holds; the others do.
+    """
+    if documents <= many.documents or not many.tokens:
+        return many
+    scale = documents / many.documents
+    tokens = round(many.tokens * scale)
+
+    def grown(of: Callable[[Shape], int]) -> int:
+        return _heaps((few.documents, of(few)), (many.documents, of(many)), documents)
+
+    return Shape(
+        documents=documents,
+        stored=round(many.stored * scale),
+        tokens=tokens,
+        terms=grown(lambda shape: shape.terms),
+        non_zeros=round(many.non_zeros * scale),
+        pairs=grown(lambda shape: shape.pairs),
+        pair_non_zeros=tokens - grown(lambda shape: shape.tokens - shape.pair_non_zeros),
+        words=round(many.words * scale),
+        columns=round(many.columns * scale),
+        texts=round(many.texts * scale),
+    )
+
+
+def _heaps(one: tuple[int, int], other: tuple[int, int], documents: int) -> int:
+    """Prolong a · N^β through two points (documents, amount)."""
+    (first, few), (last, many) = one, other
+    if not few or not many or first == last:
+        return round(many * documents / last)
+    slope = math.log(many / few) / math.log(last / first)
+    return round(many * math.pow(documents / last, min(max(slope, 0.0), 1.0)))
+
+
+Layout = Literal["dense", "factored", "sparse"]
+
+WHOLE: Final = 2**28
+"""Bytes up to which a D that cannot be cut is kept whole: 8,192 documents."""
+
+SMALL: Final = 2**13
+"""Documents up to which a collection keeps its eigenvectors, however D is kept."""
+
+_SECOND: Final = 10**8
+"""Documents times the square of the eigenvectors that are found in about a second."""
+
+
+def layout(documents: int, settings: Settings) -> Layout:
+    """Choose for so many documents.
+
+    sparse    where D is a multiple of K and the ranker needs no more
+    dense     (N, N), else, while it is small
+    factored  beyond: all spectral functions and rankers work; a query costs O(nnz + N · k)
+    SettingsError if `sparse` is requested and cannot be used, and if `auto` would choose it but for
+    the number of documents: other layouts are read-only, so the user has to choose them.
+    """
+    if settings.expansion == "sparse" and not _can_cut(settings):
+        raise SettingsError(
+            f"expansion = 'sparse': only a D that is a multiple of K can be sparse, and with "
+            f"spectral = {settings.spectral!r} and head = {settings.head} it is not; use "
+            "expansion = 'factored', or spectral = 'gvsm' and head = 0",
+            field="expansion",
+        )
+    cut = settings.expansion == "sparse" or (
+        settings.expansion == "auto"
+        and _can_cut(settings)
+        and not settings.ranker.startswith("lsi")
+    )
+    if cut and documents > sparse_expansion.MAX_DOCUMENTS:
+        raise SettingsError(
+            f"expansion = {settings.expansion!r}: {documents:,} documents are more than the "
+            f"{sparse_expansion.MAX_DOCUMENTS:,} that a writable index can number; divide them among "
+            "several indexes, or set expansion = 'factored', which makes the index read-only",
+            field="expansion",
+        )
+    if cut:
+        return "sparse"
+    if settings.expansion != "auto":
+        return settings.expansion
+    return "dense" if 4 * documents**2 <= WHOLE else "factored"
+
+
+def keeps_spectrum(documents: int, settings: Settings) -> bool:
+    """Whether the eigenvectors are kept: where D is cut, in small collections only."""
+    return layout(documents, settings) != "sparse" or documents <= SMALL
+
+
+def solved_dimensions(documents: int, settings: Settings) -> int:
+    """Eigenvectors that are computed: all that are asked for, or where D is cut fewer.
+
+    There the latent space needs some, and a small collection keeps as many more as take about
+    a second, so that function of the spectrum and dimensions can be chosen with a query.
+    """
+    if layout(documents, settings) != "sparse":
+        return settings.dimensions
+    latent = min(settings.dimensions, settings.latent_dimensions)
+    if not keeps_spectrum(documents, settings):
+        return latent
+    return max(latent, min(settings.dimensions, math.isqrt(_SECOND // max(documents, 1))))
+
+
+def _can_cut(settings: Settings) -> bool:
+    return multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
+
 
 BASE = 190 * 2**20
 """An interpreter with NumPy, SciPy and compiled code, 100 MiB of it in files."""
@@ -95,7 +278,7 @@ def _solver(shape: Shape, settings: Settings, threads: int) -> int:
         lanczos = 2 * min(documents, features) + 2 * documents  # on the smaller side
         residual = features + 3 * documents  # all eigenvectors times K
         return 8 * wanted * max(lanczos, residual)
-    columns = krylov.room(wanted) + 2 * WIDTH + 2 * wanted + threads + 1
+    columns = block_lanczos.room(wanted) + 2 * WIDTH + 2 * wanted + threads + 1
     return 4 * (columns * documents + WIDTH * features)
 
 

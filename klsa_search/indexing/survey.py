@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from klsa_search.collection import Collection, Document, OpenedCollection
-from klsa_search.config import Settings
-from klsa_search.features.counts import CountsBuilder, TermCounts
-from klsa_search.indexing.extent import Extent
-from klsa_search.indexing.reading import read, stored_bytes
-from klsa_search.indexing.shape import Shape, foretell, shape_of_first
-from klsa_search.progress import DOCUMENTS
-from klsa_search.store.fields.declared import Declared, fitting
-from klsa_search.store.fields.writing import columns_bytes
-from klsa_search.store.manifest import FieldsEntry
+from klsa_search.collection.model import Collection, Document
+from klsa_search.collection.opened_collection import OpenedCollection
+from klsa_search.core.config import Settings
+from klsa_search.core.progress import DOCUMENTS
+from klsa_search.indexing.reading import Extent, read, stored_bytes
+from klsa_search.indexing.sizes import Shape, extrapolate, shape_of_first
+from klsa_search.kernels.counts import CountsBuilder, TermCounts
+from klsa_search.storage.columns.builder import columns_bytes
+from klsa_search.storage.columns.declared import DeclaredFields, fitting
+from klsa_search.storage.manifest import FieldsEntry
 
 _CHARACTERS = 2**25
 
@@ -51,7 +51,7 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
     """
     _count_once()
     started = time.perf_counter()
-    rest = fitting(collection, Declared(settings.declared()))
+    rest = fitting(collection, DeclaredFields(settings.declared()))
     documents = _taken(rest, most)
     taking = time.perf_counter() - started
     total = _number_of(collection, documents, rest)
@@ -70,7 +70,7 @@ def survey(collection: Collection, settings: Settings, *, most: int) -> Survey:
     return Survey(
         counts=counts,
         sampled=sampled,
-        shape=foretell(few, sampled, total),
+        shape=extrapolate(few, sampled, total),
         taking=taking,
         keeping=ends[DOCUMENTS] - started,
         counting=ended - ends[DOCUMENTS],

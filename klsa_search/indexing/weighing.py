@@ -8,23 +8,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.config import Settings
-from klsa_search.delta.epoch import epoch_arrays
-from klsa_search.expansion.cut import ENTRIES, CutExpansion, cut_arrays
-from klsa_search.expansion.document import expansion_matrix
-from klsa_search.expansion.latent import LatentSpace
-from klsa_search.features import bm25, tfidf
-from klsa_search.features.counts import TermCounts
-from klsa_search.indexing.layout import keeps_spectrum, layout, solved_dimensions
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.kernel.nearest import nearest_rows
-from klsa_search.kernel.neighbours import neighbour_graph
-from klsa_search.kernel.postings import Postings, postings_arrays
-from klsa_search.progress import EXPANSION, POSTINGS, Progress
-from klsa_search.spectrum.eigenpairs import Spectrum
-from klsa_search.spectrum.solving import decompose
-from klsa_search.store.arrays import write_arrays, write_vocabulary
-from klsa_search.store.sparse import sparse_arrays
+from klsa_search.core.config import Settings
+from klsa_search.core.progress import EXPANSION, POSTINGS, Progress
+from klsa_search.delta.statistics import statistics_arrays
+from klsa_search.indexing.sizes import keeps_spectrum, layout, solved_dimensions
+from klsa_search.kernels import bm25, tfidf
+from klsa_search.kernels.counts import TermCounts
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.nearest_neighbours import nearest_rows, neighbour_graph
+from klsa_search.kernels.postings import Postings, postings_arrays
+from klsa_search.lowrank.eigensolver import Spectrum, decompose
+from klsa_search.lowrank.expansion_matrix import expansion_matrix
+from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion, sparse_expansion_arrays
+from klsa_search.storage.arrays import sparse_arrays, write_arrays, write_vocabulary
 
 
 def weigh(
@@ -41,7 +38,7 @@ def weigh(
     write_arrays(generation, {"lengths": counts.lengths.astype(np.int32)})
     kernel = document_kernel(counts, settings)
     if layout(len(kernel), settings) == "sparse":
-        write_arrays(generation, epoch_arrays(counts, settings))
+        write_arrays(generation, statistics_arrays(counts, settings))
         return {"bm25": write_cut(generation, kernel, weights, settings, report)}
     spectrum = decompose(kernel, settings.dimensions, seed=settings.seed, progress=report)
     lsi = decompose(
@@ -89,7 +86,7 @@ def document_kernel(counts: TermCounts, settings: Settings) -> DocumentKernel:
 def postings_of(counts: TermCounts, settings: Settings) -> Postings:
     """Postings of the query kernel. Cost O(nnz)."""
     lengths = counts.lengths
-    average = bm25.standing_length(bm25.average_length(lengths))
+    average = bm25.quantised_length(bm25.average_length(lengths))
     norms = bm25.norms(lengths, average, k1=settings.k1, b=settings.b)
     return Postings.of(counts.matrix, norms, settings.k1)
 
@@ -111,8 +108,8 @@ def write_cut(
     entries = max(ENTRIES, settings.neighbours)
     strongest = nearest_rows(kernel, entries + 1, progress=report)
     report(EXPANSION, 0, None)
-    cut = CutExpansion.of(kernel, strongest, latent, entries)
-    write_arrays(generation, {"eigenvalues": spectrum.eigenvalues, **cut_arrays(cut)})
+    cut = SparseExpansion.of(kernel, strongest, latent, entries)
+    write_arrays(generation, {"eigenvalues": spectrum.eigenvalues, **sparse_expansion_arrays(cut)})
     if keeps_spectrum(len(kernel), settings):
         write_arrays(generation, {"eigenvectors": spectrum.eigenvectors.astype(np.float32)})
     return spectrum

@@ -14,12 +14,11 @@ from typing import Final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from klsa_search.arrays import Matrix, Positions
+from klsa_search.core.array_types import Matrix, Positions
 from klsa_search.errors import QueryError
-from klsa_search.mining.asking import latent_space
-from klsa_search.mining.placing import place_texts
+from klsa_search.mining.similar import latent_space, text_coordinates
 from klsa_search.search.index import Index
-from klsa_search.search.parameters import whole_number
+from klsa_search.search.options import whole_number
 
 RIDGE: Final = 1.0
 """Added to the squares of the coordinates, of which each labelled document has a sum of 1."""
@@ -104,7 +103,9 @@ def classify_texts(
         if not isinstance(text, str):
             raise QueryError(f"texts contains {text!r}, which is not a text", field="texts")
     learnt = _Classifier.of(index, labels)
-    return _answers([None] * len(given), learnt.names, learnt.scores(place_texts(index, given)))
+    return _answers(
+        [None] * len(given), learnt.names, learnt.scores(text_coordinates(index, given))
+    )
 
 
 @dataclass(frozen=True)

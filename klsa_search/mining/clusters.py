@@ -1,4 +1,4 @@
-"""Clusters: documents that lie together in the latent space, named by their strongest terms."""
+"""Clusters of documents in the latent space, named by their strongest terms."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ import numpy.typing as npt
 from scipy.cluster.vq import kmeans2
 from threadpoolctl import threadpool_limits
 
-from klsa_search.arrays import Matrix
+from klsa_search.collection.model import Document
+from klsa_search.core.array_types import Matrix
 from klsa_search.errors import QueryError
-from klsa_search.mining.asking import latent_space
-from klsa_search.mining.titles import title_of
-from klsa_search.mining.words import words_of
+from klsa_search.mining.related_terms import words_of
+from klsa_search.mining.similar import latent_space
 from klsa_search.search.index import Index
-from klsa_search.search.parameters import whole_number
+from klsa_search.search.options import whole_number
+from klsa_search.search.snippets import snippet
+
+_LENGTH: Final = 80
+
+
+def title_of(index: Index, document: Document) -> str:
+    """Title of a document, or the beginning of its text where it has none."""
+    return document.title or snippet(document.text, (), index.analyzer, length=_LENGTH)
+
 
 _STARTS: Final = 5
 """Number of starts; the tightest clusters are kept."""

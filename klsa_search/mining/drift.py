@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from klsa_search.search.drift import Drift
 from klsa_search.search.index import Index
-from klsa_search.store.documents import DocumentReader
-from klsa_search.store.log import WriteLog
+from klsa_search.search.writing import Drift
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.log import WriteLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.kernel.nearest import nearest_rows
-from klsa_search.kernel.sums import scaled_rows
-from klsa_search.mining.asking import share
-from klsa_search.mining.titles import title_of
-from klsa_search.progress import Progress
+from klsa_search.core.progress import Progress
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.nearest_neighbours import nearest_rows
+from klsa_search.kernels.sums import scaled_rows
+from klsa_search.mining.clusters import title_of
+from klsa_search.mining.similar import share
 from klsa_search.search.index import Index
 
 THRESHOLD: Final = 0.9

@@ -12,13 +12,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Matrix, Positions
-from klsa_search.mining.asking import latent_space
+from klsa_search.core.array_types import Matrix, Positions
 from klsa_search.mining.clusters import divided, terms_of_clusters
-from klsa_search.mining.layout import MOST, laid_out, nearest
-from klsa_search.mining.words import words_of
+from klsa_search.mining.map_layout import MOST, layout_points, nearest
+from klsa_search.mining.related_terms import words_of
+from klsa_search.mining.similar import latent_space
 from klsa_search.search.index import Index
-from klsa_search.search.parameters import whole_number
+from klsa_search.search.options import whole_number
 
 CLUSTERS: Final = 20
 """Clusters of a map, at most: more have no room for their words."""
@@ -173,7 +173,7 @@ def _planned(points: _Points, seed: int) -> _Plan:
     if places:
         centres, labels = divided(exact, min(max(wanted, 1), places), seed)
         centres = centres[np.unique(labels)]
-    return _Plan(_within(laid_out(coordinates)), centres)
+    return _Plan(_within(layout_points(coordinates)), centres)
 
 
 def _within(places: Matrix) -> Matrix:

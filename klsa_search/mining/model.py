@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions
+from klsa_search.core.array_types import Basis, Eigenvalues, Matrix, Positions
 from klsa_search.search.index import Index
 
 

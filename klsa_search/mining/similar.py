@@ -1,21 +1,122 @@
-"""More like this: the documents nearest to one, by a kernel of the index."""
+"""Similar documents, by the document kernel, the latent space or D."""
 
 from __future__ import annotations
 
-from typing import Final, cast
+from collections.abc import Sequence
+from typing import Any, Final, cast
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 
-from klsa_search.arrays import Positions, Scores
-from klsa_search.config import SpectralName
+from klsa_search.core.array_types import Matrix, Positions, Scores
+from klsa_search.core.config import SpectralName
 from klsa_search.errors import QueryError
-from klsa_search.expansion.threshold import top_z
-from klsa_search.mining.asking import latent_space
-from klsa_search.mining.entries import kernel_diagonal, kernel_entries
+from klsa_search.kernels import bm25
+from klsa_search.kernels.counts import without_columns
+from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.sparse_expansion import SparseExpansion, unpack_rows
+from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from klsa_search.search.index import Index
-from klsa_search.search.parameters import whole_number
+from klsa_search.search.options import whole_number
+from klsa_search.search.query.terms import counts_of_texts
 from klsa_search.search.results import Hit
-from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS
+from klsa_search.search.snapshot import Snapshot
+
+
+def share(name: str, value: object) -> float:
+    """Take a number above 0 and up to 1; QueryError for any other."""
+    if isinstance(value, float | int | np.floating) and not isinstance(value, bool):
+        number = float(value)
+        if 0 < number <= 1:
+            return number
+    raise QueryError(f"{name} = {value!r} is not a number above 0 and up to 1", field=name)
+
+
+def latent_space(index: Index, *, field: str = "index", otherwise: str = "") -> LatentSpace:
+    """Give the latent space of an index; QueryError if it was built without.
+
+    field, otherwise  the argument at fault, and what may be asked for instead
+    """
+    space = index.arrays.latent
+    if space is None:
+        raise QueryError(
+            f"index `{index.name}` was built without the latent part, which this "
+            f"needs; {otherwise}rebuild it with --latent above 0",
+            field=field,
+        )
+    return space
+
+
+Numbers = npt.NDArray[np.float64]
+
+
+def kernel_diagonal(snapshot: Snapshot) -> Numbers:
+    """K(d, d): (N,). Where D is cut it is stored; else O(nnz) the first time."""
+    if snapshot.cut is not None:
+        return np.asarray(snapshot.cut.scales[:, 1], np.float64)
+    return snapshot.kernel.diagonal
+
+
+def kernel_entries(snapshot: Snapshot, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Numbers:
+    """K(left_i, right_i): (n,), for positions (n,) each. Cost: the features of those documents."""
+    documents, places = np.unique(np.concatenate((left, right)), return_inverse=True)
+    features, scales, towards, mean_square = _documents(snapshot, documents)
+    a, b = places[: len(left)], places[len(left) :]
+    plain = np.asarray(features[a].multiply(features[b]).sum(axis=1)).ravel()
+    return np.asarray(
+        plain
+        - towards[a] * scales[b]
+        - scales[a] * towards[b]
+        + scales[a] * scales[b] * mean_square
+    )
+
+
+def _documents(
+    snapshot: Snapshot, documents: npt.NDArray[Any]
+) -> tuple[sparse.csr_array, Numbers, Numbers, float]:
+    """SΦ, S and SΦμ of some documents, and ‖μ‖²."""
+    if snapshot.cut is not None:
+        facts = snapshot.cut.facts[documents].astype(np.float64)
+        features = _cut_features(snapshot.cut, documents)
+        return features, facts[:, 1], facts[:, 2], snapshot.mean_square
+    kernel = snapshot.kernel
+    features = sparse.csr_array(kernel.features[documents], dtype=np.float64)
+    return features, kernel.scales[documents], kernel.towards_mean[documents], kernel.mean_square
+
+
+def _cut_features(cut: SparseExpansion, documents: npt.NDArray[Any]) -> sparse.csr_array:
+    begins, ends = cut.starts[documents], cut.starts[documents + 1]
+    starts = np.concatenate(([0], np.cumsum(ends - begins)))
+    held = [cut.features[:0]]
+    held += [cut.features[b:e] for b, e in zip(begins.tolist(), ends.tolist(), strict=True)]
+    features = unpack_rows(
+        starts, np.concatenate(held), cut.facts[documents, 0], len(cut.mean)
+    ).astype(np.float64)
+    features.sort_indices()
+    return features
+
+
+def text_coordinates(index: Index, texts: Sequence[str]) -> Matrix:
+    """Coordinates of texts: (n, m) float64, each of length 1, or 0 without a known term.
+
+    φ(x) V, with the term features of the document kernel, w(t)^p · sat(t,x) [KLSA eq. 4]. What a
+    document of the index also has, its pairs of words and its distance from the mean, is left out.
+    Cost: analysing the texts, and O(m) a term.
+    """
+    terms = latent_space(index).terms
+    settings, snapshot = index.settings, index.arrays
+    common = index.analyzer.common() if len(snapshot.common) else frozenset()
+    counts = counts_of_texts(([text] for text in texts), index.analyzer, snapshot.vocabulary)
+    counts = without_columns(counts, snapshot.common)
+    words = [[term for term in index.analyzer.terms(text) if term not in common] for text in texts]
+    lengths = np.array([len(terms) for terms in words]) / snapshot.average_content
+    saturated = bm25.saturated(counts, lengths, 1.0, settings.kernel_k1, settings.b)
+    places = np.asarray(saturated @ terms.astype(np.float64))
+    sizes = np.sqrt(np.einsum("nm,nm->n", places, places))[:, None]
+    return np.asarray(np.divide(places, sizes, out=places, where=sizes > 0))
+
 
 DOCUMENT: Final = "document"
 LATENT: Final = "latent"

@@ -1,6 +1,6 @@
 """Coverage of the terms of a query by single documents and their neighbours.
 
-`expansion.coverage` has the formula, and computes it for all documents at once; here it is split
+`lowrank.coverage` has the formula, and computes it for all documents at once; here it is split
 into terms, or taken as a share of the query.
 """
 
@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Positions, values_at
-from klsa_search.config import SearchSettings
-from klsa_search.expansion.coverage import HALF, NEIGHBOURHOOD
-from klsa_search.expansion.packing import LEVELS
-from klsa_search.kernel.postings import UNIT
-from klsa_search.search.boosting import held
-from klsa_search.search.query import QueryTerms
+from klsa_search.core.array_types import Positions, values_at
+from klsa_search.core.config import SearchSettings
+from klsa_search.kernels.postings import UNIT
+from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD
+from klsa_search.lowrank.sparse_expansion import LEVELS
+from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.rankers.bm25 import held
 from klsa_search.search.snapshot import Snapshot
 
 Numbers = npt.NDArray[np.int64]
@@ -97,7 +97,7 @@ class Covered(NamedTuple):
 def covered_by(
     asked: QueryWeights, best: Positions, near: tuple[Positions, Values], document: int
 ) -> Covered:
-    """T of a document: see `expansion.coverage`; `best` are the documents whose terms count."""
+    """T of a document: see `lowrank.coverage`; `best` are the documents whose terms count."""
     own = asked.added(np.array([document]))[0] * np.isin([document], best)
     lenders, shares = near
     counting = np.isin(lenders, best) & (shares > 0)

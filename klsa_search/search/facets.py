@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Positions
-from klsa_search.store.fields.columns import Field
+from klsa_search.core.array_types import Positions
+from klsa_search.storage.columns.columns import Field
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

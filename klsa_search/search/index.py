@@ -7,27 +7,32 @@ from typing import Final, Unpack
 
 import numpy as np
 
-from klsa_search.arrays import Positions, Scores
-from klsa_search.config import SearchSettings, SpellingName
+from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.config import SearchSettings, SpellingName
+from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError
-from klsa_search.keywords import SearchParameters
-from klsa_search.search import engine
-from klsa_search.search.answering import find
-from klsa_search.search.batch import in_parallel
+from klsa_search.search.collectors import collect
 from klsa_search.search.costs import QueryCounts
-from klsa_search.search.explaining import Explanation
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.filters.masks import Given as Filter
-from klsa_search.search.language import ParsedQuery
-from klsa_search.search.living import LivingIndex
-from klsa_search.search.parameters import whole_number
-from klsa_search.search.presenting import explaining_of, fetch_hits, hits_of
+from klsa_search.search.hits import explaining_of, fetch_hits, hits_of
+from klsa_search.search.live_index import LiveIndex
+from klsa_search.search.options import (
+    DocumentMask,
+    QueryPlan,
+    SearchOptions,
+    finite_score,
+    names,
+    whole_number,
+)
+from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.rankers import USES
-from klsa_search.search.ranking import both
 from klsa_search.search.results import Hit, SearchResults
-from klsa_search.search.snippet import LENGTH, checked_length
+from klsa_search.search.searcher import in_parallel, intersection
+from klsa_search.search.snippets import LENGTH, checked_length
 from klsa_search.search.state import State
-from klsa_search.search.suggest import Suggestion
-from klsa_search.search.wishes import Mask, QueryPlan, SearchOptions, finite_score, names
+from klsa_search.search.suggest.suggester import Suggestion
 
 _QUICK_HITS: Final = 20
 _QUICK_QUERY: Final = 256
@@ -37,7 +42,7 @@ _QUICK_BYTES: Final = 2**20
 """Bytes of the longest documents, as many as hits, whose texts are quick: 5 ms if all are hits."""
 
 
-class Index(LivingIndex):
+class Index(LiveIndex):
     """An open generation of an index, with later writes; safe to share between threads.
 
     Arrays are memory-mapped, so opening costs little more than reading the vocabulary, once the
@@ -67,7 +72,7 @@ class Index(LivingIndex):
         query: str,
         k: int = 10,
         *,
-        mask: Mask | None = None,
+        mask: DocumentMask | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> tuple[Positions, Scores]:
@@ -88,7 +93,7 @@ class Index(LivingIndex):
         k: int = 10,
         *,
         threads: int = 1,
-        mask: Mask | None = None,
+        mask: DocumentMask | None = None,
         dimensions: int | None = None,
         **parameters: Unpack[SearchParameters],
     ) -> list[tuple[Positions, Scores]]:
@@ -125,7 +130,7 @@ class Index(LivingIndex):
         min_score: float | None = None,
         positive: Iterable[str] = (),
         negative: Iterable[str] = (),
-        mask: Mask | None = None,
+        mask: DocumentMask | None = None,
         explain: bool = False,
         highlight: bool = False,
         snippet_length: int = LENGTH,
@@ -169,7 +174,7 @@ class Index(LivingIndex):
             interpretation=state.language.interpretation(query, asked),
             parameters=chosen,
             dimensions=used,
-            mask=both(self._checked(mask), asked.allowed),
+            mask=intersection(self._checked(mask), asked.allowed),
             k=k,
             offset=whole_number("offset", offset, 0),
             filter=filter,
@@ -185,7 +190,7 @@ class Index(LivingIndex):
             snippet_length=checked_length(snippet_length),
             quality=quality,
         )
-        top, counted = find(state, plan)
+        top, counted = collect(state, plan)
         hits, best = fetch_hits(state, plan, top)
         return SearchResults(
             query=query,
@@ -225,7 +230,7 @@ class Index(LivingIndex):
         (position,) = state.documents.positions([id])
         alone = np.zeros(len(state.snapshot), np.bool_)
         alone[position] = True
-        (top,) = state.ranking.top([asked], 1, chosen, used, engine.Mask(alone))
+        (top,) = state.ranking.top([asked], 1, chosen, used, Mask(alone))
         score = float(top.scores[0]) if len(top.scores) else None
         return explaining_of(state, asked, chosen, used).of(position, score)
 
@@ -331,7 +336,7 @@ class Index(LivingIndex):
         first = np.arange(self.max_doc)[slice(None) if living is None else living.allowed][:1]
         self.hits(first, np.zeros(len(first), np.float32), ())
 
-    def _checked(self, mask: Mask | None) -> engine.Mask | None:
+    def _checked(self, mask: DocumentMask | None) -> Mask | None:
         if mask is None:
             return None
         if not isinstance(mask, np.ndarray):
@@ -339,7 +344,7 @@ class Index(LivingIndex):
         elif mask.dtype != np.bool_ or mask.shape != (self.max_doc,):
             fact = f"of shape {mask.shape} and type {mask.dtype}"
         else:
-            return engine.Mask(mask)
+            return Mask(mask)
         raise QueryError(
             f"mask is {fact}; give a bool array of length max_doc = {self.max_doc}",
             field="mask",

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Basis, Eigenvalues, Scores
-from klsa_search.features import tfidf
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.kernel.segments import Segments
-from klsa_search.lazily import lazily
-from klsa_search.store.arrays import has_array, open_array
-from klsa_search.store.forward import Forward
+from klsa_search.core.array_types import Basis, Eigenvalues, Scores
+from klsa_search.core.cached import lazily
+from klsa_search.kernels import tfidf
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.segments import Segments
+from klsa_search.storage.arrays import has_array, open_array
+from klsa_search.storage.forward_index import Forward
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from klsa_search.spectrum.eigenpairs import Spectrum
+    from klsa_search.lowrank.eigensolver import Spectrum
 
 LEAST: Final = 100
 """Eigenvectors, at least, where they are made."""
 
 
 @dataclass(frozen=True)
-class Lsi:
+class LsiSpace:
     """What LSI has of the documents of one generation.
 
     generation  whose arrays there are; those of LSI where D is not cut
@@ -94,9 +94,7 @@ class Lsi:
     @lazily
     def _made(self) -> Spectrum:
         """Made when first asked for, where it is not kept: seconds, in a small collection."""
-        from klsa_search.spectrum.solving import (
-            decompose,  # SciPy's solvers, which few searches need
-        )
+        from klsa_search.lowrank.eigensolver import decompose
 
         features = tfidf.weighted(self._counts, tfidf.idf(self._counts))
         return decompose(DocumentKernel.of(features), self.dimensions, seed=self.seed)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from klsa_search.analysis.tokenizers import trust
+from klsa_search.core.keywords import Tokenizer
 from klsa_search.errors import SettingsError
-from klsa_search.keywords import Tokenizer
 from klsa_search.search.index import Index
-from klsa_search.store.aliases import followed
-from klsa_search.store.current import current_generation
-from klsa_search.store.upkeep import indexes_in
+from klsa_search.storage.aliases import followed
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.maintenance import indexes_in
 
 
 def open_index(path: str | Path, *, tokenizer: Tokenizer | str | None = None) -> Index:

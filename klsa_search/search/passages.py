@@ -12,18 +12,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import Analyzer
+from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.characters import Characters, all_characters, ascii_characters
-from klsa_search.analysis.places import Offsets, place_words
-from klsa_search.arrays import Positions
-from klsa_search.compiling import compiled, lacks
-from klsa_search.features.vocabulary import Vocabulary
-from klsa_search.search.folding import FOREIGN, encode, fold
-from klsa_search.search.snippet import LENGTH, snippet
-from klsa_search.search.windows import best_window, cut_out
-from klsa_search.store.documents import DocumentReader
-from klsa_search.store.forward import GAPS, Forward, find_words, table_of
-from klsa_search.store.records import text_at
+from klsa_search.analysis.offsets import Offsets, locate_words
+from klsa_search.core.array_types import Positions
+from klsa_search.core.compiling import compiled, not_compiled
+from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.search.snippets import FOREIGN, LENGTH, best_window, cut_out, encode, fold, snippet
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.forward_index import GAPS, Forward, find_words, table_of
+from klsa_search.storage.records import text_at
 
 _AT_ONCE: Final = 100
 """Passages that one call of the compiled code makes room for."""
@@ -92,7 +90,7 @@ class Passages:
                 self._forward.codes, self._forward.starts,
                 positions, codes, worth, length, self._characters, passages, doubts,
             )  # fmt: skip
-            if lacks(_find):
+            if not_compiled(_find):
                 return self._by_snippet(positions, terms, weights, length)
             end, doubtful = _find(*given)
             if end != FOREIGN:
@@ -164,7 +162,7 @@ def _find(
             which = np.empty_like(places)
             found = find_words(forward, first_code, after_code, table, numbers, places, which)
             starts, ends = np.empty(found, np.int32), np.empty(found, np.int32)
-            found = place_words(line, size, characters, places[:found], starts, ends)
+            found = locate_words(line, size, characters, places[:found], starts, ends)
             if found < 0:
                 doubts[doubtful] = i
                 doubtful += 1

@@ -2,7 +2,7 @@
 
     x = logit T,   T = Σ_t w(t) · g(own + lent) / Σ_t w(t)
 
-with g, own and lent as in `expansion.coverage`, over all terms of the query, those that no document
+with g, own and lent as in `lowrank.coverage`, over all terms of the query, those that no document
 holds among them: they weigh as much as a term can. So T is the share of a query that a document
 covers, from 0 to 1, whatever ranked it.
 
@@ -29,10 +29,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Positions
-from klsa_search.lazily import lazily
+from klsa_search.core.array_types import Positions
+from klsa_search.core.cached import lazily
 from klsa_search.search.coverage import Values, contain_all, shares_of, shares_with
-from klsa_search.search.query import QueryTerms
+from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.snapshot import Snapshot
 
 FITS: Final = 0.5

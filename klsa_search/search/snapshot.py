@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import Analyzer
-from klsa_search.arrays import Basis, Eigenvalues, Matrix, Positions, Scores
-from klsa_search.config import SearchSettings, Settings
-from klsa_search.expansion.cut import CutExpansion, cut_of_arrays
-from klsa_search.expansion.document import Expansion, FactoredExpansion, WholeExpansion
-from klsa_search.expansion.latent import LatentSpace
-from klsa_search.features.bm25 import mean_length
-from klsa_search.features.counts import without_columns
-from klsa_search.features.vocabulary import Vocabulary
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.kernel.postings import postings_of_arrays
-from klsa_search.kernel.query import QueryKernel, Weighting
-from klsa_search.lazily import lazily
-from klsa_search.search.engine import Engine, ExpandingEngine, Mask
-from klsa_search.search.engine.reverse import Reverse
-from klsa_search.search.lsi import LEAST, Lsi
-from klsa_search.search.query import QueryTerms
-from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS
-from klsa_search.store.arrays import has_array, open_array, read_vocabulary
-from klsa_search.store.forward import Forward
-from klsa_search.store.sparse import open_sparse
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.array_types import Basis, Eigenvalues, Matrix, Positions, Scores
+from klsa_search.core.cached import lazily
+from klsa_search.core.config import SearchSettings, Settings
+from klsa_search.kernels.bm25 import mean_length
+from klsa_search.kernels.counts import without_columns
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.postings import postings_of_arrays
+from klsa_search.kernels.query_kernel import QueryKernel, Weighting
+from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.lowrank.expansion_matrix import DenseExpansion, Expansion, FactoredExpansion
+from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.sparse_expansion import SparseExpansion, open_sparse_expansion
+from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
+from klsa_search.search.engine.engine import Engine, ExpandingEngine
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
+from klsa_search.search.lsi import LEAST, LsiSpace
+from klsa_search.search.query.terms import QueryTerms
+from klsa_search.storage.arrays import has_array, open_array, open_sparse, read_vocabulary
+from klsa_search.storage.forward_index import Forward
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from klsa_search.delta.pairs import Pairs
+    from klsa_search.delta.statistics import Pairs
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class Snapshot:
     lsi_dimensions: int
     expansion: Matrix | None
     expansion_key: tuple[str, float, int]
-    cut: CutExpansion | None
+    cut: SparseExpansion | None
     neighbour_count: int
     seed: int
     forward: Forward
     small: bool
     living: Mask | None = None
-    reverse: Reverse | None = None
+    reverse: ReverseNeighbours | None = None
     average_length: float | None = None
 
     def __len__(self) -> int:
@@ -171,16 +171,16 @@ class Snapshot:
     @lazily
     def pairs(self) -> Pairs:
         """Terms and pairs that are features of a cut D, and their numbers. Cost: `Pairs.of`."""
-        from klsa_search.delta.pairs import Pairs  # which no search needs
+        from klsa_search.delta.statistics import Pairs  # which no search needs
 
         frequencies = self.bm25.postings.parts[0].postings.frequencies.copy()
         frequencies[self.common[self.common < len(frequencies)]] = 0
         return Pairs.of(open_array(self.generation, "epoch_pairs"), frequencies)
 
     @lazily
-    def lsi(self) -> Lsi:
+    def lsi(self) -> LsiSpace:
         """LSI, kept or made when first asked for."""
-        return Lsi(
+        return LsiSpace(
             self.generation, self.forward, self.bm25.postings, self.lsi_dimensions, self.seed
         )
 
@@ -227,7 +227,7 @@ class Snapshot:
         # Where f is linear the tail is all of D, however many eigenvectors are asked for.
         same = dimensions >= self.eigenvectors.shape[1] or not factors.correction.any()
         if self.expansion is not None and same and key == self.expansion_key:
-            return WholeExpansion(self.expansion)
+            return DenseExpansion(self.expansion)
         return factors
 
 
@@ -239,7 +239,7 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
     vocabulary = Vocabulary(read_vocabulary(generation))
     cut = None
     if has_array(generation, "cut_rows"):
-        cut = cut_of_arrays(partial(open_array, generation))
+        cut = open_sparse_expansion(partial(open_array, generation))
     kept = _optional(generation, "eigenvectors")
     eigenvalues = open_array(generation, "eigenvalues")
     common = np.zeros(0, np.int64)

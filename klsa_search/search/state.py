@@ -1,41 +1,89 @@
-"""What an open index holds: one generation, and what was written to it since."""
+"""The state of an open index: one generation and what was written to it since."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from klsa_search.analysis import Analyzer
-from klsa_search.config import LanguageSettings, SearchSettings, Settings
-from klsa_search.search.drift import Drift
-from klsa_search.search.filters import Masks
-from klsa_search.search.language import Language, Synonyms
-from klsa_search.search.parameters import Parameters
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.analysis.tokenizers import trust
+from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
+from klsa_search.errors import IndexNotFound
+from klsa_search.search.filters.masks import Masks
+from klsa_search.search.options import Parameters
 from klsa_search.search.passages import Passages
-from klsa_search.search.pickling import Moment
 from klsa_search.search.quality import Quality
-from klsa_search.search.ranking import Ranking
+from klsa_search.search.query.parser import QueryParser
+from klsa_search.search.query.synonyms import Synonyms
+from klsa_search.search.searcher import Searcher
 from klsa_search.search.snapshot import Snapshot, open_snapshot
-from klsa_search.search.suggest import Suggesting, Titles
-from klsa_search.store.checked import check_once
-from klsa_search.store.documents import DocumentReader
-from klsa_search.store.fields.columns import Fields, open_fields
-from klsa_search.store.generations import check_sizes
-from klsa_search.store.log import WriteLog
-from klsa_search.store.log_format import Last
-from klsa_search.store.manifest import Manifest, read_manifest
-from klsa_search.store.synonyms import Stamp, read_synonyms, stamp_of
+from klsa_search.search.suggest.suggester import Suggester
+from klsa_search.search.suggest.titles import Titles
+from klsa_search.search.writing import Drift
+from klsa_search.storage.checksums import check_once
+from klsa_search.storage.columns.columns import Fields, open_fields
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.directories import is_index
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.generations import check_sizes
+from klsa_search.storage.log import LogPosition, WriteLog
+from klsa_search.storage.manifest import Manifest, read_manifest
+from klsa_search.storage.synonyms import Stamp, read_synonyms, stamp_of
 
 if TYPE_CHECKING:
-    from klsa_search.search.grown import Grown
+    from klsa_search.search.delta_index import DeltaIndex
+
+
+Opened = TypeVar("Opened")
+
+
+class PointInTime(NamedTuple):
+    """What a pinned index is pinned to besides its generation."""
+
+    last: LogPosition
+    synonyms: Mapping[str, Sequence[str]]
+
+
+def reopen(kind: Callable[[Path], Opened], folder: Path, tokenizer: str | None) -> Opened:
+    """Open the generation in use of the index in a folder, with all that was written to it.
+
+    tokenizer  what the process that pickled it trusted; unpickling trusts that process
+    """
+    if tokenizer is not None:
+        trust(tokenizer)
+    if not is_index(folder):
+        raise IndexNotFound(
+            f"no index at `{folder}`, the path of the pickled index; restore the "
+            "folder, or open the index with open_index"
+        )
+    return kind(current_generation(folder))
+
+
+def reopen_snapshot(
+    kind: Callable[[Path, PointInTime], Opened],
+    generation: Path,
+    moment: PointInTime,
+    tokenizer: str | None,
+) -> Opened:
+    """Open a generation as it was at a moment, whatever was written and built since."""
+    if tokenizer is not None:
+        trust(tokenizer)
+    if not generation.is_dir():
+        raise IndexNotFound(
+            f"generation `{generation}` of the pickled snapshot no longer exists; "
+            "open the index and take a new snapshot"
+        )
+    return kind(generation, moment)
+
 
 _TOGETHER = 2_000
 """Writes that are taken up at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class GenerationInfo:
     """What is known of an index without its files.
 
     path       of the generation
@@ -51,7 +99,7 @@ class Facts:
     reading: LanguageSettings
     analyzer: Analyzer
     documents: int
-    last: Last
+    last: LogPosition
     drift: Drift
 
 
@@ -59,17 +107,17 @@ class Facts:
 class State:
     """State that a call uses to its end, even if the index is refreshed or closed meanwhile."""
 
-    facts: Facts
+    facts: GenerationInfo
     snapshot: Snapshot
-    ranking: Ranking
-    language: Language
+    ranking: Searcher
+    language: QueryParser
     parameters: Parameters
     documents: DocumentReader
     passages: Passages
     fields: Fields
     masks: Masks
     quality: Quality
-    suggesting: Suggesting
+    suggesting: Suggester
 
 
 def open_state(generation: Path) -> State:
@@ -82,7 +130,7 @@ def open_state(generation: Path) -> State:
     defaults, reading = SearchSettings.of(settings), LanguageSettings.of(settings)
     documents = DocumentReader(generation)
     snapshot = open_snapshot(generation, settings)
-    facts = Facts(
+    facts = GenerationInfo(
         path=generation,
         manifest=manifest,
         settings=settings,
@@ -90,7 +138,7 @@ def open_state(generation: Path) -> State:
         reading=reading,
         analyzer=analyzer,
         documents=len(snapshot),
-        last=Last(),
+        last=LogPosition(),
         drift=Drift(),
     )
     fields = open_fields(generation, manifest.fields, len(snapshot))
@@ -99,7 +147,7 @@ def open_state(generation: Path) -> State:
 
 
 def _state(
-    facts: Facts,
+    facts: GenerationInfo,
     snapshot: Snapshot,
     documents: DocumentReader,
     fields: Fields,
@@ -112,7 +160,7 @@ def _state(
     return State(
         facts=facts,
         snapshot=snapshot,
-        ranking=Ranking(snapshot, facts.defaults),
+        ranking=Searcher(snapshot, facts.defaults),
         language=language,
         parameters=Parameters(facts.path.parent.name, facts.defaults, facts.reading, snapshot),
         documents=documents,
@@ -120,7 +168,7 @@ def _state(
         fields=fields,
         masks=Masks(fields, len(snapshot)),
         quality=quality,
-        suggesting=Suggesting(snapshot, analyzer, language, documents, titles),
+        suggesting=Suggester(snapshot, analyzer, language, documents, titles),
     )
 
 
@@ -130,12 +178,12 @@ def _language(
     fields: Fields,
     documents: DocumentReader,
     settings: Settings,
-) -> Language:
+) -> QueryParser:
     """Make what reads queries; keyword fields that were declared can be asked for by name."""
     declared = settings.declared()
     columns = {name: fields[name] for name in declared if name in fields}
     keywords = {name: column for name, column in columns.items() if column.type == "keyword"}
-    return Language(snapshot, analyzer, keywords, documents.at)
+    return QueryParser(snapshot, analyzer, keywords, documents.at)
 
 
 class LogTailer:
@@ -144,12 +192,14 @@ class LogTailer:
     def __init__(self, built: State) -> None:
         self._built = built
         self.log = WriteLog(built.facts.path)
-        self._grown: Grown | None = None
-        self._taken = Last()
+        self._grown: DeltaIndex | None = None
+        self._taken = LogPosition()
         self._synonyms = Synonyms({}, built.facts.analyzer)
         self._stamp: Stamp | None = None
 
-    def state(self, before: State, *, wait: bool = True, moment: Moment | None = None) -> State:
+    def state(
+        self, before: State, *, wait: bool = True, moment: PointInTime | None = None
+    ) -> State:
         """Return the state of all that was written; `before` itself where that is the same.
 
         moment  what was there then, and none of what came later
@@ -169,11 +219,11 @@ class LogTailer:
             return state
         return replace(state, language=state.language.with_synonyms(self._synonyms))
 
-    def _written(self, before: State, last: Last, *, wait: bool) -> State:
+    def _written(self, before: State, last: LogPosition, *, wait: bool) -> State:
         """Return the state of what the log says up to there.
 
         wait  for the code that is being compiled in the background: folding has no slower way
-        Cost: a look at the log, and what `Grown` takes for each write since.
+        Cost: a look at the log, and what `DeltaIndex` takes for each write since.
         """
         if last == before.facts.last:
             return before
@@ -182,13 +232,15 @@ class LogTailer:
         grown, self._grown = self._grown, None  # after a failure, start again
         undone = last.turns != self._taken.turns and self.log.kept(self._taken) < self._taken.seq
         if grown is None or undone:
-            from klsa_search.search.engine.reverse import Reversing
-            from klsa_search.search.grown import Grown  # which an index as built does without
+            from klsa_search.search.delta_index import (
+                DeltaIndex,  # which an index as built does without
+            )
+            from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 
             if wait:
-                Reversing.wait()  # what is compiled last of all that folding needs
-            grown = Grown(self._built)
-            self._taken = Last()
+                ReverseNeighboursBuilder.wait()  # what is compiled last of all that folding needs
+            grown = DeltaIndex(self._built)
+            self._taken = LogPosition()
         some, documents, size = [], 0, grown.kept.next_size
         for write in self.log.rows(self._taken.seq, last):
             some.append(write)
@@ -203,11 +255,11 @@ class LogTailer:
         return joined
 
     def save(self) -> None:
-        """Keep what was folded in files of the generation: see `Grown.save`."""
+        """Keep what was folded in files of the generation: see `DeltaIndex.save`."""
         if self._grown is not None:
             self._grown.save()
 
-    def _joined(self, grown: Grown, last: Last) -> State:
+    def _joined(self, grown: DeltaIndex, last: LogPosition) -> State:
         snapshot, documents, fields = grown.snapshot()
         count = snapshot.bm25.documents
         facts = replace(self._built.facts, documents=count, last=last, drift=grown.drift())

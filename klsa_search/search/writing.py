@@ -1,4 +1,4 @@
-"""Writing to an index: documents from any source into the log of the generation in use."""
+"""Write documents to an index, and measure how far it has drifted from its build."""
 
 from __future__ import annotations
 
@@ -7,23 +7,51 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self, Unpack
 
-from klsa_search.collection import (
-    Collection,
-    Document,
-    OpenedCollection,
-    Problems,
-    Reading,
-    open_collection,
-)
-from klsa_search.collection.left_out import warn_of_left_out
-from klsa_search.config import Settings
+from klsa_search.collection.model import Collection, Document, Problems
+from klsa_search.collection.opened_collection import OpenedCollection, warn_of_left_out
+from klsa_search.collection.opening import Reading, open_collection
+from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError, WritingRefused
-from klsa_search.expansion import packing
-from klsa_search.kernel.segments import aligned
+from klsa_search.kernels.segments import aligned
+from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.store.fields.columns import Fields
-from klsa_search.store.fields.declared import Declared, fitting
-from klsa_search.store.fields.warnings import FieldWarning
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.columns.declared import DeclaredFields, FieldWarning, fitting
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Drift of an index from its build.
+
+    added   number of live documents added after the build
+    deleted number of documents of the build that were deleted or replaced
+    passed  number of documents added after the build and deleted or replaced again
+    words   number of words of the added documents
+    unseen  number of those words whose terms the build does not know
+    bytes   bytes of memory of the delta index
+    """
+
+    added: int = 0
+    deleted: int = 0
+    passed: int = 0
+    words: int = 0
+    unseen: int = 0
+    bytes: int = 0
+
+    @property
+    def unseen_share(self) -> float:
+        """Return the share of the added words that the build does not know, 0 to 1."""
+        return self.unseen / self.words if self.words else 0.0
+
+    def added_share(self, documents: int) -> float:
+        """Return the share of this many live documents that were added, 0 to 1."""
+        return self.added / documents if documents else 0.0
+
+    def changed_share(self, documents: int) -> float:
+        """Return the share of all documents that were added or deleted, for so many live ones."""
+        dead = self.deleted + self.passed
+        return (self.added + dead) / (documents + dead) if documents + dead else 0.0
+
 
 Source = str | Path | BinaryIO | Collection | Iterable[Document | Mapping[str, Any]]
 
@@ -72,7 +100,7 @@ class Added(int):
 
 
 def documents_of(
-    source: Source, declared: Declared, **reading: Unpack[Reading]
+    source: Source, declared: DeclaredFields, **reading: Unpack[Reading]
 ) -> Iterator[Document]:
     """Documents of anything `build` takes, one in memory at a time, that fit declared fields."""
     opened = None
@@ -93,11 +121,11 @@ def documents_of(
         warn_of_left_out(opened)
 
 
-def declared_of(settings: Settings, fields: Fields) -> Declared:
+def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:
     """Return the fields that were declared, with the types they have by now."""
     declared = settings.declared()
     known = {name: fields[name].type for name in declared if name in fields}
-    return Declared(declared | known)
+    return DeclaredFields(declared | known)
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
@@ -128,9 +156,9 @@ def check_writable(name: str, snapshot: Snapshot, built: int, puts: int) -> None
             "writes"
         )
     used = max(len(snapshot), aligned(built))
-    if puts and used + puts > packing.MAX_DOCUMENTS:
+    if puts and used + puts > sparse_expansion.MAX_DOCUMENTS:
         raise WritingRefused(
-            f"index `{name}` is full: {used:,} of {packing.MAX_DOCUMENTS:,} doc "
+            f"index `{name}` is full: {used:,} of {sparse_expansion.MAX_DOCUMENTS:,} doc "
             f"ids are in use, and {puts:,} more documents were given; `klsa-index "
             f"refit {name}` frees those of deleted documents, or divide the "
             "documents among several indexes"

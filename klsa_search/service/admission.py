@@ -1,4 +1,7 @@
-"""Admission: so many requests run, so many wait for so long, and the rest is told to come again.
+"""Admission: how many requests run, how many wait and for how long.
+
+Handing a short search over to a thread and back takes as long as the search: the threads compete
+for the GIL, and the data moves from the cache of one processor to that of another.
 
 A queue without a bound answers nobody in time once more is asked than can be done. This one is
 short, so that what gets in is answered soon, and who does not get in knows at once.
@@ -7,21 +10,85 @@ short, so that what gets in is answered soon, and who does not get in knows at o
 from __future__ import annotations
 
 import asyncio
+import resource
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from resource import getrusage, struct_rusage
 from time import perf_counter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from klsa_search.compiling import missing
-from klsa_search.deadlines import checked
+from klsa_search.core.compiling import missing
+from klsa_search.core.deadlines import checked
+from klsa_search.core.parallel import processors
 from klsa_search.errors import RequestTimedOut, ServiceBusy
-from klsa_search.processors import processors
-from klsa_search.service.turns import Turns
 
 T = TypeVar("T")
+
+AT_ONCE = 0.05
+"""Seconds that short searches may take in one turn. Further requests of the turn are refused, like
+those that find the queue full.
+"""
+
+_LONG = 0.01
+"""Seconds of processor or disk time above which a search was not short."""
+
+_REST = 20
+"""After one that was not short, the loop executes none for this many times as long, so that such
+searches block it for at most 5% of the time.
+"""
+
+_THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # the first is not everywhere
+
+
+class Turns:
+    """Does work in the turns of one event loop, as long as they have time for it.
+
+    seconds  of each turn; 0 for no work at all
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._begun: float | None = None  # when the first work of this turn did; see `perf_counter`
+        self._again = 0.0  # when there is time again after long work
+
+    def has_time(self) -> bool:
+        """Return whether this turn has time left, and no search was too long a moment ago."""
+        return self._seconds > 0 and not self.is_over() and perf_counter() >= self._again
+
+    def is_over(self) -> bool:
+        """Return whether the time of this turn is used up."""
+        return self._begun is not None and perf_counter() - self._begun >= self._seconds
+
+    def spend(self, work: Callable[[], T]) -> tuple[T, float]:
+        """Do work in the turn at hand; return its result and the seconds it took."""
+        usage, begun = getrusage(_THREAD), perf_counter()
+        if self._begun is None:
+            self._begun = begun
+            asyncio.get_running_loop().call_soon(self._next)
+        try:
+            done = work()
+        finally:
+            seconds = perf_counter() - begun
+            if seconds > _LONG:
+                seconds = _own(usage, seconds)
+                if seconds > _LONG:
+                    self._again = perf_counter() + _REST * seconds
+        return done, seconds
+
+    def _next(self) -> None:
+        self._begun = None
+
+
+def _own(before: struct_rusage, seconds: float) -> float:
+    """Of the seconds since then, those that were not taken by others: all where pages were read."""
+    after = getrusage(_THREAD)
+    if after.ru_majflt > before.ru_majflt:  # as from a slow disk
+        return seconds
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
 
 Reason = Literal["full", "queue_timeout", "request_timeout"]
 """Why a request was refused, or given up."""
@@ -87,7 +154,7 @@ class _Work(Generic[T]):
         self._admission.check_request_timeout(self.begun)
 
 
-class _Errand(Generic[T]):
+class _PendingCall(Generic[T]):
     """What a request waits for: its work, a timer, or the end. The first to come settles it.
 
     With `asyncio.wrap_future` and `asyncio.wait` it takes four times as long.
@@ -122,7 +189,7 @@ class Admission:
     queue_timeout    seconds a request may wait
     request_timeout  seconds a request may run; its thread continues, and counts as running, up to
                      the next step at which it can be cancelled (`in_time` of
-                     `klsa_search.deadlines`)
+                     `klsa_search.core.deadlines`)
     queued    seconds that may be in front of who waits, see `QUEUED`; any by default
     at_once   seconds of a turn of the event loop for what needs no thread, see `Turns`; none by
               default
@@ -148,7 +215,7 @@ class Admission:
         self._request_timeout = request_timeout
         self._lock = threading.Lock()  # held from counting to submitting
         self._under_way: set[Future[Any]] = set()
-        self._errands: set[_Errand[Any]] = set()
+        self._errands: set[_PendingCall[Any]] = set()
         self._refused: Counter[Reason] = Counter(dict.fromkeys(get_args(Reason), 0))
 
     def at_once(self, work: Callable[[], T | None]) -> T | None:
@@ -177,7 +244,7 @@ class Admission:
         """
         loop = asyncio.get_running_loop()
         timed = _Work(work, self)
-        errand = _Errand(timed, self._submit(timed), loop)
+        errand = _PendingCall(timed, self._submit(timed), loop)
         self._errands.add(errand)
         errand.task.add_done_callback(errand.ended)
         errand.timer = loop.call_later(
@@ -266,7 +333,7 @@ class Admission:
         task.add_done_callback(self._under_way.discard)
         return task
 
-    def _look(self, errand: _Errand[Any]) -> None:
+    def _look(self, errand: _PendingCall[Any]) -> None:
         """Give up what has waited or run for too long; else look again when it will have."""
         begun = errand.work.begun
         if begun is not None:

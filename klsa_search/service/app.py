@@ -10,39 +10,31 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
-from klsa_search.service import schema
+from klsa_search.service import openapi
 from klsa_search.service.admission import HEAVY, HEAVY_WAITING, Admission
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.endpoints import (
-    aliases,
-    analyzing,
+from klsa_search.service.metrics import Metrics, Sources
+from klsa_search.service.middleware.auth import Gate, Keys
+from klsa_search.service.middleware.hosts import ANY, AllowedHosts
+from klsa_search.service.middleware.limits import BodyLimit, BodyRate, LoadShedder, RateLimit, Rates
+from klsa_search.service.middleware.request_id import HEADER, Head, RequestId, Timed
+from klsa_search.service.page_files import SearchPage
+from klsa_search.service.refits import Refits
+from klsa_search.service.request_log import Journal, Requests
+from klsa_search.service.requests import IndexService
+from klsa_search.service.routes import (
     anserini,
     documents,
+    evaluation,
+    indexes,
     judgements,
-    judging,
     mining,
-    suggesting,
-    synonyms,
-    upkeep,
+    suggest,
 )
-from klsa_search.service.endpoints.routes import router
-from klsa_search.service.messages import failures, reading
-from klsa_search.service.middleware.access import Gate, Keys
-from klsa_search.service.middleware.body_limit import BodyLimit
-from klsa_search.service.middleware.body_rate import BodyRate
-from klsa_search.service.middleware.head import Head
-from klsa_search.service.middleware.hosts import ANY, AllowedHosts
-from klsa_search.service.middleware.load_shedder import LoadShedder
-from klsa_search.service.middleware.rates import RateLimit, Rates
-from klsa_search.service.middleware.request_id import HEADER, RequestId
-from klsa_search.service.middleware.timing import Timed
-from klsa_search.service.monitoring.gauges import Sources
-from klsa_search.service.monitoring.journal import Journal, Requests
-from klsa_search.service.monitoring.metrics import Metrics
-from klsa_search.service.refitting import Refits
-from klsa_search.service.serving import Desk
-from klsa_search.service.welcome import Page
-from klsa_search.service.writing import Writes
+from klsa_search.service.routes.search import router
+from klsa_search.service.schemas import errors
+from klsa_search.service.schemas import writes as reading
 
 NAME = "klsa-search"
 
@@ -55,14 +47,14 @@ PREFLIGHT_AGE: Final = 86_400
 ROUTERS: Final = (
     router,
     mining.router,
-    suggesting.router,
-    analyzing.router,
+    suggest.router,
+    suggest.router,
     documents.router,
-    aliases.router,
-    synonyms.router,
-    judging.router,
+    indexes.router,
+    indexes.router,
+    evaluation.router,
     judgements.router,
-    upkeep.router,
+    indexes.router,
     anserini.router,
 )
 """All routes; each declares the scopes it needs: see `serving.requires`."""
@@ -124,7 +116,7 @@ def create_app(
         watches=[catalog.watch, *([refits.watch] if refits is not None else [])],
     )
     metrics = Metrics(sources)
-    app.state.desk = Desk(catalog, admission, heavy, writes, refits, metrics)
+    app.state.desk = IndexService(catalog, admission, heavy, writes, refits, metrics)
     app.add_middleware(BodyLimit, limit=MAX_BODY, writes=reading.MAX_BODY)
     app.add_middleware(BodyRate)
     if rates is not None:
@@ -132,7 +124,7 @@ def create_app(
     app.state.gated = keys is not None
     if keys is not None:
         app.add_middleware(Gate, keys=keys)
-    app.add_middleware(Page, title=title)
+    app.add_middleware(SearchPage, title=title)
     app.add_middleware(Head)
     if origins:
         app.add_middleware(
@@ -152,6 +144,6 @@ def create_app(
     for each in ROUTERS:
         app.include_router(each)
     routes = [route for each in ROUTERS for route in each.routes]
-    failures.install(app, routes, {anserini.PREFIX: anserini.in_its_shape})
-    schema.install(app)
+    errors.install(app, routes, {anserini.PREFIX: anserini.in_its_shape})
+    openapi.install(app)
     return app

@@ -21,11 +21,11 @@ from time import monotonic
 from klsa_search.errors import IndexDamaged, IndexNotFound, KlsaError, QueryError, StoreError
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
+from klsa_search.service.background import PeriodicTask
 from klsa_search.service.opening import FAULTS, Opening, explain, mark_of, open_warm
-from klsa_search.service.watching import Watch
-from klsa_search.store.aliases import aliases_in, remove_alias, set_alias
-from klsa_search.store.sum_check import SumCheck
-from klsa_search.store.upkeep import indexes_in
+from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
+from klsa_search.storage.checksums import ChecksumCheck
+from klsa_search.storage.maintenance import indexes_in
 
 INTERVAL = 0.5
 """Seconds between two looks at the home."""
@@ -45,7 +45,7 @@ class _Opened:
 
     index: Index
     mark: object
-    sums: SumCheck
+    sums: ChecksumCheck
     users: int = 0
     known: int = 0  # how many of the writes through the catalog it has taken up
     retired: bool = False
@@ -77,7 +77,7 @@ class Status:
 
     `index` is None if it cannot be served, else pinned to what is served now: its facts and arrays
     can be read however long ago it was replaced; documents can be looked up with a lease alone.
-    `sums` is how far its files were compared with their sums since it was opened: see `SumCheck`;
+    `sums` is how far its files were compared with their sums since it was opened: see `ChecksumCheck`;
     `damaged` whether what is served proved so.
     """
 
@@ -133,7 +133,7 @@ class Catalog:
         self._told = True
         if self._unreadable is not None:
             raise StoreError(self._unreadable)
-        self.watch = Watch("catalog", self._begin_look, interval)
+        self.watch = PeriodicTask("catalog", self._begin_look, interval)
         if interval > 0:
             self.watch.start()
 
@@ -208,12 +208,12 @@ class Catalog:
         return self._aliases
 
     def set_alias(self, name: str, index: str) -> None:
-        """Have a name stand for an index: see `klsa_search.store.aliases.set_alias`."""
+        """Have a name stand for an index: see `klsa_search.storage.aliases.set_alias`."""
         set_alias(self.home, name, index)
         self._aliases = aliases_in(self.home)
 
     def remove_alias(self, name: str) -> None:
-        """Remove an alias: see `klsa_search.store.aliases.remove_alias`."""
+        """Remove an alias: see `klsa_search.storage.aliases.remove_alias`."""
         remove_alias(self.home, name)
         self._aliases = aliases_in(self.home)
 
@@ -333,7 +333,7 @@ class Catalog:
             if before.tried == mark and begun < before.again:
                 return before
             index = open_warm(path, self._open)
-            return _Entry(_Opened(index, mark, SumCheck(index.path, index.manifest)))
+            return _Entry(_Opened(index, mark, ChecksumCheck(index.path, index.manifest)))
         except FAULTS as fault:
             reason = explain(path, fault)
             if self._told and reason != before.failure:

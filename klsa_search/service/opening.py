@@ -14,8 +14,8 @@ from numba import NumbaError
 from klsa_search.errors import KlsaError
 from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
-from klsa_search.store.current import current_generation
-from klsa_search.store.names import CURRENT, MANIFEST
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.names import CURRENT, MANIFEST
 
 FAULTS = (
     KlsaError,  # what the rooms below say of an index themselves

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from klsa_search.arrays import Matrix
 from klsa_search.collection.lines import lines
+from klsa_search.core.array_types import Matrix
 from klsa_search.errors import CollectionError
 
 ATTRIBUTES: Final = 34

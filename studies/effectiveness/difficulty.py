@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from klsa_search.evaluation.measures import Judge
 from klsa_search.evaluation.runs import Ranking
-from klsa_search.search.batch import ids_by_position
+from klsa_search.search.searcher import ids_by_position
 from studies.effectiveness import reuters
 from studies.effectiveness.kinds import KINDS, interval, task_of
 from studies.effectiveness.measuring import Bench, Task, heading, row

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from klsa_search.drawing import GREY, PALE, drawn
+from klsa_search.core.drawing import GREY, PALE, drawn
 from studies.effectiveness.measuring import FOUR, TARGETS
 
 SYSTEMS = {"default": "#0b2e59", "rm3": "#a8681c", "published": "#b23a2e"}

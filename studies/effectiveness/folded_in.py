@@ -14,7 +14,7 @@ import numpy as np
 
 from klsa_search import Index
 from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.rankings import rank_best
+from klsa_search.evaluation.runs import rank_best
 from studies.effectiveness.measuring import FOUR, Bench, Task, heading, percent, row
 
 SHARE: Final = 0.8

@@ -12,11 +12,10 @@ import numpy as np
 from klsa_search import Index, build
 from klsa_search.collection import Document, open_collection
 from klsa_search.collection.model import Judgement, Query
-from klsa_search.config import LanguageSettings, SearchSettings
+from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.evaluation.comparison import TIE
 from klsa_search.evaluation.measures import Judge
-from klsa_search.evaluation.rankings import rank_best
-from klsa_search.evaluation.runs import Ranking
+from klsa_search.evaluation.runs import Ranking, rank_best
 from klsa_search.evaluation.significance import randomisation_test
 
 TARGETS = ("cran", "cran-1837", "cisi", "cacm", "med")

@@ -24,13 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search import Index
-from klsa_search.arrays import Positions, Scores
 from klsa_search.collection import Query
-from klsa_search.evaluation.forecasting import forecast, score_of_collection
-from klsa_search.evaluation.rankings import AS_WORDS
-from klsa_search.lazily import lazily
+from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.cached import lazily
+from klsa_search.evaluation.forecast import forecast, score_of_collection
+from klsa_search.evaluation.runs import AS_WORDS
 from klsa_search.search.coverage import shares_of
-from klsa_search.search.query import QueryTerms
+from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.snapshot import Snapshot
 
 DEPTH = 1000

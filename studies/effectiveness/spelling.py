@@ -18,7 +18,7 @@ import numpy as np
 
 from klsa_search import Index
 from klsa_search.evaluation.comparison import TIE
-from klsa_search.search.language import spelling
+from klsa_search.search.query import spelling
 from studies.effectiveness.kinds import KINDS, task_of
 from studies.effectiveness.measuring import Bench, Task, chance, compared, heading, percent, row
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klsa_search.bars import progress_bar
-from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.main import debug_option, run
 from klsa_search.cli.options import FOLDER
 from klsa_search.cli.output import Column, write_json_file, write_table
-from klsa_search.extras import require
+from klsa_search.core.extras import require
+from klsa_search.core.progress import progress_bar
 from studies.datasets import datasets_homes, find_dataset, read_ionosphere, read_reuters
 
 if TYPE_CHECKING:
-    from klsa_search.progress import Progress
+    from klsa_search.core.progress import Progress
     from studies.reproduce.report import Reproduction, Value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from klsa_search.drawing import GREY, drawn
+from klsa_search.core.drawing import GREY, drawn
 from studies.reproduce.report import Chart
 
 _COLOURS = ("#1b6ca8", "#b23a2e", "#1f8a70", "#a8681c")

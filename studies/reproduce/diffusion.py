@@ -7,17 +7,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from klsa_search.arrays import Matrix, Positions
 from klsa_search.collection import Collection
+from klsa_search.core.array_types import Matrix, Positions
+from klsa_search.core.progress import Progress, steps
 from klsa_search.estimators import (
     LatentSemanticKernel,
     TfidfFeatures,
     alignment,
 )
-from klsa_search.estimators.kernel import inner_products
-from klsa_search.progress import Progress, steps
-from klsa_search.spectrum.eigenpairs import Spectrum
-from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS
+from klsa_search.estimators.base import inner_products
+from klsa_search.lowrank.eigensolver import Spectrum
+from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from studies.reproduce.machine import (
     ERROR,
     F1,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from klsa_search.arrays import Matrix
+from klsa_search.core.array_types import Matrix
 from klsa_search.estimators import GramSchmidtKernel, Kernel, LatentSemanticKernel, PolynomialKernel
 from studies.reproduce.machine import (
     Measure,

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from klsa_search.progress import Progress, steps
+from klsa_search.core.progress import Progress, steps
 from studies.datasets import LabelledPoints
 from studies.reproduce.dimensions import Curves, Protocol, measure_curves
 from studies.reproduce.machine import ERROR

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from klsa_search.arrays import Matrix
+from klsa_search.core.array_types import Matrix
 from studies.reproduce.splits import Labels, Split
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from klsa_search.collection import Collection
+from klsa_search.core.progress import Progress, steps
 from klsa_search.estimators import TfidfFeatures
-from klsa_search.progress import Progress, steps
 from studies.reproduce.dimensions import Curves, Protocol, measure_curves
 from studies.reproduce.machine import F1
 from studies.reproduce.report import (

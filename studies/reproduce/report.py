@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from klsa_search.arrays import Matrix
+from klsa_search.core.array_types import Matrix
 from studies.reproduce.dimensions import Curves, Protocol
 
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from klsa_search.core.progress import Progress, steps
 from klsa_search.errors import CollectionError
 from klsa_search.estimators import TfidfFeatures
-from klsa_search.progress import Progress, steps
 from studies.datasets import Story
 from studies.reproduce.dimensions import Curves, Protocol, measure_curves
 from studies.reproduce.machine import F1

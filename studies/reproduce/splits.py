@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Positions
+from klsa_search.core.array_types import Positions
 
 Labels = npt.NDArray[np.bool_]
 """(N,) whether a point is of the class."""

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
-from klsa_search.analysis.accents import ACCENTS
 from klsa_search.analysis.languages import languages
-from klsa_search.analysis.normalform import fold_accents
-from klsa_search.config import PRESETS, AnalysisSettings
+from klsa_search.analysis.unicode import ACCENTS, fold_accents
+from klsa_search.core.config import PRESETS, AnalysisSettings
 
 
 def analyzer(language, **settings):

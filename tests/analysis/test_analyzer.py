@@ -11,8 +11,8 @@ from klsa_search.analysis import Analyzer
 from klsa_search.analysis import analyzer as module
 from klsa_search.analysis.analyzer import LONGEST_WORD
 from klsa_search.analysis.languages import left_out, stop_list
-from klsa_search.analysis.numbering import Numbering
-from klsa_search.config import AnalysisSettings, Settings
+from klsa_search.analysis.workers import Numbering
+from klsa_search.core.config import AnalysisSettings, Settings
 from klsa_search.errors import SettingsError
 from tests.support.forked import another_thread, in_child
 

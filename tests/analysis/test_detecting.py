@@ -8,11 +8,10 @@ import pytest
 
 import klsa_search as klsa
 from klsa_search.analysis import Analyzer
-from klsa_search.analysis.detecting import detected
-from klsa_search.analysis.languages import named
-from klsa_search.config import AnalysisSettings
+from klsa_search.analysis.languages import detected, named
+from klsa_search.core.config import AnalysisSettings
 from klsa_search.errors import MissingExtra, SettingsError
-from klsa_search.indexing import estimate
+from klsa_search.indexing.estimate import estimate
 
 TEXTS = {
     "dutch": "De koelvloeistof lekt uit de pomp zodra de motor warm wordt.",

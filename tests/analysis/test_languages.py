@@ -3,7 +3,7 @@ import Stemmer
 
 from klsa_search.analysis import Analyzer
 from klsa_search.analysis.languages import algorithm, languages, left_out, stemmers, stop_list
-from klsa_search.config import AnalysisSettings
+from klsa_search.core.config import AnalysisSettings
 from klsa_search.errors import SettingsError
 
 

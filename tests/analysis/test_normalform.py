@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.analysis.normalform import _PLAIN, Alignment, fold_accents, nfkc
+from klsa_search.analysis.unicode import _PLAIN, Alignment, fold_accents, nfkc
 
 # Characters that join, reorder, expand or decompose, among ordinary ones.
 TRICKY = "aeｶ가ᄀ각ᆨ\u1161e\u0301\u0323\uff9e\u3099ﬁ①½℡…\u0b47\u0b3eﷺＡé’漢  -"

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.analysis import Analyzer, numbering
-from klsa_search.analysis.numbering import LEFT_OUT, Numbering
-from klsa_search.analysis.workers import AnalysisWorkers
+from klsa_search.analysis import Analyzer
+from klsa_search.analysis import workers as numbering
+from klsa_search.analysis.workers import LEFT_OUT, AnalysisWorkers, Numbering
 from klsa_search.errors import KlsaError
 from tests.support.waiting import PATIENCE
 

@@ -19,9 +19,9 @@ from klsa_search.analysis.characters import (
     all_characters,
     ascii_characters,
 )
-from klsa_search.analysis.normalform import Alignment
-from klsa_search.analysis.places import place_words
+from klsa_search.analysis.offsets import locate_words
 from klsa_search.analysis.segmentation import LETTER_PATTERN, spans
+from klsa_search.analysis.unicode import Alignment
 
 ASCII = "abc XYZ 019 _-.,'"
 ENDINGS = "a'’sStTmMdDlLrReEvV b"
@@ -58,7 +58,7 @@ def found(text, characters, wanted=None):
     if wanted is None:
         wanted = np.arange(room, dtype=np.int32)
     starts, ends = np.zeros(room, np.int32), np.zeros(room, np.int32)
-    count = place_words(line, len(line), characters, wanted, starts, ends)
+    count = locate_words(line, len(line), characters, wanted, starts, ends)
     if count < 0:
         return None
     return list(zip(starts[:count].tolist(), ends[:count].tolist(), strict=True))

@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 
-from klsa_search.analysis import Analyzer, tokenizers
-from klsa_search.analysis.numbering import Numbering
+from klsa_search.analysis import tokenizers
+from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.analysis.workers import AnalysisWorkers
-from klsa_search.config import AnalysisSettings
+from klsa_search.analysis.workers import AnalysisWorkers, Numbering
+from klsa_search.core.config import AnalysisSettings
 from klsa_search.errors import SettingsError
 from tests.support import own_words
 

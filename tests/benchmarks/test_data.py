@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.data import check, manifest, sums_of
-from klsa_search.collection.known import PUBLIC
+from klsa_search.collection.public_collections import PUBLIC
 from studies.datasets.finding import DATASETS
 from studies.effectiveness.kinds import KINDS
 

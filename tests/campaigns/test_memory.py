@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from klsa_search import build, open_index
-from klsa_search.cli.frame import explain
+from klsa_search.cli.main import explain
 from klsa_search.errors import KlsaError
 from klsa_search.indexing import refit
-from klsa_search.store.verifying import verify
+from klsa_search.storage.checksums import verify
 from tests.support.forked import in_child
 
 PLAIN = {"stop_words": "none", "stemmer": "none"}

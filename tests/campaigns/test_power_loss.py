@@ -6,8 +6,8 @@ from contextlib import closing
 
 from klsa_search import open_index
 from klsa_search.errors import IndexNotFound
-from klsa_search.store.aliases import aliases_in
-from klsa_search.store.verifying import verify
+from klsa_search.storage.aliases import aliases_in
+from klsa_search.storage.checksums import verify
 from tests.support.power_loss import disks, lay_out, record
 
 PROGRAM = """
@@ -15,8 +15,8 @@ import os
 from pathlib import Path
 from klsa_search import build
 from klsa_search.indexing import refit
-from klsa_search.store.upkeep import rollback, undo_writes
-from klsa_search.store.aliases import set_alias
+from klsa_search.storage.maintenance import rollback, undo_writes
+from klsa_search.storage.aliases import set_alias
 
 def documents(*numbers):
     return [{"id": str(n), "text": f"w{n} w{n % 3} shared", "year": n} for n in numbers]

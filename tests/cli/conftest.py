@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from klsa_search.cli.evaluate import klsa_eval
-from klsa_search.cli.frame import run
 from klsa_search.cli.index import klsa_index
+from klsa_search.cli.main import run
 from klsa_search.cli.search import klsa_search
 
 COMMANDS = {"klsa-eval": klsa_eval, "klsa-index": klsa_index, "klsa-search": klsa_search}

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import klsa_search
-from klsa_search.cli.frame import _Frame, _hook, _Sentences
-from klsa_search.indexing import build
+from klsa_search.cli.main import _Frame, _hook, _Sentences
+from klsa_search.indexing.build import build
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 STEERING = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from klsa_search.bars import in_time
+from klsa_search.core.progress import in_time
 
 PHASES_OF_KERNEL = ["eigenvectors", "neighbours", "expansion"]
 

@@ -25,7 +25,7 @@ def test_map_of_a_folder(shell, beir, tmp_path):
 
 
 def test_every_ranker_is_judged_where_an_index_would_keep_d_cut(shell, beir, monkeypatch):
-    monkeypatch.setattr("klsa_search.indexing.layout.WHOLE", 0)
+    monkeypatch.setattr("klsa_search.indexing.sizes.WHOLE", 0)
     assert shell("klsa-eval", "map", beir).code == 0
 
 
@@ -84,7 +84,9 @@ def test_fetch_refuses_what_is_not_public(shell, tmp_path):
 
 def test_a_collection_in_the_cache_is_found_past_a_folder_without_it(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("KLSA_COLLECTIONS", str(tmp_path / "named"))
-    monkeypatch.setattr("klsa_search.collection.homes.cache_home", lambda: tmp_path / "cache")
+    monkeypatch.setattr(
+        "klsa_search.collection.public_collections.cache_home", lambda: tmp_path / "cache"
+    )
     done = shell("klsa-eval", "map", "med")
     assert done.code == 1
     assert f"{tmp_path / 'named'} or {tmp_path / 'cache'}" in done.err

@@ -5,13 +5,13 @@ import sys
 import click
 import pytest
 
-from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.main import debug_option, run
 from klsa_search.errors import IndexNotFound
 from tests.support.waiting import PATIENCE
 
 PROGRAM = """
 import click
-from klsa_search.cli.frame import debug_option, run
+from klsa_search.cli.main import debug_option, run
 
 @click.command()
 @debug_option

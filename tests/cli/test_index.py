@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from klsa_search.config import AnalysisSettings, Settings
+from klsa_search.core.config import AnalysisSettings, Settings
 
 
 def test_build_ends_with_a_summary(shell, cars):

@@ -3,9 +3,9 @@ import re
 
 import pytest
 
-from klsa_search.cli.frame import run
 from klsa_search.cli.keys import klsa_keys
-from klsa_search.service.middleware.keys import read_keys
+from klsa_search.cli.main import run
+from klsa_search.service.keys import read_keys
 
 
 @pytest.fixture(autouse=True)

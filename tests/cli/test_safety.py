@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from klsa_search.collection import Document
-from klsa_search.store.current import current_generation
-from klsa_search.store.log_writing import LogWriter
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.log_writer import LogWriter
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import json
 import pytest
 
 import klsa_search
-from klsa_search.cli.showing import as_dict
+from klsa_search.cli.search_output import as_dict
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_the_answer_is_that_of_compiled_code_to_the_bit(more, search, tmp_path, 
     options = ["-k" if option == "--k" else option for option in options]
     asked = "wet roads and coolant in engines"
     answer = search(asked, "--json", *options).json
-    monkeypatch.setattr("klsa_search.compiling._compiler", [])
+    monkeypatch.setattr("klsa_search.core.compiling._compiler", [])
     index = klsa_search.open_index(tmp_path / "index" / "cars")
     expected = as_dict(index.search(asked, **more))
     assert {name: answer[name] for name in expected} == json.loads(json.dumps(expected))

@@ -15,13 +15,13 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from klsa_search.cli.frame import run
 from klsa_search.cli.index import klsa_index
-from klsa_search.cli.listening import is_of_this_machine, listen
+from klsa_search.cli.main import run
 from klsa_search.cli.serve import serve
+from klsa_search.cli.service_options import is_of_this_machine, listen
 from klsa_search.cli.serving import _tell_compiling
-from klsa_search.indexing import build
-from klsa_search.service.middleware.keys import add_key
+from klsa_search.indexing.build import build
+from klsa_search.service.keys import add_key
 from tests.support.waiting import wait_until
 
 LONG = 300.0
@@ -212,7 +212,7 @@ def test_every_command_reads_the_home_from_the_environment(capsys, home, monkeyp
 def test_compiling_is_told(home, tmp_path_factory, monkeypatch):
     """Something small is compiled in the place of the query engine, which takes its time."""
     program = f"""
-from klsa_search.compiling import compiled
+from klsa_search.core.compiling import compiled
 from klsa_search.search.index import Index
 @compiled
 def small(n):
@@ -244,9 +244,9 @@ def test_what_was_left_to_compile_is_not_told_as_the_whole_engine():
 def test_compiling_is_told_once(home):
     """What is compiled beside was told of at the start; a request compiles something here, too."""
     program = f"""
-from klsa_search.compiling import compiled
+from klsa_search.core.compiling import compiled
 from klsa_search.search.index import Index
-from klsa_search.search.engine.topk import search as engine
+from klsa_search.search.engine.bm25 import search as engine
 engine.is_kept = lambda: False
 @compiled
 def small(n):
@@ -272,7 +272,7 @@ Index.search = compiling
 @pytest.mark.parametrize("option", ["--writable", "--read-only"])
 def test_what_writing_needs_is_compiled_before_the_first_write(home, option):
     program = f"""
-from klsa_search.search.engine.reverse import _insert
+from klsa_search.search.engine.reverse_neighbours import _insert
 _insert.is_kept = lambda: False
 {SERVE}
 """

@@ -5,7 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
-from klsa_search.store.manifest import FORMAT_VERSION
+from klsa_search.storage.manifest import FORMAT_VERSION
 
 FORMATS = Path(__file__).parents[1] / "formats"
 

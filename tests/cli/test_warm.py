@@ -6,9 +6,9 @@ import re
 import subprocess
 import sys
 
-from klsa_search.service.endpoints.mining import router as mining
-from klsa_search.service.endpoints.routes import router
-from klsa_search.service.endpoints.suggesting import router as suggesting
+from klsa_search.service.routes.mining import router as mining
+from klsa_search.service.routes.search import router
+from klsa_search.service.routes.suggest import router as suggesting
 from tests.support.waiting import PATIENCE
 
 ASKED = {
@@ -27,8 +27,8 @@ from pathlib import Path
 from numba.core.dispatcher import Dispatcher
 from starlette.testclient import TestClient
 from klsa_search.cli.warm import _use_everything
-from klsa_search.config import PRESETS
-from klsa_search.indexing import build
+from klsa_search.core.config import PRESETS
+from klsa_search.indexing.build import build
 from klsa_search.mining import KERNELS
 from klsa_search.search.opening import open_index
 from klsa_search.search.rankers import RANKERS

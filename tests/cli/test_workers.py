@@ -16,7 +16,7 @@ import pytest
 
 from klsa_search.cli import workers as module
 from klsa_search.cli.workers import Workers
-from klsa_search.indexing import build
+from klsa_search.indexing.build import build
 from klsa_search.service.settings import ServiceSettings
 from tests.support.hostile import hostile_folder, imported_from
 from tests.support.waiting import wait_until
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="ne
 
 HELD = """
 import os, signal, sys
-if "klsa_search.cli.refitting" in sys.orig_argv:
+if "klsa_search.cli.refit_child" in sys.orig_argv:
     try:
         os.close(os.open(__file__ + ".held", os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -93,7 +93,7 @@ def refits_of(process):
     for worker in workers_of(process).values():
         for task in Path(f"/proc/{worker}/task").iterdir():
             for child in told_by(task / "children").split():
-                if "klsa_search.cli.refitting" in told_by(Path(f"/proc/{child}/cmdline")):
+                if "klsa_search.cli.refit_child" in told_by(Path(f"/proc/{child}/cmdline")):
                     found[worker] = int(child)
     return found
 

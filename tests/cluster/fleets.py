@@ -2,7 +2,7 @@
 
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
-from klsa_search.cluster.asking import CallFailed
+from klsa_search.cluster.calls import CallFailed
 from klsa_search.cluster.host import Host
 
 

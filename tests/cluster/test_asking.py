@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from klsa_search.cluster.asking import ask
-from klsa_search.deadlines import checked
+from klsa_search.cluster.calls import call_all
+from klsa_search.core.deadlines import checked
 from klsa_search.errors import RequestTimedOut
 
 from .fleets import Threads
@@ -32,19 +32,19 @@ def right(shard, answer):
 
 
 def test_each_shard_answers_for_itself():
-    answers = ask(replicas(), "say", words(), right)
+    answers = call_all(replicas(), "say", words(), right)
     assert answers.given == {shard: f"word {shard}" for shard in range(3)}
     assert answers.failed == {}
 
 
 def test_one_that_is_not_asked_is_not_missing():
-    answers = ask(replicas(), "say", [("word 0",), None, ("word 2",)], right)
+    answers = call_all(replicas(), "say", [("word 0",), None, ("word 2",)], right)
     assert (sorted(answers.given), answers.failed) == ([0, 2], {})
 
 
 def test_another_replica_answers_for_one_that_fails():
     asked = replicas(count=2, trouble=lambda shard, replica, _: 1 / 0 if replica == 0 else None)
-    answers = ask(asked, "say", words(), right, hedge=60)
+    answers = call_all(asked, "say", words(), right, hedge=60)
     assert (len(answers.given), answers.failed) == (3, {})
     assert len(asked.calls) == 6
 
@@ -57,28 +57,28 @@ def test_another_replica_answers_for_one_that_is_slow():
             released.wait(60)
 
     asked = replicas(count=2, trouble=trouble)
-    answers = ask(asked, "say", words(), right, hedge=0.01)
+    answers = call_all(asked, "say", words(), right, hedge=0.01)
     released.set()
     assert answers.given == {shard: f"word {shard}" for shard in range(3)}
 
 
 def test_the_first_replica_takes_turns():
     asked = replicas(count=2)
-    ask(asked, "say", words(), right, first=1, hedge=60)
+    call_all(asked, "say", words(), right, first=1, hedge=60)
     assert {replica for _, replica, _ in asked.calls} == {1}
 
 
 def test_who_never_answers_is_missing():
     released = threading.Event()
     asked = replicas(trouble=lambda shard, *_: released.wait(60) and None if shard == 2 else None)
-    answers = ask(asked, "say", words(), right, patience=0.2)
+    answers = call_all(asked, "say", words(), right, patience=0.2)
     released.set()
     assert (sorted(answers.given), answers.failed) == ([0, 1], {2: "no answer within 0.2 s"})
 
 
 def test_rubbish_is_asked_for_elsewhere_and_told_at_last():
     asked = replicas(count=2, trouble=lambda shard, *_: "rubbish" if shard == 0 else None)
-    answers = ask(asked, "say", words(), right, hedge=60)
+    answers = call_all(asked, "say", words(), right, hedge=60)
     assert (sorted(answers.given), answers.failed) == ([1, 2], {0: "its answer is none"})
     assert [call for call in asked.calls if call[0] == 0] == [(0, 0, "say"), (0, 1, "say")]
 
@@ -93,5 +93,5 @@ def test_nobody_is_waited_for_beyond_the_deadline():
 
     asked = replicas(trouble=lambda *_: released.wait(60) and None)
     with pytest.raises(RequestTimedOut), checked(late):
-        ask(asked, "say", words(), right)
+        call_all(asked, "say", words(), right)
     released.set()

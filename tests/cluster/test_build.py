@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 import klsa_search as klsa
-from klsa_search.cluster import counting, cutting, keeping, rows, source
+from klsa_search.cluster import counting, source, weighing
+from klsa_search.cluster import source as cutting
 from klsa_search.cluster.build import build
-from klsa_search.delta import epoch
+from klsa_search.delta import statistics
 from klsa_search.errors import CollectionError, SettingsError
-from klsa_search.store.upkeep import delete_index
+from klsa_search.storage.maintenance import delete_index
 from tests.cluster.dying import Dying
 
 from .fleets import Here
@@ -73,7 +74,7 @@ def small(monkeypatch):
     monkeypatch.setattr(cutting, "PIECE", 4_000)
     monkeypatch.setattr(source, "PART", 5_000)
     monkeypatch.setattr(counting, "KEYS", 60)
-    monkeypatch.setattr(rows, "ENTRIES", 100)
+    monkeypatch.setattr(counting, "ENTRIES", 100)
 
 
 def manifest(index):
@@ -131,8 +132,8 @@ def test_other_sources_are_read_by_one_step(tmp_path, file, small):
 
 
 def test_pairs_without_numbers_are_no_features_here_as_there(tmp_path, file, small, monkeypatch):
-    monkeypatch.setattr(epoch, "NUMBERS", 90)
-    monkeypatch.setattr(keeping, "NUMBERS", 90)
+    monkeypatch.setattr(statistics, "NUMBERS", 90)
+    monkeypatch.setattr(weighing, "NUMBERS", 90)
     wanted = plainly(tmp_path, file)["files"]["epoch_pairs.npy"]
     assert built(tmp_path, file, "cluster")["files"]["epoch_pairs.npy"] == wanted
     monkeypatch.undo()

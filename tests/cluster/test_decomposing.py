@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from klsa_search.cluster.decomposing import decomposed
-from klsa_search.cluster.work import Made, Work
-from klsa_search.config import Settings
-from klsa_search.features import bm25
+from klsa_search.cluster.work import StepResult, Work
+from klsa_search.core.config import Settings
+from klsa_search.core.progress import silent
 from klsa_search.indexing import weighing
-from klsa_search.kernel import document
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.progress import silent
-from klsa_search.spectrum import krylov, slices
+from klsa_search.kernels import bm25, document_kernel
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.lowrank import block_lanczos, products
 from tests.cluster.dying import Dying
 from tests.support.worlds import counts_of, random_documents, topic_documents
 
@@ -28,9 +27,9 @@ SMALL = Settings.of_preset("default", dimensions=12, latent_dimensions=9, seed=3
 @pytest.fixture
 def by_blocks(monkeypatch):
     """Have collections of a few hundred documents go the way of large ones."""
-    monkeypatch.setattr(document, "EXACT", 50)
-    monkeypatch.setattr(slices, "ROWS", ROWS)
-    monkeypatch.setattr(krylov, "GROWTH", 2 * krylov.WIDTH)
+    monkeypatch.setattr(document_kernel, "EXACT", 50)
+    monkeypatch.setattr(products, "ROWS", ROWS)
+    monkeypatch.setattr(block_lanczos, "GROWTH", 2 * block_lanczos.WIDTH)
 
 
 def world(settings=SMALL):
@@ -59,7 +58,7 @@ def shards_of(folder, Phi, cuts):
         np.save(path / "features_starts.npy", rows.indptr.astype(np.int64))
         np.save(path / "features_columns.npy", rows.indices.astype(np.int32))
         np.save(path / "features_weights.npy", rows.data)
-        shards.append(Made(path))
+        shards.append(StepResult(path))
     return shards, np.diff(edges).tolist()
 
 

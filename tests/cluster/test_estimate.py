@@ -2,8 +2,8 @@
 
 import pytest
 
-from klsa_search.cluster.estimate import worker_memory
-from klsa_search.config import Settings
+from klsa_search.cluster.build import worker_memory
+from klsa_search.core.config import Settings
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import Shape
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from klsa_search.cluster.build import build as cluster_build
+from klsa_search.cluster.calls import tallied
 from klsa_search.cluster.index import SpreadIndex
-from klsa_search.cluster.tally import tallied
 from klsa_search.cluster.work import Work
 from klsa_search.errors import ClusterFailed, SettingsError, ShardMissing
-from klsa_search.indexing import build
+from klsa_search.indexing.build import build
 from klsa_search.search.opening import open_index
-from klsa_search.store.current import current_generation
+from klsa_search.storage.current import current_generation
 from tests.support.waiting import PATIENCE, wait_until
 
 from .test_spread_index import documents, queries

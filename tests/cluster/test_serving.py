@@ -8,9 +8,9 @@ from urllib.request import urlopen
 import pytest
 
 from klsa_search.cluster.index import SpreadIndex
-from klsa_search.indexing import build
+from klsa_search.indexing.build import build
 from klsa_search.service.catalog import Catalog
-from klsa_search.store.current import current_generation
+from klsa_search.storage.current import current_generation
 from tests.service.sockets import serving
 
 from .fleets import Fleet

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from klsa_search.cluster.index import spread
 from klsa_search.cluster.shard import Shard, Share, own_postings
-from klsa_search.cluster.spread import spread
-from klsa_search.config import SearchSettings
-from klsa_search.kernel.postings import postings_arrays
-from klsa_search.search.engine import Mask, engine, expanding
+from klsa_search.core.config import SearchSettings
+from klsa_search.kernels.postings import postings_arrays
+from klsa_search.search.engine import engine
+from klsa_search.search.engine.mask import Mask
 from klsa_search.search.rankers.klsa import mix_of
 from tests.search.engine.cut_world import WAYS, cut_world
 from tests.support.worlds import random_documents
@@ -54,8 +55,8 @@ def world():
 @pytest.mark.parametrize("small", [False, True])
 def test_the_same_bits(world, monkeypatch, shards, small):
     world = replace(world, small=small)
-    monkeypatch.setattr(expanding, "FEW", 0 if small else 200)
-    monkeypatch.setattr(expanding, "WITHIN", 20)
+    monkeypatch.setattr(engine, "FEW", 0 if small else 200)
+    monkeypatch.setattr(engine, "WITHIN", 20)
     engines = spread(world, Near(world, shards))
     randomness = np.random.default_rng(shards)
     for way in WAYS:

@@ -4,14 +4,14 @@ import pickle
 
 import pytest
 
+from klsa_search.cluster.calls import tallied
 from klsa_search.cluster.index import SpreadIndex
-from klsa_search.cluster.tally import tallied
 from klsa_search.errors import ShardMissing, WritingRefused
-from klsa_search.expansion import packing
-from klsa_search.indexing import build
+from klsa_search.indexing.build import build
+from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.opening import open_index
-from klsa_search.store.current import current_generation
-from klsa_search.store.log import WriteLog
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.log import WriteLog
 from tests.support.forked import another_thread
 from tests.support.worlds import random_documents
 
@@ -154,7 +154,7 @@ def test_pickled_it_needs_no_shards(home):
 
 
 def test_a_full_index_refuses_documents_at_the_front_too(home, monkeypatch):
-    monkeypatch.setattr(packing, "MAX_DOCUMENTS", 400)
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 400)
     with SpreadIndex(current_generation(home / "notes"), Fleet(2)) as spread:
         with pytest.raises(WritingRefused, match="is full"):
             spread.add(documents(1, first=400))

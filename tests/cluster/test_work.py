@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from klsa_search.cluster.work import Made, Work, perform
+from klsa_search.cluster.work import StepResult, Work, perform
 
 from .fleets import Here
 
 
 def double(out, source, *, times=2, array=None):
-    values = np.load(source.path / "values.npy") if isinstance(source, Made) else np.array(source)
+    values = (
+        np.load(source.path / "values.npy") if isinstance(source, StepResult) else np.array(source)
+    )
     np.save(out / "values.npy", times * values)
     (out / "begun").touch()
 
@@ -75,7 +77,7 @@ def test_two_who_do_the_same_agree(tmp_path):
         double(out, source)
 
     perform(meanwhile, tmp_path / "made", {"source": [5]})
-    assert values_of(Made(tmp_path / "made")) == [10]
+    assert values_of(StepResult(tmp_path / "made")) == [10]
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 

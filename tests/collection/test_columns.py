@@ -119,20 +119,20 @@ def test_judged_documents_are_never_numbered(tmp_path):
     st.integers(1, 40),
 )
 def test_arrays_are_read_as_json_reads_them(tmp_path_factory, records, indent, chunk):
-    from klsa_search.collection import array
+    from klsa_search.collection import json_files
 
     records = [{**record, "n": number} for number, record in enumerate(records)]
     path = tmp_path_factory.mktemp("array") / "a.json"
     path.write_text(json.dumps(records, indent=indent, ensure_ascii=False), errors="surrogatepass")
-    before, array._CHUNK = array._CHUNK, chunk
+    before, json_files._CHUNK = json_files._CHUNK, chunk
     try:
-        found = [element for _, element in array._elements(path)]
+        found = [element for _, element in json_files._elements(path)]
     except CollectionError:
         assert any(0xD800 <= ord(c) < 0xE000 for c in path.read_text(errors="surrogateescape"))
     else:
         assert found == records
     finally:
-        array._CHUNK = before
+        json_files._CHUNK = before
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from klsa_search.collection import fetch, fetching, known
+from klsa_search.collection import download, fetch, public_collections
 from klsa_search.errors import FetchError
 from tests.support.waiting import PATIENCE
 
@@ -41,9 +41,13 @@ def small_cran(tmp_path, monkeypatch):
     sums = {}
     for name, content in FILES.items():
         (tmp_path / "file").write_bytes(content)
-        sums["cran.qrels" if name == "cranqrel" else name] = known.text_sum(tmp_path / "file")
-    cran = known.Public(archive="cran/cran.tar.gz", sums=sums, aliases={"cranqrel": "cran.qrels"})
-    monkeypatch.setitem(known.PUBLIC, "cran", cran)
+        sums["cran.qrels" if name == "cranqrel" else name] = public_collections.text_sum(
+            tmp_path / "file"
+        )
+    cran = public_collections.PublicCollection(
+        archive="cran/cran.tar.gz", sums=sums, aliases={"cranqrel": "cran.qrels"}
+    )
+    monkeypatch.setitem(public_collections.PUBLIC, "cran", cran)
 
 
 @pytest.fixture
@@ -93,12 +97,12 @@ def test_fetch_once_and_not_again(server, tmp_path):
     assert [path.name for path in home.iterdir()] == ["cran"]
 
 
-@pytest.mark.parametrize("name", sorted(known.PUBLIC))
+@pytest.mark.parametrize("name", sorted(public_collections.PUBLIC))
 def test_every_collection_comes_from_its_archive(server, tmp_path, monkeypatch, name):
-    public = known.PUBLIC[name]
+    public = public_collections.PUBLIC[name]
     files = {file: f"{file}\n".encode() for file in public.sums}
     sums = {file: hashlib.sha256(body).hexdigest() for file, body in files.items()}
-    monkeypatch.setitem(known.PUBLIC, name, replace(public, sums=sums))
+    monkeypatch.setitem(public_collections.PUBLIC, name, replace(public, sums=sums))
     archived = {file: there for there, file in public.aliases.items()}
     server.give(tar(*((archived.get(file, file), body) for file, body in files.items())))
     (folder,) = fetch([name], tmp_path, base_url=server.url)
@@ -160,12 +164,12 @@ def test_what_is_no_archive_is_one_sentence(server, tmp_path):
 
 def test_too_large_an_archive_or_member(server, tmp_path, monkeypatch):
     server.give(GOOD)
-    monkeypatch.setattr(fetching, "LARGEST", 100)
+    monkeypatch.setattr(download, "LARGEST", 100)
     with pytest.raises(FetchError, match="larger than 100 bytes"):
         fetch(["cran"], tmp_path, base_url=server.url)
     bomb = tar(("cran.qry", b"\0" * 100_000))
     server.give(bomb)
-    monkeypatch.setattr(fetching, "LARGEST", len(bomb) + 1)
+    monkeypatch.setattr(download, "LARGEST", len(bomb) + 1)
     with pytest.raises(FetchError, match="a file of 100,000 bytes"):
         fetch(["cran"], tmp_path, base_url=server.url)
 
@@ -203,6 +207,6 @@ def test_the_real_files_have_the_sums_of_the_table(collections_home, monkeypatch
 def test_text_sum_is_blind_to_blanks_only(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(b"a \r\n\r\n b\r\n\r\n")
-    assert known.text_sum(path) == hashlib.sha256(b"a\n\n b\n").hexdigest()
+    assert public_collections.text_sum(path) == hashlib.sha256(b"a\n\n b\n").hexdigest()
     path.write_bytes(b"a\n\nb\n")
-    assert known.text_sum(path) != hashlib.sha256(b"a\n\n b\n").hexdigest()
+    assert public_collections.text_sum(path) != hashlib.sha256(b"a\n\n b\n").hexdigest()

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from klsa_search.collection import open_collection
-from klsa_search.collection.homes import cache_home, collections_homes
 from klsa_search.collection.model import Collection
+from klsa_search.collection.public_collections import cache_home, collections_homes
 from klsa_search.errors import CollectionError
 
 

@@ -1,6 +1,7 @@
 import pytest
 
-from klsa_search.collection import open_collection, python_docs
+from klsa_search.collection import python_docs
+from klsa_search.collection.opening import open_collection
 
 SOURCE = '''"""About the module.
 

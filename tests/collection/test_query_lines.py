@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from klsa_search.collection.query_lines import read_query_lines
+from klsa_search.collection.queries import read_query_lines
 from klsa_search.errors import CollectionError
 
 

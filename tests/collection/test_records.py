@@ -211,7 +211,7 @@ def test_csv_with_an_open_quote_ends_with_one_problem(tmp_path):
 def test_csv_fields_may_be_long_but_not_endless(tmp_path, monkeypatch):
     path = tmp_path / "docs.csv"
     path.write_text("id,text\na," + "x" * 200_000 + '\nb,"open\n' + "y,z\n" * 200_000)
-    monkeypatch.setattr("klsa_search.collection.table.LONGEST_FIELD", 250_000)
+    monkeypatch.setattr("klsa_search.collection.csv_files.LONGEST_FIELD", 250_000)
     before = csv.field_size_limit(131_072)
     try:
         with pytest.raises(CollectionError, match=r"docs.csv:3: a field of more than 250,000"):

@@ -14,7 +14,7 @@ from klsa_search.collection import lines as lines_module
 from klsa_search.collection import open_collection
 from klsa_search.collection.files import plain, sandbox
 from klsa_search.collection.files.content import Unreadable
-from klsa_search.collection.files.kinds import kind_of
+from klsa_search.collection.files.formats import format_of
 from klsa_search.collection.files.sandbox import Limits, Sandbox
 from klsa_search.errors import CollectionError
 from tests.support.waiting import PATIENCE, wait_until
@@ -41,7 +41,7 @@ def pdf_bomb(size):
 
 
 def read(parser, path):
-    return list(parser.read(kind_of(path), path))
+    return list(parser.read(format_of(path), path))
 
 
 @pytest.fixture
@@ -108,12 +108,12 @@ def test_one_process_reads_all_files_until_it_has_to_be_ended(tmp_path):
 PARENT = """
 import sys
 from pathlib import Path
-from klsa_search.collection.files.kinds import kind_of
+from klsa_search.collection.files.formats import format_of
 from klsa_search.collection.files.sandbox import Sandbox
 parser = Sandbox()
 print(parser._started().pid, flush=True)
 path = Path(sys.argv[1])
-list(parser.read(kind_of(path), path))
+list(parser.read(format_of(path), path))
 """
 
 

@@ -15,12 +15,11 @@ from scipy import sparse
 
 from klsa_search import build
 from klsa_search.collection import Document, open_collection
-from klsa_search.delta.fold import Folding
+from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.segment import DeltaSegment, merge
-from klsa_search.expansion.cut import FACTS
-from klsa_search.expansion.packing import LEVELS, unpack_rows
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.store.forward import Forward
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.lowrank.sparse_expansion import FACTS, LEVELS, unpack_rows
+from klsa_search.storage.forward_index import Forward
 from tests.delta.worlds import PLAIN, documents, epoch_of, random_world
 
 BASE = 70
@@ -45,7 +44,7 @@ def epoch(world, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def segment(epoch, world):
-    return Folding(epoch).fold(world[BASE:])
+    return DeltaBuilder(epoch).fold(world[BASE:])
 
 
 def same(one: DeltaSegment, other: DeltaSegment) -> None:
@@ -89,11 +88,11 @@ def entries(segment, document):
 @given(st.lists(st.integers(0, 20), max_size=5), st.booleans())
 def test_it_does_not_matter_how_documents_are_divided(epoch, world, segment, cuts, anew):
     """Among calls, among foldings that go on where one left off, and among segments."""
-    folding, parts = Folding(epoch), []
+    folding, parts = DeltaBuilder(epoch), []
     bounds = [0, *sorted(cuts), 20]
     for first, after in pairwise(bounds):
         if anew:
-            folding = Folding(epoch, [merge(parts)] if len(parts) > 2 else parts)
+            folding = DeltaBuilder(epoch, [merge(parts)] if len(parts) > 2 else parts)
         parts.append(folding.fold(world[BASE + first : BASE + after]))
         assert folding.after == parts[-1].after
     same(merge(parts), segment)
@@ -102,10 +101,10 @@ def test_it_does_not_matter_how_documents_are_divided(epoch, world, segment, cut
 
 
 def test_chains_and_the_inverted_file_find_the_same(epoch, world, segment, monkeypatch):
-    monkeypatch.setattr("klsa_search.delta.known.CHAINED", 3)
-    monkeypatch.setattr("klsa_search.delta.fold._TOGETHER", 2)
-    monkeypatch.setattr("klsa_search.delta.fold._TASK", 1)
-    same(Folding(epoch).fold(world[BASE:]), segment)
+    monkeypatch.setattr("klsa_search.delta.neighbours.CHAINED", 3)
+    monkeypatch.setattr("klsa_search.delta.folding._TOGETHER", 2)
+    monkeypatch.setattr("klsa_search.delta.folding._TASK", 1)
+    same(DeltaBuilder(epoch).fold(world[BASE:]), segment)
 
 
 def test_rows_are_the_strongest_entries_of_k(epoch, segment):
@@ -151,7 +150,7 @@ def test_reverse_entries_are_those_that_the_row_of_the_other_would_have(epoch, s
 
 
 def test_a_document_of_the_base_gets_the_features_it_has(epoch, world):
-    again = Folding(epoch).fold(world[:BASE])
+    again = DeltaBuilder(epoch).fold(world[:BASE])
     assert again.features.tolist() == epoch.cut.features.tolist()
     assert again.feature_starts.tolist() == epoch.cut.starts.tolist()
     assert np.allclose(facts(again), epoch.cut.facts, rtol=1e-5, atol=1e-6)
@@ -160,7 +159,7 @@ def test_a_document_of_the_base_gets_the_features_it_has(epoch, world):
 
 def test_a_document_of_the_base_lies_where_it_did(epoch, world):
     """By its terms alone: the pairs of a document are left out."""
-    again = Folding(epoch).fold(world[:BASE])
+    again = DeltaBuilder(epoch).fold(world[:BASE])
     m = epoch.dimensions
     places, own = (cards[:, :m].astype(float) for cards in (again.cards, epoch.cut.cards))
     lengths = np.linalg.norm(places, axis=1) * np.linalg.norm(own, axis=1)
@@ -198,25 +197,25 @@ def test_counts_and_codes_are_those_of_the_texts(epoch, world, segment):
 
 @pytest.mark.parametrize("text", ["", "unheard of", "t00"])
 def test_a_document_of_nothing_known_is_like_nothing(epoch, text):
-    segment = Folding(epoch).fold(documents([text]))
+    segment = DeltaBuilder(epoch).fold(documents([text]))
     like = text == "t00"
     assert bool(segment.rows.any()) == bool(len(segment.reverse)) == like
     assert bool(facts(segment)[0, 1]) == like
     assert segment.lengths.tolist() == [len(text.split())]
-    again = Folding(epoch, [segment]).fold(documents(["t00 t01", ""]))
+    again = DeltaBuilder(epoch, [segment]).fold(documents(["t00 t01", ""]))
     assert bool((entries(again, 0)[0] == segment.first).any()) == like
 
 
 def test_no_documents_are_an_empty_segment(epoch):
-    segment = Folding(epoch).fold([])
+    segment = DeltaBuilder(epoch).fold([])
     assert (len(segment), segment.first, segment.after) == (0, 128, 128)
     same(merge([segment, segment]), segment)
 
 
 def test_a_segment_that_does_not_follow_is_refused(epoch, world, segment):
-    folding = Folding(epoch, [segment])
+    folding = DeltaBuilder(epoch, [segment])
     with pytest.raises(ValueError, match="a segment at 128, where 148 is next"):
-        Folding(epoch, [segment, segment])
+        DeltaBuilder(epoch, [segment, segment])
     behind = folding.fold(world[:1])
     with pytest.raises(ValueError, match="a segment at 128 behind one that ends at 149"):
         merge([behind, segment])
@@ -237,7 +236,7 @@ def test_a_segment_that_does_not_follow_is_refused(epoch, world, segment):
 def test_whatever_the_settings_rows_are_those_of_k(world, tmp_path, changes, size):
     with_changes = build(world[:size], name="base", home=tmp_path, **PLAIN, **changes)
     epoch = epoch_of(with_changes)
-    segment = Folding(epoch).fold(world[30:50])
+    segment = DeltaBuilder(epoch).fold(world[30:50])
     kernel = reference(epoch, segment)
     K = kernel.rows(np.arange(size, len(kernel)))
     for d in range(len(segment)):
@@ -252,7 +251,7 @@ def test_what_was_built_has_the_same_features_when_it_comes_again(tmp_path):
     texts = list(islice(open_collection("python-docs").documents(), 300))
     with closing(build(texts, name="docs", home=tmp_path)) as index:
         epoch, cut = epoch_of(index), index.arrays.cut
-        segment = Folding(epoch).fold(texts[:60])
+        segment = DeltaBuilder(epoch).fold(texts[:60])
         for document in range(60):
             built = cut.features[cut.starts[document] : cut.starts[document + 1]]
             first, after = segment.feature_starts[document : document + 2]

@@ -9,10 +9,10 @@ import pytest
 
 from benchmarks.faults.privileges import without_privileges
 from klsa_search import build, open_index
-from klsa_search.delta import kept
-from klsa_search.delta.fold import Folding
-from klsa_search.store.generations import writing
-from klsa_search.store.log_writing import LogWriter
+from klsa_search.delta import segment_cache
+from klsa_search.delta.folding import DeltaBuilder
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log_writer import LogWriter
 from tests.support.forked import in_child
 from tests.support.worlds import random_documents
 
@@ -32,8 +32,8 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def path(built, tmp_path, monkeypatch):
-    monkeypatch.setattr(kept, "_ENOUGH", 3)
-    monkeypatch.setattr(kept, "LARGEST", 12)
+    monkeypatch.setattr(segment_cache, "_ENOUGH", 3)
+    monkeypatch.setattr(segment_cache, "LARGEST", 12)
     return shutil.copytree(built, tmp_path / "i")
 
 
@@ -42,11 +42,11 @@ def folded(monkeypatch):
     """How many documents are folded."""
     counts = []
 
-    def fold(self, documents, former=Folding.fold):
+    def fold(self, documents, former=DeltaBuilder.fold):
         counts.append(len(documents))
         return former(self, documents)
 
-    monkeypatch.setattr(Folding, "fold", fold)
+    monkeypatch.setattr(DeltaBuilder, "fold", fold)
     return counts
 
 
@@ -165,7 +165,7 @@ def test_a_full_disk_is_no_error(path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kept, "write_segment", full)
+    monkeypatch.setattr(segment_cache, "write_segment", full)
     found = write(path, records(range(40, 49)))
     assert files(path) == []
     assert opened(path) == found

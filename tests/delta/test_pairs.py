@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.delta.epoch import Numbered
-from klsa_search.delta.pairs import LEAST, Pairs, encode_pairs
+from klsa_search.delta.statistics import LEAST, Numbered, Pairs, encode_pairs
 
 
 @st.composite

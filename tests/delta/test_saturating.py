@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build, open_index
-from klsa_search.features import bm25
 from klsa_search.indexing import refit
-from klsa_search.indexing.deep import verify_deep
-from klsa_search.kernel.postings import Postings, postings_arrays
+from klsa_search.indexing.verify import verify_deep
+from klsa_search.kernels import bm25
+from klsa_search.kernels.postings import Postings, postings_arrays
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import counts_of, random_documents
 
@@ -47,7 +47,7 @@ def test_the_length_follows_from_the_writes_however_they_are_divided(means, cut)
 
 @pytest.mark.parametrize("bits", [6, 13])
 def test_postings_are_those_made_by_the_other_norms(bits, monkeypatch):
-    monkeypatch.setattr("klsa_search.kernel.postings.ONE_BLOCK", 2**bits)
+    monkeypatch.setattr("klsa_search.kernels.postings.ONE_BLOCK", 2**bits)
     counts = counts_of(*random_documents(200, seed=4))
     ones = np.ones(200)
     norms = np.linspace(0.5, 3, 200)
@@ -132,7 +132,7 @@ def test_without_the_file_each_has_its_own(path, made, monkeypatch, caplog):
     def refused(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("klsa_search.delta.saturating.FileLock", refused)
+    monkeypatch.setattr("klsa_search.delta.saturated_postings.FileLock", refused)
     assert opened(path) == found
     assert (len(made), files(path)) == (2, [])
     assert "Permission denied" in caplog.text
@@ -150,7 +150,7 @@ def put_late(path, steps):
     """Put a document whose words bring the mean so many steps from the length of the build."""
     with open_index(path) as index:
         lengths = index.arrays.lengths[: len(TEXTS)]
-        mean = bm25.standing_length(lengths.mean()) * 2 ** (steps / 64)
+        mean = bm25.quantised_length(lengths.mean()) * 2 ** (steps / 64)
         words = round(mean * (len(TEXTS) + 1) - lengths.sum())
         index.add([{"id": "late", "text": "t00 " * words}])
         for thread in threading.enumerate():

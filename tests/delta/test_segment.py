@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.delta.fold import Folding
+from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.segment import DeltaSegment, read_segment, write_segment
 from tests.delta.worlds import PLAIN, epoch_of, topic_world
 
@@ -17,7 +17,7 @@ from tests.delta.worlds import PLAIN, epoch_of, topic_world
 def segment(tmp_path_factory):
     world = topic_world()
     index = build(world[::2], name="base", home=tmp_path_factory.mktemp("segment"), **PLAIN)
-    yield Folding(epoch_of(index)).fold(world[1::2])
+    yield DeltaBuilder(epoch_of(index)).fold(world[1::2])
     index.close()
 
 

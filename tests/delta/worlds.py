@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from klsa_search import Index
 from klsa_search.collection import Document
-from klsa_search.delta.epoch import Epoch, open_epoch
+from klsa_search.delta.statistics import BuildStatistics, open_statistics
 from tests.support.worlds import random_documents, topic_documents
 
 PLAIN = {"stop_words": "none", "stemmer": "none", "expansion": "sparse"}
@@ -24,5 +24,5 @@ def documents(texts: Sequence[str]) -> list[Document]:
     return [Document(id=f"d{number:03d}", text=text) for number, text in enumerate(texts)]
 
 
-def epoch_of(index: Index) -> Epoch:
-    return open_epoch(index.path, index.settings, index.arrays.vocabulary)
+def epoch_of(index: Index) -> BuildStatistics:
+    return open_statistics(index.path, index.settings, index.arrays.vocabulary)

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from klsa_search.estimators import BM25Features, TfidfFeatures
-from klsa_search.features import bm25, tfidf
+from klsa_search.kernels import bm25, tfidf
 from tests.support.worlds import counts_of, random_documents
 
 COUNTS = counts_of(*random_documents(40, 30))

@@ -6,7 +6,7 @@ import pytest
 
 from klsa_search.errors import MissingExtra, SettingsError
 from klsa_search.evaluation.comparison import compare
-from klsa_search.evaluation.differences import draw_differences
+from klsa_search.evaluation.figures import draw_differences
 from klsa_search.evaluation.measures import Measured
 
 

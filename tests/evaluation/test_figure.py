@@ -4,8 +4,7 @@ import sys
 import pytest
 
 from klsa_search.errors import MissingExtra, SettingsError
-from klsa_search.evaluation.figure import _spread, draw_grid
-from klsa_search.evaluation.grid import ALPHAS, SEEDS, Grid, measure_grid
+from klsa_search.evaluation.figures import ALPHAS, SEEDS, Grid, _spread, draw_grid, measure_grid
 from tests.evaluation.worlds import tiny
 
 GRID = Grid(

@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.collection import Query
-from klsa_search.evaluation.forecasting import forecast, score_of_collection
+from klsa_search.evaluation.forecast import forecast, score_of_collection
 from tests.evaluation.worlds import topical
 
 TEXTS = ["a pump", "one pump", "wet roads", "wet tyres", "cold hoses", "cold engines"]

@@ -4,7 +4,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import CollectionError
-from klsa_search.evaluation.own import compare_rankers, own_judgements
+from klsa_search.evaluation.systems import compare_rankers, own_judgements
 
 TEXTS = {"a": "Coolant leaks.", "b": "The pump leaks.", "c": "Wet roads.", "d": "A hose."}
 

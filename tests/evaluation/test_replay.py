@@ -10,7 +10,7 @@ from klsa_search import build, open_index
 from klsa_search.collection import open_collection
 from klsa_search.errors import ReplayFailed, SettingsError
 from klsa_search.evaluation.record import read_record, record_run, write_record
-from klsa_search.evaluation.replaying import build_as_recorded, replay
+from klsa_search.evaluation.replay import build_as_recorded, replay
 
 DOCUMENTS = [
     {"id": "heat", "title": "Heat", "text": "Engines overheat when the coolant leaks."},

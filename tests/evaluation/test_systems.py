@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from klsa_search.collection.model import Query
-from klsa_search.config import RankerName
+from klsa_search.core.config import RankerName
 from klsa_search.errors import CollectionError
-from klsa_search.evaluation.rankings import DEPTH, rank_best
+from klsa_search.evaluation.runs import DEPTH, rank_best
 from klsa_search.evaluation.systems import (
     ALL_SYSTEMS,
     DEFAULT_SYSTEM,

@@ -7,7 +7,7 @@ import pytest
 from klsa_search.collection.model import Query
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.evaluation.tuning import tune, tune_by_halves
-from klsa_search.indexing import build
+from klsa_search.indexing.build import build
 from tests.evaluation.worlds import few_candidates, judgement, topical
 
 BROKEN = {

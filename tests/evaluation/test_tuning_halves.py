@@ -1,7 +1,7 @@
 from klsa_search.analysis import Analyzer
 from klsa_search.collection.model import Document
-from klsa_search.config import AnalysisSettings
-from klsa_search.evaluation.tuning.halves import (
+from klsa_search.core.config import AnalysisSettings
+from klsa_search.evaluation.tuning import (
     FIRST_WORDS,
     NEAREST,
     QUERIES,
@@ -9,7 +9,7 @@ from klsa_search.evaluation.tuning.halves import (
     halve,
     judge_by_first_halves,
 )
-from klsa_search.indexing import build
+from klsa_search.indexing.build import build
 from tests.evaluation.worlds import topical
 
 ANALYZER = Analyzer(AnalysisSettings(language="none"))

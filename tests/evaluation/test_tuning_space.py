@@ -1,7 +1,7 @@
 import pytest
 
-from klsa_search.config import Settings
-from klsa_search.evaluation.tuning.space import ALPHAS, LENGTHS, Candidate, alphas, draw
+from klsa_search.core.config import Settings
+from klsa_search.evaluation.candidates import ALPHAS, LENGTHS, Candidate, alphas, draw
 
 
 @pytest.mark.parametrize("preset", ["default", "paper"])

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from klsa_search.collection.model import Document, Judgement, Problems, Query
-from klsa_search.evaluation.tuning import space
+from klsa_search.evaluation import candidates
 
 
 @dataclass
@@ -96,6 +96,6 @@ def topical(topics=6, each=10, seed=0):
 
 def few_candidates(monkeypatch):
     """Have `tune` try fewer settings than users get: the worlds are simple."""
-    monkeypatch.setattr(space, "LENGTHS", ((0.9, 0.4),))
-    monkeypatch.setattr(space, "TRIALS", 12)
-    monkeypatch.setattr(space, "TRIALS_OF_LENGTHS", 2)
+    monkeypatch.setattr(candidates, "LENGTHS", ((0.9, 0.4),))
+    monkeypatch.setattr(candidates, "TRIALS", 12)
+    monkeypatch.setattr(candidates, "TRIALS_OF_LENGTHS", 2)

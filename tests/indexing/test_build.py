@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from klsa_search import Document, build, open_index
+from klsa_search.core.progress import PHASES
 from klsa_search.errors import (
     CollectionError,
     FormatUnsupported,
@@ -21,11 +22,10 @@ from klsa_search.errors import (
     SettingsError,
     StoreError,
 )
-from klsa_search.progress import PHASES
 from klsa_search.search.rankers import RANKERS
-from klsa_search.store.manifest import FORMAT_VERSION
-from klsa_search.store.names import LIVING
-from klsa_search.store.verifying import verify
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.manifest import FORMAT_VERSION
+from klsa_search.storage.names import LIVING
 from tests.conftest import ROOT
 from tests.support.waiting import PATIENCE
 from tests.support.worlds import random_documents
@@ -67,7 +67,7 @@ def test_what_the_index_readme_lists_is_what_is_there(tmp_path):
 SCRIPT = """
 import hashlib, json, sys
 from klsa_search import build
-from klsa_search.progress import PHASES
+from klsa_search.core.progress import PHASES
 from klsa_search.search.rankers import RANKERS
 index = build(json.load(open(sys.argv[1])), name="a", home=sys.argv[2], dimensions=40)
 sums = {name: entry.sha256 for name, entry in index.manifest.files.items()}
@@ -157,7 +157,7 @@ def test_bad_settings_are_named(tmp_path, settings, field):
 
 
 def test_the_paper_preset_is_the_published_method():
-    from klsa_search.config import Settings
+    from klsa_search.core.config import Settings
 
     paper = Settings.of_preset("paper")
     assert (paper.k1, paper.b, paper.dimensions, paper.z, paper.alpha) == (2.0, 0.75, 300, 1, 0.9)
@@ -191,7 +191,7 @@ def test_a_disk_too_full_for_scratch_files_is_named_too(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("klsa_search.features.spool.Spool.append", full)
+    monkeypatch.setattr("klsa_search.kernels.spool.Spool.append", full)
     with pytest.raises(StoreError, match=r"cannot use `.*000001`: No space left on device"):
         build(RECORDS, name="a", home=tmp_path)
     assert not (tmp_path / "a").exists()
@@ -227,7 +227,7 @@ def test_a_build_leaves_no_sums_to_be_compared_on_its_own_machine(tmp_path, monk
     def compared(*_):
         raise AssertionError("compared once more")
 
-    monkeypatch.setattr("klsa_search.store.checked.compare_sums", compared)
+    monkeypatch.setattr("klsa_search.storage.checksums.compare_checksums", compared)
     build(RECORDS, name="a", home=tmp_path).close()
     open_index(tmp_path / "a").close()
 

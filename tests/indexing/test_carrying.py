@@ -8,11 +8,12 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import IndexBusy, StoreError
-from klsa_search.indexing import rebuild, refit
-from klsa_search.store import generations
-from klsa_search.store.generations import writing
-from klsa_search.store.log import WriteLog
-from klsa_search.store.log_writing import LogWriter
+from klsa_search.indexing import refit
+from klsa_search.indexing.rewrite import rebuild
+from klsa_search.storage import generations
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log_writer import LogWriter
 from tests.support.worlds import random_documents
 
 TEXTS = random_documents(60, 40, seed=4)
@@ -84,7 +85,7 @@ def test_what_was_undone_meanwhile_does_not_rise_again(index):
 
 def test_an_index_of_another_generation_is_not_taken_back(index, monkeypatch):
     path = index.path.parent
-    module = import_module("klsa_search.indexing.rebuild")
+    module = import_module("klsa_search.indexing.rewrite")
 
     def built_between(memory):
         monkeypatch.undo()
@@ -111,7 +112,7 @@ def test_d_whole_takes_no_writes_over(index):
 def test_writers_are_not_kept_out_while_files_are_synced(index, monkeypatch):
     """A write at the first sync of a refit, which may take minutes, gets through."""
     path, synced, while_kept_out = index.path.parent, [], []
-    monkeypatch.setattr("klsa_search.store.generations._PATIENCE", 0)
+    monkeypatch.setattr("klsa_search.storage.generations._PATIENCE", 0)
 
     def slow(file, former=generations.sync):
         if not synced:

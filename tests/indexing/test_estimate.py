@@ -12,14 +12,14 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.collection import open_collection
-from klsa_search.config import Settings
+from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError, SettingsError
-from klsa_search.indexing import Shape, estimate
+from klsa_search.indexing import Shape
 from klsa_search.indexing import survey as survey_module
-from klsa_search.indexing.budget import memory_budget, memory_of_machine
-from klsa_search.indexing.extent import Extent
-from klsa_search.indexing.shape import foretell, shape_of_first
-from klsa_search.indexing.sizes import disk_needed, memory_needed
+from klsa_search.indexing.checks import memory_budget, memory_of_machine
+from klsa_search.indexing.estimate import estimate
+from klsa_search.indexing.reading import Extent
+from klsa_search.indexing.sizes import disk_needed, extrapolate, memory_needed, shape_of_first
 from klsa_search.indexing.survey import survey
 from tests.support.worlds import counts_of, random_documents
 
@@ -61,13 +61,13 @@ def test_heaps_law_is_prolonged():
     few = shape(documents=100, tokens=1000, terms=50, non_zeros=800, pairs=10, stored=3000)
     many = shape(documents=400, tokens=4000, terms=100, non_zeros=3200, pairs=40, stored=12000)
     many = replace(many, columns=500, texts=7)
-    told = foretell(few, many, 1600)
+    told = extrapolate(few, many, 1600)
     # Terms grow with the root of the documents, pairs as they do; each document is as before.
     assert (told.terms, told.pairs, told.tokens, told.non_zeros) == (200, 160, 16000, 12800)
     assert (told.documents, told.stored) == (1600, 48000)
     assert (told.columns, told.texts) == (4 * 500, 4 * 7)
-    assert foretell(few, many, 400) == many
-    assert foretell(shape(), shape(documents=3), 9) == shape(documents=3)
+    assert extrapolate(few, many, 400) == many
+    assert extrapolate(shape(), shape(documents=3), 9) == shape(documents=3)
 
 
 def test_the_shape_of_the_first_documents_is_that_of_a_collection_of_them():
@@ -142,7 +142,7 @@ def test_documents_that_are_all_alike_have_no_features_and_can_be_planned(tmp_pa
 def test_needs_grow_with_the_collection():
     settings = Settings()
     few = shape(documents=10_000, tokens=10**6, terms=10**4, non_zeros=10**6, pair_non_zeros=10**6)
-    many = foretell(few, few, 10**6)
+    many = extrapolate(few, few, 10**6)
     for needed in (memory_needed, disk_needed):
         limits = {"memory": 2**32, "processes": 2} if needed is memory_needed else {}
         small, large = needed(few, settings, **limits), needed(many, settings, **limits)

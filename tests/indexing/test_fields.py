@@ -11,9 +11,9 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import CollectionError, SettingsError, StoreError
-from klsa_search.indexing import estimate, rebuild
-from klsa_search.indexing.rebuild import build_like
-from klsa_search.store.verifying import verify
+from klsa_search.indexing.estimate import estimate
+from klsa_search.indexing.rewrite import build_like, rebuild
+from klsa_search.storage.checksums import verify
 from tests.support.worlds import random_documents
 
 RECORDS = [

@@ -11,10 +11,10 @@ import pytest
 from klsa_search import build, open_index
 from klsa_search.analysis.workers import AnalysisWorkers
 from klsa_search.collection import open_collection
-from klsa_search.config import Settings
+from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError, KlsaError
 from klsa_search.indexing import reading
-from klsa_search.store.documents import DocumentReader
+from klsa_search.storage.documents import DocumentReader
 from tests.support.worlds import random_documents
 
 

@@ -1,8 +1,9 @@
 import pytest
 
 from klsa_search.errors import StoreError
-from klsa_search.indexing import build, rebuild
-from klsa_search.store.verifying import verify
+from klsa_search.indexing.build import build
+from klsa_search.indexing.rewrite import rebuild
+from klsa_search.storage.checksums import verify
 
 DOCUMENTS = [
     {"id": "heat", "title": "Heat", "text": "engines overheat when coolant leaks", "year": 1999},

@@ -8,12 +8,13 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import IndexBusy, StoreError
-from klsa_search.indexing import build_like, rebuild, refit, upgrade, verify_deep
-from klsa_search.store.generations import writing
-from klsa_search.store.log import WriteLog
-from klsa_search.store.log_writing import LogWriter
-from klsa_search.store.upkeep import rollback
-from klsa_search.store.verifying import verify
+from klsa_search.indexing import build_like, refit, verify_deep
+from klsa_search.indexing.rewrite import rebuild, upgrade
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.maintenance import rollback
 from tests.support.forked import another_thread
 from tests.support.worlds import random_documents
 

@@ -10,11 +10,12 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import IndexDamaged, IndexNotFound
-from klsa_search.indexing import repair, verify_deep
-from klsa_search.store.checked import note_checked
-from klsa_search.store.export import export
-from klsa_search.store.generations import describe_files
-from klsa_search.store.manifest import read_manifest
+from klsa_search.indexing import verify_deep
+from klsa_search.indexing.rewrite import repair
+from klsa_search.storage.backup import export
+from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.generations import describe_files
+from klsa_search.storage.manifest import read_manifest
 from tests.support.worlds import random_documents
 
 TEXTS = random_documents(60, 40, seed=6)
@@ -91,7 +92,7 @@ def test_what_can_be_made_again_is(path, written, name, how):
 @pytest.fixture
 def no_search(monkeypatch):
     """No changed byte is looked for, which takes seconds and finds nothing where many changed."""
-    monkeypatch.setattr("klsa_search.store.recovery._original_byte", lambda *_: None)
+    monkeypatch.setattr("klsa_search.storage.recovery._original_byte", lambda *_: None)
 
 
 def replaced(file, before, after):

@@ -6,10 +6,11 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import CollectionError, IndexDamaged, StoreError
-from klsa_search.indexing import build_like, rebuild
-from klsa_search.store.manifest import FORMAT_VERSION
-from klsa_search.store.upkeep import rollback
-from tests.store.worlds import as_first_release
+from klsa_search.indexing import build_like
+from klsa_search.indexing.rewrite import rebuild
+from klsa_search.storage.maintenance import rollback
+from klsa_search.storage.manifest import FORMAT_VERSION
+from tests.storage.worlds import as_first_release
 
 CARS = [{"id": str(number), "text": "engines stall"} for number in range(4)]
 

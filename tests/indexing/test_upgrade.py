@@ -10,12 +10,13 @@ from contextlib import closing
 import pytest
 
 from klsa_search.errors import FormatUnsupported, IndexDamaged, StoreError
-from klsa_search.indexing import build, upgrade
+from klsa_search.indexing.build import build
+from klsa_search.indexing.rewrite import upgrade
 from klsa_search.search.opening import open_index
-from klsa_search.store.current import current_generation
-from klsa_search.store.manifest import FORMAT_VERSION, FORMER_VERSIONS, read_manifest
-from klsa_search.store.upkeep import rollback
-from klsa_search.store.verifying import verify
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.maintenance import rollback
+from klsa_search.storage.manifest import FORMAT_VERSION, FORMER_VERSIONS, read_manifest
 from tools.format_archive import FORMATS, NAME, answers, write
 
 RECORDS = [json.loads(line) for line in (FORMATS / "letters.jsonl").open(encoding="utf-8")]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.config import Settings
+from klsa_search.core.config import Settings
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.expansion import packing
-from klsa_search.expansion.threshold import top_z
-from klsa_search.indexing.layout import layout
+from klsa_search.indexing.sizes import layout
+from klsa_search.lowrank import sparse_expansion
+from klsa_search.lowrank.expansion_matrix import top_z
 from tests.support.worlds import as_if_large, random_documents, topic_documents
 
 PLAIN = {"language": "none"}
@@ -233,7 +233,7 @@ def test_how_d_is_kept(documents, changes, kept):
 def test_more_documents_than_can_be_numbered_need_an_explicit_layout(
     tmp_path, monkeypatch, expansion
 ):
-    monkeypatch.setattr(packing, "MAX_DOCUMENTS", 2)
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 2)
     built(["a b", "c d"], tmp_path, "full", expansion=expansion).close()
     with pytest.raises(SettingsError, match=r"expansion = 'factored', which makes .* read-only"):
         built(["a b", "c d", "e f"], tmp_path, "more", expansion=expansion)

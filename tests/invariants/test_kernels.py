@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from klsa_search.features import bm25, tfidf
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.kernel.neighbours import neighbour_graph
+from klsa_search.kernels import bm25, tfidf
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.nearest_neighbours import neighbour_graph
 from tests.support.worlds import counts_of, random_documents, topic_documents
 
 words = st.sampled_from("abcdefg")

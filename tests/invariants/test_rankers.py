@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.config import LanguageSettings
-from klsa_search.expansion.threshold import top_z
-from klsa_search.features import tfidf
+from klsa_search.core.config import LanguageSettings
+from klsa_search.kernels import tfidf
+from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.rankers import RANKERS
 from tests.support.worlds import counts_of, random_documents, topic_documents
 

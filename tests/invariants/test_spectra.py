@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 from sklearn.decomposition import TruncatedSVD
 
-from klsa_search.expansion.document import FactoredExpansion, WholeExpansion, expansion_matrix
-from klsa_search.expansion.latent import LatentSpace
-from klsa_search.expansion.threshold import top_z
-from klsa_search.features import bm25, tfidf
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.spectrum.functions import SPECTRAL_FUNCTIONS
-from klsa_search.spectrum.solving import decompose
+from klsa_search.kernels import bm25, tfidf
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.lowrank.eigensolver import decompose
+from klsa_search.lowrank.expansion_matrix import (
+    DenseExpansion,
+    FactoredExpansion,
+    expansion_matrix,
+    top_z,
+)
+from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
 from tests.support.worlds import counts_of, random_documents, topic_documents
 
 
@@ -204,7 +208,7 @@ def test_whole_and_factored_expansions_agree(name, head):
         head=head,
         kernel=lambda: kernel,
     )
-    whole = WholeExpansion(D).expand(seeds, weights)
+    whole = DenseExpansion(D).expand(seeds, weights)
     assert factored.expand(seeds, weights) == pytest.approx(whole, abs=1e-3)
     sparse_row = np.zeros(80)
     sparse_row[seeds] = weights

@@ -7,7 +7,7 @@ import pytest
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.mining import classify, classify_texts
-from klsa_search.mining.placing import place_texts
+from klsa_search.mining.similar import text_coordinates
 
 from .conftest import documents, topic_of
 
@@ -148,6 +148,6 @@ def test_a_text_is_placed_by_its_features(index):
         * np.asarray(snapshot.latent.terms[snapshot.vocabulary.numbers[term]], np.float64)
         for term, count in (("a1", 2), ("b2", 1))
     )  # fmt: skip
-    placed = place_texts(index, ["a1 b2 a1", "zebra"])
+    placed = text_coordinates(index, ["a1 b2 a1", "zebra"])
     assert placed[0] == pytest.approx(place / np.linalg.norm(place))
     assert not placed[1].any()

@@ -3,8 +3,8 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import QueryError
-from klsa_search.mining import cluster, clusters
-from klsa_search.mining.clusters import _chosen_apart
+from klsa_search.mining import clusters
+from klsa_search.mining.clusters import _chosen_apart, cluster
 from tests.support.worlds import topic_documents
 
 from .conftest import topic_of

@@ -4,8 +4,8 @@ from scipy import sparse
 
 from klsa_search import build
 from klsa_search.errors import QueryError
-from klsa_search.mining import cluster, duplicates
-from klsa_search.mining.duplicates import _leaders
+from klsa_search.mining import cluster
+from klsa_search.mining.duplicates import _leaders, duplicates
 
 
 def test_the_copy_is_found_and_nothing_else(index):

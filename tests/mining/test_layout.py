@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from klsa_search.mining import layout
-from klsa_search.mining.layout import laid_out, nearest
+from klsa_search.mining import map_layout
+from klsa_search.mining.map_layout import layout_points, nearest
 
 
 def on_the_sphere(count, dimensions=12, seed=0):
@@ -41,13 +41,13 @@ def test_the_nearest_among_others():
 @pytest.mark.parametrize(("cell", "most"), [(0.5, 0.15), (0.1, 0.01)])
 def test_the_repulsion_is_that_of_all_pairs(monkeypatch, cell, most):
     """As near as the grid is fine."""
-    monkeypatch.setattr(layout, "_CELL", cell)
+    monkeypatch.setattr(map_layout, "_CELL", cell)
     places = np.random.default_rng(0).normal(0, 4, (400, 2)).astype(np.float32)
     apart = places[:, None, :] - places[None, :, :]
     kernel = 1 / (1 + np.square(apart).sum(axis=2))
     np.fill_diagonal(kernel, 0)
     expected = (apart * np.square(kernel)[:, :, None]).sum(axis=1) / kernel.sum()
-    found = layout._Repulsion().of(places)
+    found = map_layout._Repulsion().of(places)
     error = np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1).mean()
     assert np.median(error) < most
     assert error.max() < 5 * most
@@ -55,7 +55,7 @@ def test_the_repulsion_is_that_of_all_pairs(monkeypatch, cell, most):
 
 def test_groups_lie_apart_and_neighbours_together():
     points = groups(60)
-    places = laid_out(points)
+    places = layout_points(points)
     labels = np.repeat(np.arange(5), 60)
     distances = np.square(places[:, None] - places[None]).sum(axis=2)
     np.fill_diagonal(distances, np.inf)
@@ -69,34 +69,34 @@ def test_groups_lie_apart_and_neighbours_together():
 def test_the_same_places_whatever_the_threads():
     points = groups(40)
     with threadpool_limits(1):
-        one = laid_out(points)
+        one = layout_points(points)
     with threadpool_limits(2):
-        two = laid_out(points)
+        two = layout_points(points)
     assert one.tobytes() == two.tobytes()
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 17])
 def test_few_points_have_places(count):
-    places = laid_out(on_the_sphere(count))
+    places = layout_points(on_the_sphere(count))
     assert places.shape == (count, 2)
     assert np.isfinite(places).all()
     assert len(np.unique(places, axis=0)) == count
 
 
 def test_copies_of_one_point_have_places():
-    places = laid_out(np.repeat(on_the_sphere(1), 30, axis=0))
+    places = layout_points(np.repeat(on_the_sphere(1), 30, axis=0))
     assert np.isfinite(places).all()
 
 
 def test_a_small_world_is_no_line():
-    places = laid_out(groups(8))
+    places = layout_points(groups(8))
     spans = np.sort(np.ptp(places, axis=0))
     assert spans[0] > 0.3 * spans[1]
 
 
 def test_one_dimension_is_enough():
     points = np.array([[1.0], [1.0], [-1.0], [-1.0]], np.float32)
-    places = laid_out(points)
+    places = layout_points(points)
     assert np.isfinite(places).all()
 
 
@@ -105,6 +105,6 @@ def test_one_dimension_is_enough():
 )
 def test_no_point_is_thrown_out(count):
     for points in (on_the_sphere(count), groups(count // 5)):
-        places = laid_out(points)
+        places = layout_points(points)
         spread = np.abs(places - np.median(places, axis=0)).max()
         assert spread < 5 * np.sqrt(count) + 10

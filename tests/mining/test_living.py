@@ -6,7 +6,9 @@ import pytest
 
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
-from klsa_search.mining import KERNELS, classify, cluster, duplicates, related, similar
+from klsa_search.mining import KERNELS, classify, cluster, related
+from klsa_search.mining.duplicates import duplicates
+from klsa_search.mining.similar import similar
 from tests.mining.conftest import EACH, TOPICS, documents
 from tests.support.worlds import as_if_large
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.drawing import FORMATS, TONES, drawn, fonts_of
+from klsa_search.core.drawing import FORMATS, TONES, drawn, fonts_of
 from klsa_search.errors import QueryError, SettingsError
+from klsa_search.mining.figures import PICTURES, _strongest
 from klsa_search.mining.map import TONES as TONES_OF_MAPS
-from klsa_search.mining.pictures import PICTURES, _strongest
 
 from .conftest import documents
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from klsa_search.errors import DocumentNotFound, QueryError
-from klsa_search.mining import KERNELS, similar
-from klsa_search.mining.entries import kernel_diagonal, kernel_entries
+from klsa_search.mining import KERNELS
+from klsa_search.mining.similar import kernel_diagonal, kernel_entries, similar
 
 from .conftest import topic_of
 

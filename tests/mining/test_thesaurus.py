@@ -6,7 +6,7 @@ import pytest
 from klsa_search import build
 from klsa_search.errors import QueryError, TermNotFound
 from klsa_search.mining import related
-from klsa_search.mining.words import words_of
+from klsa_search.mining.related_terms import words_of
 from tests.support.worlds import topic_documents
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from klsa_search import Index, IndexSettings, SearchOptions, SearchParameters
 from klsa_search.collection import Reading, open_collection
-from klsa_search.config import LanguageSettings, SearchSettings, Settings
-from klsa_search.keywords import Tokenizer
+from klsa_search.core.config import LanguageSettings, SearchSettings, Settings
+from klsa_search.core.keywords import Tokenizer
 from tests.conftest import ROOT
 
 CALLS = """\

@@ -28,13 +28,13 @@ PACKAGE = Path(klsa_search.__file__).parent
 ROOT = PACKAGE.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {
-    "IPython": "bars.py",  # of a notebook
+    "IPython": "core/progress.py",  # of a notebook
     "backports": "collection/lines.py",
     "compression": "collection/lines.py",  # of Python, from 3.14
     "ir_measures": "evaluation/measures.py",
     "lxml": "collection/files/",
-    "matplotlib": "drawing.py",
-    "py3langid": "analysis/detecting.py",
+    "matplotlib": "core/drawing.py",
+    "py3langid": "analysis/languages.py",
     "pypdfium2": "collection/files/",
     "pytrec_eval": "evaluation/",
     "sklearn": "estimators/",

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from klsa_search import errors
-from klsa_search.config import Settings
+from klsa_search.core.config import Settings
 from klsa_search.errors import KlsaError
-from klsa_search.service.messages.codes import ERROR_CODES
-from klsa_search.service.messages.searching import SearchRequest
+from klsa_search.service.schemas.errors import ERROR_CODES
+from klsa_search.service.schemas.search import SearchRequest
 from tests.conftest import ROOT
 from tests.project.test_packaging import PROJECT
 from tools.reference_page import COMMANDS, FOLDER, pages

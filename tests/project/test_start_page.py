@@ -5,7 +5,7 @@ import re
 import shlex
 
 from klsa_search import open_index
-from klsa_search.evaluation.tuning import space
+from klsa_search.evaluation import candidates
 from tests.conftest import ROOT
 from tests.support.shown import FLAGS, commands, unsigned, wrong_examples
 from tools.reference_page import COMMANDS
@@ -16,8 +16,10 @@ PAGES = ("README", "docs/quickstart", "docs/guides/tune")
 
 def test_they_print_what_they_show(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(space, "LENGTHS", ((0.9, 0.4),))  # fewer trials: no page shows the choice
-    monkeypatch.setattr(space, "TRIALS", 4)
+    monkeypatch.setattr(
+        candidates, "LENGTHS", ((0.9, 0.4),)
+    )  # fewer trials: no page shows the choice
+    monkeypatch.setattr(candidates, "TRIALS", 4)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     checker, ran = doctest.OutputChecker(), set()
     for page in PAGES:

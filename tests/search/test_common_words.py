@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.features import bm25
-from klsa_search.mining import duplicates
+from klsa_search.kernels import bm25
+from klsa_search.mining.duplicates import duplicates
 
 RECORDS = [
     {"id": "hello", "text": "hello"},

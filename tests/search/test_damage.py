@@ -14,7 +14,7 @@ import pytest
 
 from klsa_search import build, open_index
 from klsa_search.errors import IndexDamaged
-from klsa_search.store.manifest import read_manifest
+from klsa_search.storage.manifest import read_manifest
 from tests.search.conftest import DOCUMENTS
 
 

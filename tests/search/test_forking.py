@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from klsa_search import build, compiling, forks
-from klsa_search.compiling import compiled
+from klsa_search import build
+from klsa_search.core import compiling, forks
+from klsa_search.core.compiling import compiled
 from klsa_search.errors import StoreError
 from klsa_search.search.state import LogTailer
 from tests.search.conftest import DOCUMENTS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from klsa_search.deadlines import checked
+from klsa_search.core.deadlines import checked
 
 
 class Late(Exception):

@@ -10,7 +10,7 @@ import pytest
 from klsa_search import build
 from klsa_search.errors import DocumentNotFound, QueryError
 from klsa_search.search import index as index_of
-from klsa_search.search import ranking
+from klsa_search.search import searcher
 from klsa_search.search.rankers import RANKERS, USES
 from tests.search.conftest import DOCUMENTS
 
@@ -249,5 +249,5 @@ def test_no_query_is_quick_where_rankings_take_long(tmp_path, monkeypatch):
             assert not slow.is_quick("yeast")
     with build(DOCUMENTS, name="many", home=tmp_path, ranker="bm25") as long:
         assert long.is_quick("yeast dough")
-        monkeypatch.setattr(ranking, "_QUICK_POSTINGS", 1)
+        monkeypatch.setattr(searcher, "_QUICK_POSTINGS", 1)
         assert not long.is_quick("yeast dough")

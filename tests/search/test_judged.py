@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from klsa_search.config import SearchSettings
-from klsa_search.search.rankers.judged import moved
+from klsa_search.core.config import SearchSettings
+from klsa_search.search.rankers.feedback import moved_by_examples
 
 D = np.array([[6, 8, -1, 10], [0, 0, 0, 0], [-2, 2, 4, 0], [0, 0, 0, 0]], np.float32)
 SCORES = np.array([3, 4, -1, 0], np.float32)
@@ -20,7 +20,7 @@ def found(scores, positive, negative, living=None):
     snapshot = SimpleNamespace(
         expansion_of=lambda *_: SimpleNamespace(expand=expand), living=living
     )
-    return moved(
+    return moved_by_examples(
         snapshot,
         np.array(scores, np.float32),
         np.array(positive, np.int64),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from klsa_search import Document, build, open_index
 from klsa_search.analysis import Analyzer
 from klsa_search.collection import Query
-from klsa_search.config import Settings
+from klsa_search.core.config import Settings
 from klsa_search.errors import (
     CollectionError,
     DocumentNotFound,
@@ -22,15 +22,15 @@ from klsa_search.errors import (
     StoreError,
     WritingRefused,
 )
-from klsa_search.evaluation.rankings import rank_best
-from klsa_search.expansion import packing
-from klsa_search.features import bm25
+from klsa_search.evaluation.runs import rank_best
 from klsa_search.indexing import refit
-from klsa_search.kernel.query import Weighting
-from klsa_search.search.engine import Engine
-from klsa_search.store.generations import writing
-from klsa_search.store.log import WriteLog
-from klsa_search.store.log_writing import LogWriter
+from klsa_search.kernels import bm25
+from klsa_search.kernels.query_kernel import Weighting
+from klsa_search.lowrank import sparse_expansion
+from klsa_search.search.engine.engine import Engine
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log_writer import LogWriter
 from tests.support.forked import another_thread
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
@@ -260,7 +260,7 @@ def test_an_index_whose_d_is_whole_takes_no_writes(tmp_path):
 
 
 def test_a_batch_beyond_the_last_document_number_is_not_logged(path, index, monkeypatch):
-    monkeypatch.setattr(packing, "MAX_DOCUMENTS", 67)  # 64 is where later documents begin
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 67)  # 64 is where later documents begin
     with pytest.raises(WritingRefused, match="64 of 67"):
         index.add(records([0, 1, 2, 3]))
     index.add(records([0, 1]))  # which replace others: their numbers are not free until a refit
@@ -279,10 +279,10 @@ def test_a_batch_beyond_the_last_document_number_is_not_logged(path, index, monk
 
 def test_a_log_of_more_documents_than_the_limit_is_not_opened(path, index, monkeypatch):
     index.add(records([0, 1]))
-    monkeypatch.setattr(packing, "MAX_DOCUMENTS", 65)
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 65)
     with pytest.raises(StoreError, match="needs 66 doc ids, more than the limit of 65"):
         open_index(path)
-    monkeypatch.setattr(packing, "MAX_DOCUMENTS", 66)
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", 66)
     open_index(path).close()
 
 

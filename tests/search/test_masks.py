@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from klsa_search.errors import QueryError
-from klsa_search.indexing import build
+from klsa_search.indexing.build import build
 from klsa_search.search.index import Index
 from tests.support.worlds import random_documents
 

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.collection import open_collection
-from klsa_search.config import Settings
+from klsa_search.core.config import Settings
 from klsa_search.errors import IndexDamaged
 from klsa_search.indexing.reading import read
 from klsa_search.search import passages as module
 from klsa_search.search.passages import Passages
-from klsa_search.search.snippet import snippet
-from klsa_search.store.documents import DocumentReader
-from klsa_search.store.forward import Forward
-from klsa_search.store.records import Records
+from klsa_search.search.snippets import snippet
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.forward_index import Forward
+from klsa_search.storage.records import Records
 from tests.analysis.test_places import ORDINARY, POOLS
 
 WORDS = [

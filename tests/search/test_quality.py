@@ -10,7 +10,7 @@ import pytest
 from klsa_search import build
 from klsa_search.search.coverage import shares_of
 from klsa_search.search.quality import Calibration, Quality
-from klsa_search.search.query import QueryTerms
+from klsa_search.search.query.terms import QueryTerms
 from tests.support.worlds import topic_documents
 
 LAYOUTS = {"cut": {}, "whole": {"expansion": "dense"}, "paper": {"preset": "paper"}}

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
-from klsa_search.config import AnalysisSettings
-from klsa_search.features.vocabulary import Vocabulary
-from klsa_search.search import query
-from klsa_search.search.language.parsing import is_plain
-from klsa_search.search.query import NO_TERM, UNKNOWN, QueryTerms, TermNumbers
+from klsa_search.core.config import AnalysisSettings
+from klsa_search.kernels.vocabulary import Vocabulary
+from klsa_search.search.query import terms as query
+from klsa_search.search.query.syntax import is_plain
+from klsa_search.search.query.terms import NO_TERM, UNKNOWN, QueryTerms, TermNumbers
 
 WORDS = [
     "wing",

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
-from klsa_search.config import AnalysisSettings
-from klsa_search.search import snippet as module
-from klsa_search.search.snippet import snippet
+from klsa_search.core.config import AnalysisSettings
+from klsa_search.search import snippets as module
+from klsa_search.search.snippets import snippet
 
 ANALYZER = Analyzer()
 FILLER = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do "

@@ -14,7 +14,7 @@ from klsa_search import build, open_index
 from klsa_search.analysis import tokenizers
 from klsa_search.errors import SettingsError
 from klsa_search.indexing import refit, verify_deep
-from klsa_search.store.former import former_settings
+from klsa_search.storage.legacy import legacy_settings
 from tests.support.own_words import bigrams, picky, words
 from tests.support.waiting import PATIENCE
 
@@ -90,7 +90,7 @@ def test_one_that_an_index_does_not_have_is_refused(tmp_path):
 
 
 def test_an_index_of_a_former_format_has_none(index):
-    settings = former_settings(index.manifest)
+    settings = legacy_settings(index.manifest)
     assert settings["tokenizer"] is None
     index.close()
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from klsa_search.indexing import build
+from klsa_search.indexing.build import build
 from tests.support.worlds import random_documents
 
 SIZE = 140

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.errors import DocumentNotFound, QueryError
-from klsa_search.indexing import build
+from klsa_search.indexing.build import build
 from tests.support.worlds import random_documents
 
 SIZE = 300

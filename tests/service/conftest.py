@@ -3,7 +3,7 @@ import shutil
 import pytest
 from starlette.testclient import TestClient
 
-from klsa_search.indexing import build
+from klsa_search.indexing.build import build
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
 

@@ -3,10 +3,10 @@ import threading
 
 import pytest
 
-from klsa_search.deadlines import in_time
+from klsa_search.core.deadlines import in_time
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.service.admission import FEWEST, Admission
-from klsa_search.service.writing import Writes
+from klsa_search.service.background import Writes
 from tests.support.waiting import PATIENCE, until
 
 LONG = 300.0

@@ -7,10 +7,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service.app import create_app
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.middleware.keys import add_key
-from klsa_search.service.writing import Writes
-from klsa_search.store.aliases import set_alias
+from klsa_search.service.background import Writes
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.storage.aliases import set_alias
 
 from .conftest import failure_of
 
@@ -126,7 +126,7 @@ def test_an_alias_that_cannot_be_written_is_reported(client, monkeypatch):
     def refused(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("klsa_search.store.aliases.write_fresh", refused)
+    monkeypatch.setattr("klsa_search.storage.aliases.write_fresh", refused)
     error = failure_of(put(client, "live", "first"), 503)
     assert error["code"] == "index_unusable"
     assert "No space left on device; free some room" in error["message"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from klsa_search.errors import BodyTooSlow
-from klsa_search.service.middleware.body_rate import BodyRate
+from klsa_search.service.middleware.limits import BodyRate
 
 from .conftest import failure_of
 

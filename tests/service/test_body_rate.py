@@ -6,9 +6,9 @@ import pytest
 from starlette.requests import Request
 
 from klsa_search.errors import BodyTooSlow, TooManyWrites
-from klsa_search.service.endpoints.documents import size_of
-from klsa_search.service.middleware.body_rate import BodyRate
-from klsa_search.service.writing import SHORT, WAITING, Writes
+from klsa_search.service.background import SHORT, WAITING, Writes
+from klsa_search.service.middleware.limits import BodyRate
+from klsa_search.service.routes.documents import size_of
 
 RATE, WINDOW = 100, 10.0
 

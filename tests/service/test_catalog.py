@@ -11,11 +11,11 @@ from klsa_search.search.opening import open_index
 from klsa_search.service import catalog as catalog_module
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.messages.answers import IndexDetails
 from klsa_search.service.opening import mark_of
-from klsa_search.store.checked import note_checked
-from klsa_search.store.manifest import read_manifest
-from klsa_search.store.upkeep import delete_index, indexes_in
+from klsa_search.service.schemas.responses import IndexDetails
+from klsa_search.storage.checksums import note_checked
+from klsa_search.storage.maintenance import delete_index, indexes_in
+from klsa_search.storage.manifest import read_manifest
 from tests.support.waiting import PATIENCE, wait_until
 
 from .conftest import DOCUMENTS, build_tiny

@@ -16,14 +16,14 @@ from starlette.testclient import TestClient
 
 from klsa_search import Index, build, open_index
 from klsa_search.errors import BodyTooSlow, IndexBusy
-from klsa_search.expansion import packing
+from klsa_search.lowrank import sparse_expansion
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.endpoints import documents
-from klsa_search.service.messages import reading
-from klsa_search.service.writing import Writes
-from klsa_search.store.generations import writing
-from klsa_search.store.log import WriteLog
+from klsa_search.service.routes import documents
+from klsa_search.service.schemas import writes as reading
+from klsa_search.storage.generations import writing
+from klsa_search.storage.log import WriteLog
 from tests.support.waiting import PATIENCE
 
 from .conftest import build_tiny, failure_of
@@ -235,7 +235,7 @@ def test_lines_are_the_same_however_a_stream_is_cut(parts, size):
 
 
 def test_a_line_that_is_too_long_is_told_and_passed_over(writer, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.messages.reading.MAX_BODY", 50)
+    monkeypatch.setattr("klsa_search.service.schemas.writes.MAX_BODY", 50)
     long = b'{"id": "long", "text": "' + b"x" * 200 + b'"}\n'
     body = b'{"id": "a"}\n' + long + b'{"id": "b"}\n' + long.strip()
     pieces = [body[at : at + 16] for at in range(0, len(body), 16)]
@@ -325,7 +325,7 @@ def test_an_index_that_takes_no_writes(writer_of, tmp_path):
 
 
 def test_a_full_index_refuses_documents_before_they_are_logged(writer, home, monkeypatch):
-    monkeypatch.setattr(packing, "MAX_DOCUMENTS", len(open_index(home / "tiny")))
+    monkeypatch.setattr(sparse_expansion, "MAX_DOCUMENTS", len(open_index(home / "tiny")))
     put = {"id": "more", "text": "wing"}
     for answer in (
         writer.put("/indexes/tiny/documents/more", json=put),
@@ -371,7 +371,7 @@ def test_a_body_that_is_too_long_says_what_may_be_sent(writer):
 
 
 def test_an_index_that_another_changes(writer, home, monkeypatch):
-    monkeypatch.setattr("klsa_search.store.generations._PATIENCE", 0.0)
+    monkeypatch.setattr("klsa_search.storage.generations._PATIENCE", 0.0)
     with writing(home / "tiny"):
         for answer in every_write(writer):
             error = failure_of(answer, 503)

@@ -7,8 +7,7 @@ import pytest
 
 import klsa_search
 from klsa_search.errors import KlsaError
-from klsa_search.service.messages.codes import ERROR_CODES
-from klsa_search.service.messages.failures import explained
+from klsa_search.service.schemas.errors import ERROR_CODES, explained
 from tools.error_codes_page import parts, table
 
 NOT_OVER_HTTP = {"error", "bad_argument", "fetch_failed", "replay_failed", "service_failed"}

@@ -11,11 +11,10 @@ from starlette.testclient import TestClient
 
 from klsa_search.search.index import Index
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.ledger import Ledger
-from klsa_search.service.refitting import Refits
-from klsa_search.service.writing import Writes
-from klsa_search.store.ids import Ids
+from klsa_search.service.refits import RefitLedger, Refits
+from klsa_search.storage.documents import Ids
 from tests.support.endpoints import ENDPOINTS
 
 from .test_scopes import ask
@@ -55,7 +54,7 @@ def client(two_home, tmp_path_factory):
     """A service with all that it can do, over a home of its own."""
     home = shutil.copytree(two_home, tmp_path_factory.mktemp("loop"), dirs_exist_ok=True)
     with Catalog(home, interval=3600) as catalog:
-        ledger = Ledger(tmp_path_factory.mktemp("ledger"))
+        ledger = RefitLedger(tmp_path_factory.mktemp("ledger"))
         refits = Refits(catalog, [], share=None, ledger=ledger)
         yield TestClient(create_app(catalog, writes=Writes(), refits=refits))
 
@@ -75,7 +74,7 @@ def test_a_route_blocks_no_event_loop(client, endpoint, monkeypatch):
 
 def test_what_blocks_would_be_noticed(tmp_path):
     async def blocks():
-        Ledger(tmp_path).read()
+        RefitLedger(tmp_path).read()
 
     with recorded() as blocking:
         asyncio.run(blocks())

@@ -8,7 +8,7 @@ import pytest
 from klsa_search.errors import StoreError
 from klsa_search.service import catalog
 from klsa_search.service.catalog import Catalog
-from klsa_search.store.upkeep import indexes_in
+from klsa_search.storage.maintenance import indexes_in
 from tests.support.waiting import wait_until
 
 from .conftest import build_tiny, failure_of

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from klsa_search import build
 from klsa_search.cli.index import klsa_index
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.writing import Writes
 from tests.conftest import ROOT
 
 BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)

@@ -11,9 +11,9 @@ from klsa_search.search.index import Index
 from klsa_search.search.opening import open_index
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
-from klsa_search.service.endpoints import mining
-from klsa_search.service.messages.searching import SearchRequest
-from klsa_search.service.serving import LIGHT
+from klsa_search.service.requests import LIGHT
+from klsa_search.service.routes import mining
+from klsa_search.service.schemas.search import SearchRequest
 from tests.support.waiting import wait_until
 
 from .sockets import LONG, serving

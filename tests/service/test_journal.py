@@ -10,11 +10,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.middleware.keys import add_key
-from klsa_search.service.monitoring.journal import Journal
-from klsa_search.service.writing import Writes
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.request_log import Journal
 
 FORGED = 'x\n{"time": "now", "level": "info", "status": 200}\r\x1b[2J\u2028\u0085 é'
 

@@ -9,10 +9,10 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import SettingsError
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware.access import Keys, needs_key
-from klsa_search.service.middleware.keys import add_key, read_keys, revoke_key
-from klsa_search.service.writing import Writes
+from klsa_search.service.keys import add_key, read_keys, revoke_key
+from klsa_search.service.middleware.auth import Keys, needs_key
 from tests.service.conftest import failure_of
 from tests.support.endpoints import ENDPOINTS
 

@@ -4,7 +4,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.search.index import Index
-from klsa_search.service.endpoints import anserini
+from klsa_search.service.routes import anserini
 from tests.service.conftest import failure_of
 
 TEXTS = {

@@ -8,12 +8,12 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.middleware.keys import add_key
-from klsa_search.service.middleware.rates import Rates
-from klsa_search.service.refitting import Refits
-from klsa_search.service.writing import Writes
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.refits import Refits
 from tests.conftest import ROOT
 from tests.service.conftest import failure_of
 

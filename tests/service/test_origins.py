@@ -5,8 +5,8 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.middleware.keys import add_key
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
 from tests.service.conftest import failure_of
 
 OURS, ANOTHER = "https://one.example", "https://evil.example"

@@ -8,11 +8,10 @@ from fastapi import FastAPI, Query, Request
 from starlette.testclient import TestClient
 
 from klsa_search.service.app import ROUTERS
-from klsa_search.service.messages import failures
-from klsa_search.service.messages.mining import RelatedRequest, SimilarRequest
-from klsa_search.service.messages.querying import asked_of, described
-from klsa_search.service.messages.requests import DocumentRequest
-from klsa_search.service.messages.searching import SearchRequest
+from klsa_search.service.schemas import errors
+from klsa_search.service.schemas.mining import RelatedRequest, SimilarRequest
+from klsa_search.service.schemas.requests import DocumentRequest, asked_of, described
+from klsa_search.service.schemas.search import SearchRequest
 
 MODELS = [DocumentRequest, RelatedRequest, SearchRequest, SimilarRequest]
 
@@ -31,7 +30,7 @@ def apps_of(model):
         return asked.model_dump()
 
     for app in (ours, theirs):
-        failures.install(app, app.routes)
+        errors.install(app, app.routes)
     return ours, theirs
 
 

@@ -6,10 +6,10 @@ from starlette.testclient import TestClient
 from klsa_search.errors import RateExceeded
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware import rates
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.middleware.keys import add_key
-from klsa_search.service.middleware.rates import Rates
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware import limits
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.middleware.limits import Rates
 from tests.service.conftest import failure_of
 
 
@@ -60,7 +60,7 @@ def test_it_is_said_when_the_next_may_come(clock):
 
 
 def test_no_client_takes_from_another_and_few_are_remembered(clock, monkeypatch):
-    monkeypatch.setattr(rates, "MOST", 2)
+    monkeypatch.setattr(limits, "MOST", 2)
     limit = Rates(1, clock)
     assert [taken(limit, name) for name in ("one", "two", "one", "three")] == [1, 1, 0, 1]
     assert len(limit._buckets) == 2

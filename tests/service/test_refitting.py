@@ -9,14 +9,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
-from klsa_search.child_processes import command_of
-from klsa_search.cli.refitting import MODULE
+from klsa_search.cli.refit_child import MODULE
+from klsa_search.core.child_processes import command_of
 from klsa_search.errors import IndexBusy, StoreError
 from klsa_search.service.app import create_app
-from klsa_search.service.ledger import Ledger
-from klsa_search.service.refitting import Refits
-from klsa_search.service.writing import Writes
-from klsa_search.store.current import current_generation
+from klsa_search.service.background import Writes
+from klsa_search.service.refits import RefitLedger, Refits
+from klsa_search.storage.current import current_generation
 from tests.support.waiting import wait_until
 
 from .conftest import DOCUMENTS, build_tiny
@@ -87,7 +86,7 @@ def test_what_came_too_far_is_refitted(refits_of, home):
 
 
 def test_what_it_made_is_waited_for(refits_of, home, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.refitting._REST", 0)
+    monkeypatch.setattr("klsa_search.service.refits._REST", 0)
     add(home, 5)
     refits = refits_of(home, noting(home, ""))  # which ends well, and the index stays as it is
     assert refits.look()
@@ -116,7 +115,7 @@ def test_one_that_fails_is_told_and_not_begun_again_at_once(refits_of, home, cap
     assert "refit of tiny failed: the disk is full" in caplog.text
     assert not refits.look()
     assert noted(home) == ["tiny"]
-    monkeypatch.setattr("klsa_search.service.refitting.monotonic", lambda: 1e12)
+    monkeypatch.setattr("klsa_search.service.refits.monotonic", lambda: 1e12)
     assert refits.look()
     assert noted(home) == ["tiny", "tiny"]
 
@@ -185,7 +184,7 @@ def both(refits_of, home, ending):
     """Refits of two processes that share what they know."""
     (home / ".shared").mkdir()
     command = noting(home, ending)
-    ledgers = Ledger(home / ".shared"), Ledger(home / ".shared")
+    ledgers = RefitLedger(home / ".shared"), RefitLedger(home / ".shared")
     return [refits_of(home, command, share=None, ledger=ledger) for ledger in ledgers]
 
 
@@ -259,7 +258,7 @@ def test_one_that_is_asked_for_meanwhile_is_not_passed_over(refits_of, home, mon
 def test_a_failure_that_nobody_foresaw_ends_no_watch_and_is_reported(
     refits_of, home, caplog, monkeypatch
 ):
-    monkeypatch.setattr("klsa_search.service.refitting._INTERVAL", 0.01)
+    monkeypatch.setattr("klsa_search.service.refits._INTERVAL", 0.01)
     refits = refits_of(home, noting(home, ""), share=None)
     run, slips = refits._run, [KeyError("slip")]
 

@@ -6,11 +6,11 @@ import pytest
 from starlette.testclient import TestClient
 
 import klsa_search
-from klsa_search.config import LanguageSettings, SearchSettings
+from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.messages.searching import SearchRequest
-from klsa_search.service.middleware.access import needs_key
+from klsa_search.service.middleware.auth import needs_key
+from klsa_search.service.schemas.search import SearchRequest
 
 TEXTS = {
     "/metrics",

@@ -9,13 +9,12 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import ROUTERS, create_app
+from klsa_search.service.background import PeriodicTask, Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware.access import Keys, needs_key
-from klsa_search.service.middleware.keys import add_key, revoke_key
-from klsa_search.service.middleware.load_shedder import LoadShedder
-from klsa_search.service.serving import Requires
-from klsa_search.service.watching import Watch
-from klsa_search.service.writing import Writes
+from klsa_search.service.keys import add_key, revoke_key
+from klsa_search.service.middleware.auth import Keys, needs_key
+from klsa_search.service.middleware.limits import LoadShedder
+from klsa_search.service.requests import Requires
 from tests.support.endpoints import ENDPOINTS
 from tools.scopes_page import parts, scopes_of, table
 
@@ -51,7 +50,7 @@ def home(two_home, tmp_path_factory):
         # No request gets further than its pool: only who may ask is of interest.
         admission, heavy, writes = NoPlaces(running=1), NoPlaces(running=1), NoWrites()
         writes.place = nullcontext
-        refits = SimpleNamespace(last=dict, watch=Watch("refits", dict, 1))
+        refits = SimpleNamespace(last=dict, watch=PeriodicTask("refits", dict, 1))
         app = create_app(
             catalog,
             admission=admission,

@@ -16,10 +16,10 @@ from urllib.parse import quote, urlencode
 import httpx2
 import pytest
 
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware.access import Keys, needs_key
-from klsa_search.service.middleware.keys import add_key
-from klsa_search.service.writing import Writes
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys, needs_key
 from tests.support.endpoints import ENDPOINTS
 
 from .conftest import DOCUMENTS, build_tiny, failure_of

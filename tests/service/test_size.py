@@ -6,12 +6,12 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 from klsa_search.errors import QueryError
-from klsa_search.service.endpoints import anserini, judgements, judging, upkeep
-from klsa_search.service.endpoints.analyzing import router as analyzing
-from klsa_search.service.endpoints.mining import router as mining
-from klsa_search.service.endpoints.routes import router
-from klsa_search.service.endpoints.suggesting import router as suggesting
-from klsa_search.service.messages.mining import (
+from klsa_search.service.routes import anserini, evaluation, indexes, judgements
+from klsa_search.service.routes.mining import router as mining
+from klsa_search.service.routes.search import router
+from klsa_search.service.routes.suggest import router as analyzing
+from klsa_search.service.routes.suggest import router as suggesting
+from klsa_search.service.schemas.mining import (
     MAX_CLASSIFIED,
     MAX_LABEL,
     MAX_LABELS,
@@ -20,8 +20,8 @@ from klsa_search.service.messages.mining import (
     MAX_STRONG,
     MAX_TEXTS,
 )
-from klsa_search.service.messages.requests import MAX_HITS, MAX_QUERY
-from klsa_search.service.messages.size import MAX_ANSWER, refuse_too_large
+from klsa_search.service.schemas.requests import MAX_HITS, MAX_QUERY
+from klsa_search.service.schemas.responses import MAX_ANSWER, refuse_too_large
 
 from .conftest import build_tiny, failure_of
 
@@ -145,7 +145,7 @@ def heavy_home(tmp_path_factory):
 @pytest.mark.long
 def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_home):
     client = client_of(heavy_home)
-    routers = (router, mining, suggesting, analyzing, judging.router, anserini.router)
+    routers = (router, mining, suggesting, analyzing, evaluation.router, anserini.router)
     routes = {
         (method, route.path)
         for each in routers
@@ -154,7 +154,7 @@ def test_every_endpoint_at_its_limits_answers_within_the_bound(client_of, heavy_
     }
     reading = {
         ("GET", route.path)
-        for each in (judgements.router, upkeep.router)
+        for each in (judgements.router, indexes.router)
         for route in each.routes
         if "GET" in route.methods and not route.path.endswith("/refit")  # which is for who writes
     }

@@ -22,11 +22,12 @@ from hypothesis.stateful import (
 )
 from starlette.testclient import TestClient
 
-from klsa_search.indexing import build, refit
+from klsa_search.indexing import refit
+from klsa_search.indexing.build import build
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.writing import Writes
-from klsa_search.store.upkeep import rollback, undo_writes
+from klsa_search.storage.maintenance import rollback, undo_writes
 
 WORDS = ("wing", "heat", "layer", "ice", "snow", "wolke")
 COLOURS = ("red", "blue", "light green")

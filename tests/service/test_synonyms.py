@@ -4,10 +4,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search.service.app import create_app
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.middleware.keys import add_key
-from klsa_search.service.writing import Writes
-from klsa_search.store.synonyms import read_synonyms
+from klsa_search.service.background import Writes
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.storage.synonyms import read_synonyms
 
 from .conftest import failure_of
 

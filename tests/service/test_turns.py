@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from klsa_search.service import turns as module
-from klsa_search.service.turns import Turns
+from klsa_search.service import admission as module
+from klsa_search.service.admission import Turns
 
 
 def late(seconds):

@@ -7,13 +7,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from klsa_search import open_index
-from klsa_search.child_processes import command_of
-from klsa_search.cli.refitting import MODULE
+from klsa_search.cli.refit_child import MODULE
+from klsa_search.core.child_processes import command_of
 from klsa_search.service.app import create_app
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.middleware.keys import add_key
-from klsa_search.service.refitting import Refits
-from klsa_search.service.writing import Writes
+from klsa_search.service.background import Writes
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.refits import Refits
 from tests.support.waiting import wait_until
 
 from .conftest import DOCUMENTS, failure_of

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from klsa_search.errors import StoreError
 from klsa_search.service.app import create_app
-from klsa_search.service.watching import Watch
+from klsa_search.service.background import PeriodicTask
 from tests.support.waiting import PATIENCE
 
 
@@ -23,7 +23,7 @@ def watched(failures):
         if failure is not None:
             raise failure
 
-    watch = Watch("work", work, 0.001)
+    watch = PeriodicTask("work", work, 0.001)
     watch.start()
     assert done.wait(PATIENCE)
     watch.stop()
@@ -55,7 +55,7 @@ def test_a_failure_that_repeats_is_logged_once_until_the_work_succeeds(caplog):
 
 def test_a_failure_reported_after_the_call_is_logged_once(caplog):
     done = threading.Event()
-    watch = Watch("work", lambda: watch.failures == 3 and done.set(), 0.001)
+    watch = PeriodicTask("work", lambda: watch.failures == 3 and done.set(), 0.001)
     call = watch._work
 
     def work():

@@ -7,10 +7,10 @@ from starlette.testclient import TestClient
 
 from klsa_search.service.app import create_app
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.middleware.keys import add_key
-from klsa_search.service.middleware.rates import Rates
-from klsa_search.service.welcome import PREFIX, page_files, prefers_html
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.middleware.limits import Rates
+from klsa_search.service.page_files import PREFIX, page_files, prefers_html
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 HTML = {"Accept": BROWSER}

@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search import build
 from klsa_search.collection import open_collection
-from klsa_search.config import PRESETS
+from klsa_search.core.config import PRESETS
 from studies import labels, tuning_margin
 from studies.effectiveness.reuters import Labelled
 from tests.studies.conftest import NAMES, toy_task

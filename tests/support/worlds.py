@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from klsa_search.features import bm25
-from klsa_search.features.counts import CountsBuilder, TermCounts
-from klsa_search.kernel.postings import Postings
-from klsa_search.kernel.query import QueryKernel, Weighting
+from klsa_search.kernels import bm25
+from klsa_search.kernels.counts import CountsBuilder, TermCounts
+from klsa_search.kernels.postings import Postings
+from klsa_search.kernels.query_kernel import QueryKernel, Weighting
 
 
 def counts_of(*documents: str) -> TermCounts:
@@ -33,7 +33,7 @@ def query_kernel(
 ) -> QueryKernel:
     """BM25 of counts, as an index has it; by a mean length of the grid, or the nearest."""
     if average is None:
-        average = bm25.standing_length(bm25.average_length(counts.lengths))
+        average = bm25.quantised_length(bm25.average_length(counts.lengths))
     norms = bm25.norms(counts.lengths, average, k1=k1, b=b)
     postings = Postings.of(counts.matrix, norms, k1, block_bits=block_bits)
     return QueryKernel.of(postings, weighting=weighting or Weighting())
@@ -70,5 +70,5 @@ def topic_documents(topics: int = 4, each: int = 12, seed: int = 1) -> list[str]
 def as_if_large() -> Iterator[None]:
     """Build collections of any size as large ones are, that keep no eigenvectors beside a cut D."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("klsa_search.indexing.layout.SMALL", -1)
+        patch.setattr("klsa_search.indexing.sizes.SMALL", -1)
         yield

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from klsa_search.collection.files.content import Content, Unreadable, storable
-from klsa_search.collection.files.kinds import LACKING, kind_of, kind_of_one
+from klsa_search.collection.files.formats import LACKING, format_of, format_of_suffix
 from klsa_search.collection.files.sandbox import Sandbox
 from klsa_search.collection.folder import pass_over, plain_name, shown, walk
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Unread
-from klsa_search.extras import require
+from klsa_search.core.extras import require
 
 
-def documents(
+def folder_documents(
     root: Path, intake: Intake, links: bool = False, sections: bool = False
 ) -> Iterator[Document]:
     """Stream the readable files of a folder; or one file, as text unless it has another suffix.
@@ -38,11 +38,11 @@ def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iter
     """
     for path in walk(root, links, unread):
         if path == root:
-            if kind_of_one(path).extra:
+            if format_of_suffix(path).extra:
                 require(LACKING)
             yield path
             continue
-        kind = kind_of(path)
+        kind = format_of(path)
         if kind is None or kind.lacking:
             pass_over(path, root, unread)
         else:
@@ -52,7 +52,7 @@ def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iter
 def _documents(
     path: Path, name: str, sections: bool, intake: Intake, sandbox: Sandbox
 ) -> Iterator[Document]:
-    kind = kind_of_one(path)
+    kind = format_of_suffix(path)
     number = 0
     try:
         contents = sandbox.read(kind, path) if kind.parsed else map(storable, kind.read(path))

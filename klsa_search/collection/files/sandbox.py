@@ -17,7 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from klsa_search.child_processes import (
+from klsa_search.collection.files.content import Content, Section, Unreadable, storable
+from klsa_search.collection.files.formats import FileFormat
+from klsa_search.collection.intake import Cut
+from klsa_search.core.child_processes import (
     end,
     has_interpreter,
     pipes_of_worker,
@@ -25,9 +28,6 @@ from klsa_search.child_processes import (
     send,
     start_worker,
 )
-from klsa_search.collection.files.content import Content, Section, Unreadable, storable
-from klsa_search.collection.files.kinds import Kind
-from klsa_search.collection.intake import Cut
 from klsa_search.errors import CollectionError, MissingExtra
 
 
@@ -66,7 +66,7 @@ class Sandbox:
         """End the process, whatever it does."""
         self._end()
 
-    def read(self, kind: Kind, path: Path) -> Iterator[Content]:
+    def read(self, kind: FileFormat, path: Path) -> Iterator[Content]:
         """Yield what a file contains; Unreadable, Cut, MissingExtra."""
         try:
             process = self._started()
@@ -150,7 +150,7 @@ def serve() -> None:
             answers.flush()
 
 
-def _answers(kind: Kind, path: Path, limits: Limits, most: float) -> Iterator[dict[str, Any]]:
+def _answers(kind: FileFormat, path: Path, limits: Limits, most: float) -> Iterator[dict[str, Any]]:
     try:
         _limit_time(limits.seconds)
         for content in kind.read(path):

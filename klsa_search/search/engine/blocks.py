@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiling import inlined, internal
-from klsa_search.search.engine.record import AT_ONCE, Memory, Record, buffer_size
+from klsa_search.core.compiling import inlined, internal
+from klsa_search.core.selection import LOW, Keys, select_largest
 from klsa_search.search.engine.scan import (
     WIDTH,
     add_postings,
@@ -18,7 +18,7 @@ from klsa_search.search.engine.scan import (
     without_lowest,
 )
 from klsa_search.search.engine.terms import worth
-from klsa_search.selection import LOW, Keys, select_largest
+from klsa_search.search.engine.workspace import AT_ONCE, Memory, Record, buffer_size
 
 Numbers = npt.NDArray[np.int32]
 Entries = npt.NDArray[np.uint32]

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiling import inlined, internal, unchecked
-from klsa_search.expansion.coverage import NEIGHBOURHOOD
-from klsa_search.expansion.cut import LATENT_LEVELS
-from klsa_search.expansion.packing import LEVELS
-from klsa_search.search.engine.record import Record
-from klsa_search.search.engine.room import TOGETHER, Held, Room
+from klsa_search.core.compiling import inlined, internal, unchecked
+from klsa_search.lowrank.coverage import NEIGHBOURHOOD
+from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, LEVELS
+from klsa_search.search.engine.workspace import TOGETHER, IndexArrays, Record, Workspace
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -23,7 +21,7 @@ PLACE_LEVELS = 2**14  # steps of the largest coordinate of a query
 @unchecked
 def cover(
     rows: npt.NDArray[np.uint32],
-    room: Room,
+    room: Workspace,
     lanes: int,
     best: int,
     slots: Ints,
@@ -31,7 +29,7 @@ def cover(
     neighbours: int,
     covered: Floats,
 ) -> None:
-    """Compute T of the documents of some slots, one after the other: see `expansion.coverage`.
+    """Compute T of the documents of some slots, one after the other: see `lowrank.coverage`.
 
     T is Σ worth · y / (y + half) over the terms, y = own + part · Σ_i shares[i] · impacts[near[i]].
     Eight terms are always added up in the same pairs.
@@ -79,7 +77,7 @@ def cover(
 
 
 @internal
-def place_query(record: Record, terms: int, held: Held, room: Room) -> np.float32:
+def place_query(record: Record, terms: int, held: IndexArrays, room: Workspace) -> np.float32:
     """Put the query into the latent space, in whole steps; returns one step of a cosine."""
     fine, coordinates, steps = room.fine, held.terms, held.term_steps
     dimensions = len(fine)
@@ -115,7 +113,7 @@ def cosine(cards: npt.NDArray[np.int8], document: int, place: npt.NDArray[np.int
 
 
 @inlined
-def add_features(document: int, weight: np.float32, held: Held, room: Room) -> None:
+def add_features(document: int, weight: np.float32, held: IndexArrays, room: Workspace) -> None:
     """Add a seed's features to the sums, `weight` in steps of the sums."""
     factor = weight * held.facts[document, held.facts.shape[1] - 3]
     features, sums = held.features, room.sums
@@ -125,7 +123,7 @@ def add_features(document: int, weight: np.float32, held: Held, room: Room) -> N
 
 
 @inlined
-def clear_features(document: int, held: Held, room: Room) -> None:
+def clear_features(document: int, held: IndexArrays, room: Workspace) -> None:
     """Take a seed's features out of the sums."""
     features, sums = held.features, room.sums
     for p in range(held.feature_starts[document], held.feature_starts[document + 1]):
@@ -133,7 +131,7 @@ def clear_features(document: int, held: Held, room: Room) -> None:
 
 
 @inlined
-def compared(document: int, held: Held, room: Room, centre: Any) -> np.float32:
+def compared(document: int, held: IndexArrays, room: Workspace, centre: Any) -> np.float32:
     """Σ_s weight(s) · K(s, d), from the features: what the sum of all of D's rows holds at d."""
     scale, mean, mean_square, step = centre
     first, after = held.feature_starts[document], held.feature_starts[document + 1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiling import inlined, internal
+from klsa_search.core.compiling import inlined, internal
 
 LANES = 64  # spans of scores are multiples of it
 WIDTH = 32  # bits of the masks of scores

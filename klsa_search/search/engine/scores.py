@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiling import internal
+from klsa_search.core.compiling import internal
+from klsa_search.core.selection import LOW, select_largest, sort_descending
 from klsa_search.search.engine.candidates import compared, cosine, cover
-from klsa_search.search.engine.room import Held, Room
 from klsa_search.search.engine.scan import LANES, bar_of, count_above, places_above
-from klsa_search.search.engine.seeds import Mix, cut, power
-from klsa_search.selection import LOW, select_largest, sort_descending
+from klsa_search.search.engine.seeds import KlsaParams, cut, power
+from klsa_search.search.engine.workspace import IndexArrays, Workspace
 
 LOWEST = -np.float32(np.finfo(np.float32).max)  # all but what is left out scores as much
 LEAST = np.float32(np.finfo(np.float32).tiny)  # score of what was found
@@ -30,7 +30,9 @@ class Extent(NamedTuple):
 
 
 @internal
-def score_all(held: Held, room: Room, mix: Mix, extent: Extent, factors: Any) -> None:
+def score_all(
+    held: IndexArrays, room: Workspace, mix: KlsaParams, extent: Extent, factors: Any
+) -> None:
     """Give every candidate its first score, and the seeds their last."""
     e, t, a, x = factors
     scores, documents, expanded = room.scores, room.documents, room.expanded
@@ -56,7 +58,13 @@ def score_all(held: Held, room: Room, mix: Mix, extent: Extent, factors: Any) ->
 
 @internal
 def cover_first(
-    held: Held, room: Room, mix: Mix, extent: Extent, depth: int, k: int, factors: Any
+    held: IndexArrays,
+    room: Workspace,
+    mix: KlsaParams,
+    extent: Extent,
+    depth: int,
+    k: int,
+    factors: Any,
 ) -> None:
     """Compute T of the first candidates from what is near them; that of the seeds is.
 
@@ -84,7 +92,7 @@ def cover_first(
 
 
 @internal
-def _least(room: Room, count: int) -> np.float32:
+def _least(room: Workspace, count: int) -> np.float32:
     """The lowest score of the chosen."""
     scores, chosen = room.scores, room.chosen
     least = np.float32(np.inf)
@@ -94,7 +102,7 @@ def _least(room: Room, count: int) -> np.float32:
 
 
 @internal
-def _at_least(room: Room, count: int, least: np.float32) -> int:
+def _at_least(room: Workspace, count: int, least: np.float32) -> int:
     """Keep the chosen that score so much; returns how many."""
     scores, chosen = room.scores, room.chosen
     kept = 0
@@ -107,7 +115,13 @@ def _at_least(room: Room, count: int, least: np.float32) -> int:
 
 @internal
 def compare(
-    held: Held, room: Room, mix: Mix, extent: Extent, depth: int, factors: Any, centre: Any
+    held: IndexArrays,
+    room: Workspace,
+    mix: KlsaParams,
+    extent: Extent,
+    depth: int,
+    factors: Any,
+    centre: Any,
 ) -> int:
     """Compute E of the first candidates from the features; that of the seeds is.
 
@@ -125,7 +139,7 @@ def compare(
 
 
 @internal
-def choose(room: Room, size: int, wanted: int) -> int:
+def choose(room: Workspace, size: int, wanted: int) -> int:
     """Choose the slots of the highest scores: `wanted`, or hardly more; returns how many.
 
     All where fewer are above 0. Equal scores are chosen together, or none of them.
@@ -156,7 +170,7 @@ def choose(room: Room, size: int, wanted: int) -> int:
 
 @internal
 def answer(
-    room: Room,
+    room: Workspace,
     size: int,
     chosen: int,
     k: int,

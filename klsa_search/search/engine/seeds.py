@@ -7,13 +7,12 @@ from typing import Any, Final, NamedTuple, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiling import inlined, internal
-from klsa_search.expansion.holding import held_back
-from klsa_search.expansion.packing import LEVELS
+from klsa_search.core.compiling import inlined, internal
+from klsa_search.lowrank.coverage import held_back
+from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.engine.blocks import allowed
 from klsa_search.search.engine.candidates import add_features, compared, cosine, cover
-from klsa_search.search.engine.record import Record
-from klsa_search.search.engine.room import Held, Room
+from klsa_search.search.engine.workspace import IndexArrays, Record, Workspace
 
 _held_back = internal(held_back)
 
@@ -22,7 +21,7 @@ MAX_SEEDS = 1_500  # each may round up by half a step
 NEGLIGIBLE = 0.002  # share of the first seed's weight below which a seed adds nothing
 
 
-class Mix(NamedTuple):
+class KlsaParams(NamedTuple):
     """The parameters of a search, as the compiled code takes them."""
 
     seeds: int  # z, N at most
@@ -40,7 +39,7 @@ class Mix(NamedTuple):
     mean_square: float
 
 
-class Depths(NamedTuple):
+class RerankDepths(NamedTuple):
     """How closely candidates are looked at."""
 
     covered: int  # candidates whose T is computed in full
@@ -52,19 +51,21 @@ class Depths(NamedTuple):
 PLAN: Final = np.dtype(
     [
         (name, {int: "i8", float: "f8", bool: "?"}[kind])
-        for name, kind in (get_type_hints(Mix) | get_type_hints(Depths)).items()
+        for name, kind in (get_type_hints(KlsaParams) | get_type_hints(RerankDepths)).items()
     ]
 )
 """Both as one record: to hand them over one by one takes as long as a tenth of a short query."""
 
 
-def plan_of(mix: Mix, depths: Depths) -> npt.NDArray[np.void]:
+def plan_of(mix: KlsaParams, depths: RerankDepths) -> npt.NDArray[np.void]:
     """Write both into a record: (1,)."""
     return np.array([(*mix, *depths)], PLAN)
 
 
 @internal
-def weigh_seeds(held: Held, room: Room, mix: Mix, lanes: int, seeds: int, top: np.float32) -> None:
+def weigh_seeds(
+    held: IndexArrays, room: Workspace, mix: KlsaParams, lanes: int, seeds: int, top: np.float32
+) -> None:
     """Weigh the seeds: k_q, sharpened, times the power of their coverage, which is kept."""
     weights, lexical, covered, chosen = room.weights, room.lexical, room.covered, room.chosen
     for i in range(seeds):
@@ -81,7 +82,7 @@ def weigh_seeds(held: Held, room: Room, mix: Mix, lanes: int, seeds: int, top: n
 
 
 @internal
-def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
+def add_rows(held: IndexArrays, room: Workspace, mix: KlsaParams, seeds: int, size: int) -> int:
     """Add up the rows of the seeds; returns the last slot. A negligible weight becomes 0.
 
     What this gives the seeds themselves is not used: theirs is computed in full.
@@ -105,7 +106,7 @@ def add_rows(held: Held, room: Room, mix: Mix, seeds: int, size: int) -> int:
 
 @internal
 def _add_row(
-    rows: npt.NDArray[np.uint32], number: int, step: np.float32, room: Room, size: int
+    rows: npt.NDArray[np.uint32], number: int, step: np.float32, room: Workspace, size: int
 ) -> int:
     slots, documents, expanded = room.slots, room.documents, room.expanded
     for place in range(rows.shape[1]):
@@ -125,7 +126,7 @@ def _add_row(
 
 
 @internal
-def leave_out(words: npt.NDArray[np.uint64], room: Room, size: int) -> None:
+def leave_out(words: npt.NDArray[np.uint64], room: Workspace, size: int) -> None:
     """Give the candidates outside a mask a score that nothing raises."""
     documents, scores = room.documents, room.scores
     for slot in range(1, size + 1):
@@ -135,7 +136,7 @@ def leave_out(words: npt.NDArray[np.uint64], room: Room, size: int) -> None:
 
 @internal
 def add_seed_features(
-    held: Held, room: Room, mix: Mix, seeds: int
+    held: IndexArrays, room: Workspace, mix: KlsaParams, seeds: int
 ) -> tuple[np.float32, np.float32, np.float32, float]:
     """Add up the features of the seeds, in steps that keep the sums within 16 bits.
 
@@ -161,9 +162,9 @@ def add_seed_features(
 
 @internal
 def factors_of(
-    held: Held,
-    room: Room,
-    mix: Mix,
+    held: IndexArrays,
+    room: Workspace,
+    mix: KlsaParams,
     seeds: int,
     alpha: float,
     top: np.float32,
@@ -199,7 +200,7 @@ def factors_of(
 
 
 @internal
-def alpha_of(record: Record, room: Room, mix: Mix, terms: int, lanes: int) -> float:
+def alpha_of(record: Record, room: Workspace, mix: KlsaParams, terms: int, lanes: int) -> float:
     """α of the query at hand, by the share of it that the first document holds."""
     held, whole = 0, 0
     for j in range(terms):
@@ -210,7 +211,7 @@ def alpha_of(record: Record, room: Room, mix: Mix, terms: int, lanes: int) -> fl
 
 
 @inlined
-def cut(value: np.float32, mix: Mix) -> np.float32:
+def cut(value: np.float32, mix: KlsaParams) -> np.float32:
     """Cut a part at 0, where parts are."""
     return max(value, np.float32(0)) if mix.unit_length else value
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.compiling import inlined, internal
-from klsa_search.kernel.postings import DEPTHS
-from klsa_search.search.engine.record import MAX_TERMS, Memory, Part, Record, Stored
+from klsa_search.core.compiling import inlined, internal
+from klsa_search.kernels.postings import DEPTHS
+from klsa_search.search.engine.workspace import MAX_TERMS, Memory, Record, SegmentArrays, Stored
 
 CHEAP = 256  # postings of optional terms below which they are simply added
 LOOK_UP = 24  # what one look-up costs, in postings added
@@ -29,7 +29,7 @@ def ask(record: Record, asked: npt.NDArray[np.int64], query: int, queries: int) 
 
 @inlined
 def worth(weight: int, saturation: int) -> int:
-    """What a posting is worth, in steps: see `kernel.postings`."""
+    """What a posting is worth, in steps: see `kernels.postings`."""
     return 1 + ((weight * saturation) >> 16)
 
 
@@ -90,14 +90,14 @@ def known_to_be_reached(record: Record, stored: Stored, terms: int, k: int) -> i
 
 
 @inlined
-def part_of(stored: Stored, segment: int) -> Part:
+def part_of(stored: Stored, segment: int) -> SegmentArrays:
     """Where the postings of a segment lie."""
     return stored.built if segment == 0 else stored.later
 
 
 @internal
 def enter_segment(
-    record: Record, part: Part, memory: Memory, terms: int, segment: int, place: int
+    record: Record, part: SegmentArrays, memory: Memory, terms: int, segment: int, place: int
 ) -> None:
     """Find where each term's postings and runs in a segment begin.
 
@@ -116,7 +116,7 @@ def enter_segment(
 
 
 @internal
-def _own_number(record: Record, part: Part, segment: int, term: int) -> int:
+def _own_number(record: Record, part: SegmentArrays, segment: int, term: int) -> int:
     """A segment's own number of a term, below 0 where it has none."""
     terms = record.own_terms[segment]
     if not record.numbered[segment]:
@@ -136,7 +136,7 @@ def _own_number(record: Record, part: Part, segment: int, term: int) -> int:
 
 @internal
 def enter_block(
-    record: Record, part: Part, memory: Memory, terms: int, block: int, place: int
+    record: Record, part: SegmentArrays, memory: Memory, terms: int, block: int, place: int
 ) -> int:
     """Find each term's postings in a block of the segment at hand; returns the sum of bounds.
 

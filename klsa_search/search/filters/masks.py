@@ -11,15 +11,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import QueryError
-from klsa_search.forks import lock_free_in_children
-from klsa_search.search.engine import Mask
-from klsa_search.search.filters.mapping import filter_of_mapping
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.filters.conditions import (
+    And,
+    Condition,
+    Filter,
+    Not,
+    Or,
+    Value,
+    in_postorder,
+)
+from klsa_search.search.filters.json_form import filter_of_mapping
 from klsa_search.search.filters.text import filter_of_text
-from klsa_search.search.filters.tree import Condition, Every, Filter, Not, Some, Value, in_postorder
-from klsa_search.store.fields.columns import Field, Fields, finding
-from klsa_search.store.fields.finding import Finder
-from klsa_search.store.fields.values import NUMBER
+from klsa_search.storage.columns.columns import Field, Fields, Finder, finding
+from klsa_search.storage.columns.values import NUMBER
 
 Allowed = npt.NDArray[np.bool_]
 Given = str | Mapping[str, Any] | Filter
@@ -52,9 +59,9 @@ def mask_of(filter_: Filter, fields: Fields, size: int) -> Mask:
                 held.append(find(first, after))
             elif isinstance(one, Not):
                 np.logical_not(held[-1], out=held[-1])
-            elif isinstance(one, Every | Some):
+            elif isinstance(one, And | Or):
                 begin = len(held) - len(one.parts)
-                every = isinstance(one, Every)
+                every = isinstance(one, And)
                 joined = held[begin] if one.parts else np.full(after - first, every, np.bool_)
                 for part in held[begin + 1 :]:
                     if every:
@@ -114,7 +121,7 @@ def _key(given: Given) -> tuple[str, str]:
             return "json", json.dumps(given)
         except (TypeError, ValueError, RecursionError) as error:
             raise QueryError(f"filter: not valid JSON ({error})", field="filter") from None
-    if not isinstance(given, Condition | Every | Some | Not):
+    if not isinstance(given, Condition | And | Or | Not):
         raise QueryError(
             f"filter = {given!r} is not a filter; give a text or a mapping", field="filter"
         )

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from klsa_search.errors import QueryError
-from klsa_search.search.filters.tree import Condition, Every, Filter, Not, Some
+from klsa_search.search.filters.conditions import And, Condition, Filter, Not, Or
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -137,9 +137,9 @@ def _parser() -> Lark:
             return part.part if isinstance(part, Not) else Not(part)
 
         def both(self, *parts: Filter) -> Filter:
-            return Every(parts)
+            return And(parts)
 
         def either(self, *parts: Filter) -> Filter:
-            return Some(parts)
+            return Or(parts)
 
     return Lark(_GRAMMAR, parser="lalr", transformer=Making(), propagate_positions=False)

@@ -7,10 +7,10 @@ number of dimensions to use. A new one is a file and a row here.
 from collections.abc import Callable
 from typing import Final
 
-from klsa_search.arrays import Scores
-from klsa_search.config import RankerName, SearchSettings
-from klsa_search.search.boosting import lexical
-from klsa_search.search.query import QueryTerms
+from klsa_search.core.array_types import Scores
+from klsa_search.core.config import RankerName, SearchSettings
+from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.rankers.bm25 import lexical
 from klsa_search.search.rankers.feedback import rank_rm3, rank_rocchio
 from klsa_search.search.rankers.klsa import rank_klsa
 from klsa_search.search.rankers.lsi import rank_lsi, rank_lsi_cosine
@@ -20,7 +20,7 @@ from klsa_search.search.snapshot import Snapshot
 def rank_bm25(
     snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings, dimensions: int
 ) -> Scores:
-    """Return the row of the query kernel, see `kernel.query`. Cost: its postings."""
+    """Return the row of the query kernel, see `kernels.query_kernel`. Cost: its postings."""
     return lexical(snapshot, query, parameters)
 
 

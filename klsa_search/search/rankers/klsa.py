@@ -29,16 +29,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from klsa_search.arrays import Positions, Scores
-from klsa_search.config import SearchSettings
-from klsa_search.deadlines import in_time
-from klsa_search.expansion.coverage import BEST, POWER, coverage
-from klsa_search.expansion.holding import held_back
-from klsa_search.expansion.threshold import top_z
-from klsa_search.search.boosting import lexical
-from klsa_search.search.engine import Mix
-from klsa_search.search.query import QueryTerms
-from klsa_search.search.rankers.judged import unit_length
+from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.config import SearchSettings
+from klsa_search.core.deadlines import in_time
+from klsa_search.lowrank.coverage import BEST, POWER, coverage, held_back
+from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.seeds import KlsaParams
+from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.rankers.bm25 import lexical
+from klsa_search.search.rankers.feedback import unit_length
 from klsa_search.search.snapshot import Snapshot
 
 
@@ -126,10 +125,10 @@ def _scaled(part: Scores, seeds: Positions, parameters: SearchSettings) -> Score
     return unit_length(part, seeds) if parameters.unit_length else part
 
 
-def mix_of(snapshot: Snapshot, parameters: SearchSettings) -> Mix:
+def mix_of(snapshot: Snapshot, parameters: SearchSettings) -> KlsaParams:
     """The parameters as the engine of a cut D takes them."""
     size = len(snapshot)
-    return Mix(
+    return KlsaParams(
         seeds=min(parameters.z, size),
         best=min(max(BEST, parameters.z), size),
         alpha=parameters.alpha,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.arrays import Scores
-from klsa_search.config import SearchSettings
-from klsa_search.search.query import QueryTerms
+from klsa_search.core.array_types import Scores
+from klsa_search.core.config import SearchSettings
+from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.snapshot import Snapshot
 
 

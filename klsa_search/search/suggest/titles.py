@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis import Analyzer
+from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.segmentation import UNSPACED_PATTERN
-from klsa_search.forks import lock_free_in_children
-from klsa_search.store.documents import DocumentReader
+from klsa_search.core.forks import lock_free_in_children
+from klsa_search.storage.documents import DocumentReader
 
 LOOKED_AT: Final = 128
 """Titles among which the best are chosen, the first in the order of documents."""
@@ -30,7 +30,7 @@ _UNSPACED: Final = re.compile(UNSPACED_PATTERN)  # of which any may begin a word
 _BETWEEN: Final = re.compile(r"[^\w\n]+|_+")
 
 
-class Found(NamedTuple):
+class TitleMatch(NamedTuple):
     """Titles that are alike but for case and signs.
 
     position  of the first document that has it
@@ -92,7 +92,7 @@ class Titles:
 
     def find(
         self, typed: str, documents: DocumentReader, living: npt.NDArray[np.bool_]
-    ) -> list[Found]:
+    ) -> list[TitleMatch]:
         """Titles with this in them, a word's beginning at its end, the best first.
 
         living  (N,) of which documents
@@ -103,7 +103,7 @@ class Titles:
         if not needle.strip():
             return []
         chunks = self._upto(len(living), documents)
-        found: dict[int, tuple[tuple[bool, int, int], Found]] = {}
+        found: dict[int, tuple[tuple[bool, int, int], TitleMatch]] = {}
         for begins in (True, False):
             looked_at = 0
             for chunk in chunks:
@@ -117,7 +117,7 @@ class Titles:
                     looked_at += 1
                     key = int(chunk.keys[line])
                     order = (not begins, length, position)
-                    found.setdefault(key, (order, Found(position, key)))
+                    found.setdefault(key, (order, TitleMatch(position, key)))
         return [each for _, each in sorted(found.values())]
 
     def count(self, key: int, living: npt.NDArray[np.bool_]) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from klsa_search.service.messages.failures import failure_answer
+from klsa_search.service.schemas.errors import failure_answer
 
 ANY = "*"
 """Stands for all names."""

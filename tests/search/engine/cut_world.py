@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from klsa_search.expansion.cut import ENTRIES, CutExpansion
-from klsa_search.expansion.latent import LatentSpace
-from klsa_search.features import bm25
-from klsa_search.kernel.document import DocumentKernel
-from klsa_search.kernel.query import QueryKernel, Weighting
-from klsa_search.kernel.segments import Segments
-from klsa_search.search.engine import Engine
+from klsa_search.kernels import bm25
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.query_kernel import QueryKernel, Weighting
+from klsa_search.kernels.segments import Segments
+from klsa_search.lowrank.eigensolver import decompose
+from klsa_search.lowrank.latent_space import LatentSpace
+from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion
+from klsa_search.search.engine.engine import Engine
 from klsa_search.search.snapshot import Snapshot
-from klsa_search.spectrum.solving import decompose
 from tests.support.worlds import counts_of, query_kernel
 
 WEIGHTING = Weighting(burstiness=2.0, common=np.array([1]), common_weight=0.5)
@@ -52,7 +52,7 @@ def cut_world(
     spectrum = decompose(kernel, dimensions, seed=0)
     latent = LatentSpace.of(kernel, spectrum, dimensions, idf)
     strongest = sparse.csr_array(np.maximum(kernel.explicit(), 0))
-    cut = CutExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
+    cut = SparseExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
     (part,) = plain.postings.parts
     postings = Segments.alone(_each(part.postings, around))
     held = QueryKernel(

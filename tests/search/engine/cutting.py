@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from klsa_search.expansion.cut import CutExpansion
-from klsa_search.kernel.postings import UNIT, Postings
-from klsa_search.kernel.segments import ALIGNED, Segment, Segments
+from klsa_search.kernels.postings import UNIT, Postings
+from klsa_search.kernels.segments import ALIGNED, Segment, Segments
+from klsa_search.lowrank.sparse_expansion import SparseExpansion
 
 
 def matrix_of(postings):
@@ -55,7 +55,7 @@ def cut_into(postings, counts, cuts, *, block_bits, seed=0):
     return Segments(parts, len(postings.frequencies)), np.array(positions, np.int64)
 
 
-def spread(cut: CutExpansion, positions, size):
+def spread(cut: SparseExpansion, positions, size):
     """The same expansion with its documents at other positions, nothing between them."""
 
     def at(array):

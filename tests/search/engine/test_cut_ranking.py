@@ -14,14 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.config import SearchSettings
-from klsa_search.expansion.coverage import BEST
-from klsa_search.expansion.threshold import top_z
-from klsa_search.search.engine import ExpandingEngine, Mask
-from klsa_search.search.engine.impacts import SCANNED
-from klsa_search.search.engine.record import MAX_TERMS
+from klsa_search.core.config import SearchSettings
+from klsa_search.lowrank.coverage import BEST
+from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.bm25 import SCANNED
+from klsa_search.search.engine.engine import ExpandingEngine
+from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.seeds import MAX_SEEDS
-from klsa_search.search.query import QueryTerms
+from klsa_search.search.engine.workspace import MAX_TERMS
+from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.klsa import mix_of, rank_klsa
 from tests.search.engine.cut_world import cut_world
 from tests.search.engine.fences import Fences
@@ -255,7 +256,7 @@ def test_within_a_large_mask_the_ranking_is_that_of_the_whole(monkeypatch, many)
     for _ in range(40):
         terms = rng.integers(0, 60, 3).tolist()
         exact = exact_scores(many, terms, SearchSettings()) * allowed
-        monkeypatch.setattr("klsa_search.search.engine.expanding.FEW", 0)
+        monkeypatch.setattr("klsa_search.search.engine.engine.FEW", 0)
         found = top_of(many.expanding, terms, 10, mix, Mask(allowed))
         assert same(
             top_of(many.expanding, terms, 10, mix, everything),

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from klsa_search.expansion.threshold import top_z
-from klsa_search.kernel.postings import Postings
-from klsa_search.kernel.query import QueryKernel
-from klsa_search.search.engine import Engine, Mask
-from klsa_search.search.engine.record import MAX_TERMS
-from klsa_search.search.query import QueryTerms
+from klsa_search.kernels.postings import Postings
+from klsa_search.kernels.query_kernel import QueryKernel
+from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.engine import Engine
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.workspace import MAX_TERMS
+from klsa_search.search.query.terms import QueryTerms
 
 
 def kernel_of(saturations, block_bits=6):

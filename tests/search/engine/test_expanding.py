@@ -11,18 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search import build, open_index
-from klsa_search.compiling import compiled
-from klsa_search.expansion.coverage import BEST, NEIGHBOURHOOD
-from klsa_search.expansion.threshold import top_z
-from klsa_search.kernel.postings import Postings
-from klsa_search.kernel.segments import Segments
-from klsa_search.search.engine import ExpandingEngine
+from klsa_search.core.compiling import compiled
+from klsa_search.kernels.postings import Postings
+from klsa_search.kernels.segments import Segments
+from klsa_search.lowrank.coverage import BEST, NEIGHBOURHOOD
+from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.search.engine.bm25 import SCANNED, place_of, search
 from klsa_search.search.engine.candidates import cover
-from klsa_search.search.engine.expanded import search_expanded
-from klsa_search.search.engine.impacts import SCANNED, place_of
+from klsa_search.search.engine.engine import ExpandingEngine
+from klsa_search.search.engine.klsa import search_expanded
 from klsa_search.search.engine.scan import LANES, bar_of, places_above
 from klsa_search.search.engine.scores import choose
-from klsa_search.search.engine.topk import search
 from klsa_search.search.rankers.klsa import mix_of
 from tests.support.worlds import as_if_large, random_documents
 

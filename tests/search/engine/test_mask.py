@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from klsa_search.search.engine import Mask
-from klsa_search.search.engine.mask import PART
+from klsa_search.search.engine.mask import PART, Mask
 
 
 @pytest.mark.parametrize(

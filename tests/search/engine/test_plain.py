@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from klsa_search.config import SearchSettings
-from klsa_search.search.engine import Mask, expanding
-from klsa_search.search.engine.record import Asked
+from klsa_search.core.config import SearchSettings
+from klsa_search.search.engine import engine as expanding
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.workspace import EngineQuery
 from klsa_search.search.rankers.klsa import mix_of
 from tests.search.engine.cut_world import WAYS, cut_world
 from tests.support.worlds import random_documents
@@ -34,7 +35,7 @@ def test_the_same_bits(world, monkeypatch, way, small):
                 monkeypatch.setattr(expanding, "FEW", few)
                 monkeypatch.setattr(expanding, "WITHIN", 20)
                 (compiled,) = engine.top([terms], k, mix, mask, totals=True)
-                asked = Asked(k, mask, totals=True)
+                asked = EngineQuery(k, mask, totals=True)
                 plain = engine._plain.top(terms, asked, mix, engine.depths(asked, mix))
                 assert compiled.positions.tolist() == plain.positions.tolist()
                 assert compiled.scores.tobytes() == plain.scores.tobytes()
@@ -43,6 +44,8 @@ def test_the_same_bits(world, monkeypatch, way, small):
 
 
 def test_unknown_terms_find_nothing(world):
-    depths = expanding.Depths(3, 3, 0, False)
-    found = world.expanding._plain.top([-1], Asked(3), mix_of(world, SearchSettings()), depths)
+    depths = expanding.RerankDepths(3, 3, 0, False)
+    found = world.expanding._plain.top(
+        [-1], EngineQuery(3), mix_of(world, SearchSettings()), depths
+    )
     assert len(found.positions) == len(found.scores) == 0

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from klsa_search.config import SearchSettings
-from klsa_search.features import bm25
-from klsa_search.kernel.postings import DEPTHS
-from klsa_search.kernel.query import Gone, QueryKernel
-from klsa_search.kernel.segments import Segment, Segments
-from klsa_search.search.engine import Engine, ExpandingEngine, Mask
-from klsa_search.search.engine.record import MAX_SEGMENTS, Asked
-from klsa_search.search.engine.reverse import REVERSED, Reversing
+from klsa_search.core.config import SearchSettings
+from klsa_search.kernels import bm25
+from klsa_search.kernels.postings import DEPTHS
+from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel
+from klsa_search.kernels.segments import Segment, Segments
+from klsa_search.search.engine.engine import Engine, ExpandingEngine
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.reverse_neighbours import REVERSED, ReverseNeighboursBuilder
+from klsa_search.search.engine.workspace import MAX_SEGMENTS, EngineQuery
 from klsa_search.search.rankers.klsa import mix_of
 from tests.search.engine.cut_world import WEIGHTING, cut_world
 from tests.search.engine.cutting import cut_into, spread
@@ -43,7 +44,7 @@ def living_of(positions, size, gone=()):
 
 
 def reverse_of(positions, pairs, values):
-    reversing = Reversing()
+    reversing = ReverseNeighboursBuilder()
     pairs = np.array(pairs, np.int32).reshape(-1, 2)
     reversing.append(positions, pairs, np.array(values, np.float32))
     return reversing.reverse(positions)
@@ -101,7 +102,7 @@ def test_the_default_over_segments(world, cuts, terms, k, small):
 def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, terms, k):
     segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
     held = COUNTS[sorted(gone)]
-    without = Gone(
+    without = DeletedCounts(
         len(gone),
         np.bincount(held.indices, minlength=segments.terms),
         np.asarray(held.sum(axis=0)).ravel().astype(np.int64),
@@ -122,7 +123,7 @@ def test_without_some_documents_bm25_is_that_of_the_others(world, cuts, gone, te
 
 
 def length_of(counts):
-    return bm25.standing_length(bm25.average_length(counts.lengths))
+    return bm25.quantised_length(bm25.average_length(counts.lengths))
 
 
 @given(
@@ -151,7 +152,7 @@ def test_the_plain_way_gives_the_same_bits(world, cuts, gone, terms, k, small, l
     )  # fmt: skip
     mix = mix_of(world, SearchSettings())
     (compiled,) = engine.top([terms], k, mix, totals=True)
-    asking = Asked(k, totals=True)
+    asking = EngineQuery(k, totals=True)
     plain = engine._plain.top(terms, asking, mix, engine.depths(asking, mix))
     assert compiled.positions.tolist() == plain.positions.tolist()
     assert compiled.scores.tobytes() == plain.scores.tobytes()
@@ -181,7 +182,7 @@ def test_a_later_document_is_brought_up_by_an_earlier_one():
 def test_the_strongest_entries_beside_a_row_are_kept(entries, pieces):
     pairs = np.array([(owner, 10 + number) for number, (owner, _) in enumerate(entries)], np.int32)
     values = np.array([value for _, value in entries], np.float32)
-    reversing = Reversing()
+    reversing = ReverseNeighboursBuilder()
     for piece in np.array_split(np.arange(len(entries)), pieces):
         reversing.append(100, pairs.reshape(-1, 2)[piece], values[piece])
     reverse = reversing.reverse(100)

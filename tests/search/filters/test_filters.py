@@ -12,17 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klsa_search.errors import QueryError
-from klsa_search.search.filters import (
-    Condition,
-    Every,
-    Masks,
-    Not,
-    Some,
-    filter_of_mapping,
-    filter_of_text,
-    mask_of,
-)
-from tests.store.fields.test_columns import written
+from klsa_search.search.filters.conditions import And, Condition, Not, Or
+from klsa_search.search.filters.json_form import filter_of_mapping
+from klsa_search.search.filters.masks import Masks, mask_of
+from klsa_search.search.filters.text import filter_of_text
+from tests.storage.columns.test_columns import written
 
 METADATA = [
     {"year": 2021, "about": ["engines", "pumps"], "seen": "2024-02-01"},
@@ -59,7 +53,7 @@ def negated(tree):
 
 def joined(children):
     parts = st.lists(children, min_size=2, max_size=3).map(tuple)
-    return st.one_of(parts.map(Every), parts.map(Some), children.map(negated))
+    return st.one_of(parts.map(And), parts.map(Or), children.map(negated))
 
 
 TREES = st.recursive(conditions(), joined, max_leaves=8)
@@ -74,9 +68,9 @@ def span(name, value):
 
 
 def holds(tree, metadata):
-    if isinstance(tree, Every):
+    if isinstance(tree, And):
         return all(holds(part, metadata) for part in tree.parts)
-    if isinstance(tree, Some):
+    if isinstance(tree, Or):
         return any(holds(part, metadata) for part in tree.parts)
     if isinstance(tree, Not):
         return not holds(tree.part, metadata)
@@ -110,8 +104,8 @@ def quoted(value):
 def as_text(tree):
     if isinstance(tree, Not):
         return f"NOT ({as_text(tree.part)})"
-    if isinstance(tree, Every | Some):
-        sign = " AND " if isinstance(tree, Every) else " or "
+    if isinstance(tree, And | Or):
+        sign = " AND " if isinstance(tree, And) else " or "
         return "(" + sign.join(map(as_text, tree.parts)) + ")"
     values = [quoted(value) for value in tree.values]
     match tree.comparison:
@@ -128,9 +122,9 @@ def as_text(tree):
 def as_mapping(tree):
     if isinstance(tree, Not):
         return {"not": as_mapping(tree.part)}
-    if isinstance(tree, Every | Some):
+    if isinstance(tree, And | Or):
         parts = [as_mapping(part) for part in tree.parts]
-        return {"and" if isinstance(tree, Every) else "or": parts}
+        return {"and" if isinstance(tree, And) else "or": parts}
     values = list(tree.values)
     match tree.comparison:
         case "EXISTS":

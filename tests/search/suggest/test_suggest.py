@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from klsa_search import build
 from klsa_search.analysis import Analyzer
 from klsa_search.errors import QueryError
-from klsa_search.search.suggest import Titles, following, titles
+from klsa_search.search.suggest import suggester, titles
+from klsa_search.search.suggest.titles import Titles
 
 WORDS = ["wing", "wings", "winter", "drag", "flow", "network", "netting", "the", "Zürich", "雪"]
 analyzer = Analyzer()
@@ -175,7 +176,7 @@ def test_what_is_no_text_is_refused(index):
 
 
 def test_of_many_documents_some_are_read(index, monkeypatch):
-    monkeypatch.setattr(following, "SAMPLE", 5)
+    monkeypatch.setattr(suggester, "SAMPLE", 5)
     fresh = index.snapshot()
     fresh._current.state.suggesting._following.clear()
     found = of_kind(fresh, "phrase", "wing ")

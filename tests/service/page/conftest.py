@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright import sync_api as api
 
-from klsa_search.indexing import build
-from klsa_search.mining import similar
+from klsa_search.indexing.build import build
+from klsa_search.mining.similar import similar
 from klsa_search.search.opening import open_index
 from klsa_search.service.catalog import Catalog
 from tests.service.sockets import serving

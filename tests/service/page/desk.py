@@ -3,15 +3,15 @@
 import socket
 from contextlib import contextmanager
 
-from klsa_search.child_processes import command_of
-from klsa_search.cli.refitting import MODULE
+from klsa_search.cli.refit_child import MODULE
+from klsa_search.core.child_processes import command_of
 from klsa_search.service.admission import Admission
 from klsa_search.service.app import create_app
+from klsa_search.service.background import Writes
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.refitting import Refits
+from klsa_search.service.middleware.auth import Keys
+from klsa_search.service.refits import Refits
 from klsa_search.service.server import make_server
-from klsa_search.service.writing import Writes
 from tests.service.sockets import Served
 from tests.support.waiting import wait_until
 

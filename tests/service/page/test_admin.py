@@ -5,7 +5,7 @@ import json
 import pytest
 
 from klsa_search import open_index
-from klsa_search.service.middleware.keys import add_key
+from klsa_search.service.keys import add_key
 
 from .conftest import LONG, watched
 from .desk import SIZES, give_key, serious, writable

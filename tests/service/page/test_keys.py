@@ -1,8 +1,8 @@
 """With keys on, the page is for all and the documents are not."""
 
 from klsa_search.service.catalog import Catalog
-from klsa_search.service.middleware.access import Keys
-from klsa_search.service.middleware.keys import add_key
+from klsa_search.service.keys import add_key
+from klsa_search.service.middleware.auth import Keys
 from tests.service.sockets import serving
 
 from .conftest import api, watched

@@ -1,0 +1,222 @@
+"""Describe the contents and the build of an index, as text and as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from klsa_search.cli.output import echo, in_bytes
+from klsa_search.core.config import MOST_FIELDS, Settings
+
+if TYPE_CHECKING:
+    from klsa_search.collection.model import Problems, Unread
+    from klsa_search.storage.manifest import FieldsEntry, Manifest
+
+_KINDS = 5
+"""Kinds of files that are named."""
+
+_BATCHES = 5
+"""Batches of writes that are named."""
+
+
+def facts_for_people(name: str, manifest: Manifest) -> list[tuple[str, str]]:
+    """Say what an index holds, for people."""
+    counts, built = manifest.counts, manifest.build
+    spectra = [
+        (
+            f"spectrum ({label})",
+            f"{s.dimensions} eigenvectors, {s.largest:.4g} to {s.smallest:.4g}, "
+            f"{s.captured:.0%} of the trace, residual {s.residual:.1e}",
+        )
+        for label, s in manifest.spectra.items()
+    ]
+    return [
+        ("index", name),
+        ("source", manifest.source),
+        ("documents", f"{counts.documents:,}"),
+        ("terms", f"{counts.terms:,}"),
+        ("non-zeros", f"{counts.non_zeros:,}"),
+        *_fields_for_people(manifest.fields, counts.documents),
+        *spectra,
+        ("size", in_bytes(manifest.bytes())),
+        ("built", f"{built.created}, in {built.seconds:.1f} s"),
+        ("peak memory", in_bytes(built.peak_memory)),
+        ("fingerprint", manifest.fingerprint),
+    ]
+
+
+def _fields_for_people(fields: FieldsEntry, documents: int) -> list[tuple[str, str]]:
+    """Say which metadata fields are columns, which are not and why."""
+    columns = [
+        f"{name} ({column.type}{', lists' * column.lists}, {documents - column.missing:,} documents"
+        + (f", {column.texts:,} texts" if column.type == "keyword" else "")
+        + (f", {column.misfits:,} with another value)" if column.misfits else ")")
+        for name, column in fields.columns.items()
+    ]
+    others = [f"{name} ({reason})" for name, reason in fields.others.items()]
+    if fields.more:
+        others.append(f"fields beyond the first {MOST_FIELDS}: declare needed ones with --field")
+    facts = [("filterable", "; ".join(columns)), ("not filterable", "; ".join(others))]
+    return [(title, text) for title, text in facts if text]
+
+
+def settings_for_people(settings: Settings) -> list[tuple[str, str]]:
+    """Say what it was built with, for people."""
+    return [(name.replace("_", " "), _said(value)) for name, value in settings.model_dump().items()]
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "auto"
+    return (", ".join(value) or "as found") if isinstance(value, tuple) else str(value)
+
+
+def facts_for_programs(name: str, manifest: Manifest) -> dict[str, Any]:
+    """Say the same for programs: the manifest, without its list of files."""
+    facts = manifest.model_dump(exclude={"files"})
+    return {"name": name, **facts, "bytes": manifest.bytes()}
+
+
+def writes_for_programs(generation: Path) -> dict[str, Any]:
+    """Say what was written since the generation was built, and how many bytes that takes."""
+    from klsa_search.storage.log import WriteLog
+    from klsa_search.storage.names import LIVING
+
+    batches = WriteLog(generation).batches()
+    standing = [batch for batch in batches if batch.undone is None]
+    later_files = [file for file in generation.iterdir() if LIVING.fullmatch(file.name)]
+    return {
+        "batches": len(standing),
+        "undone": len(batches) - len(standing),
+        "puts": sum(batch.puts for batch in standing),
+        "deletes": sum(batch.deletes for batch in standing),
+        "last": [
+            {"time": batch.time, "puts": batch.puts, "deletes": batch.deletes}
+            for batch in reversed(standing[-_BATCHES:])
+        ],
+        "bytes": sum(file.stat().st_size for file in later_files),
+    }
+
+
+def writes_for_people(generation: Path) -> list[tuple[str, str]]:
+    """Say the same for people; nothing where nothing was written."""
+    facts = writes_for_programs(generation)
+    if not facts["batches"] and not facts["undone"]:
+        return []
+    line = (
+        f"{facts['puts']:,} written, {facts['deletes']:,} deleted, {facts['batches']:,} "
+        f"batches, {facts['undone']:,} undone, {in_bytes(facts['bytes'])}"
+    )
+    undoes = [
+        (
+            f"rollback --writes {number}",
+            f"{batch['puts']:,} written, {batch['deletes']:,} deleted at {batch['time']}",
+        )
+        for number, batch in enumerate(facts["last"], 1)
+    ]
+    return [("writes", line), *undoes]
+
+
+def drift_for_programs(generation: Path) -> dict[str, Any] | None:
+    """Say how far an index has come from its build; None where nothing was written drift.
+
+    It is opened for that: some 1 ms a later document. If that fails, the reason is returned.
+    """
+    from klsa_search.errors import StoreError
+    from klsa_search.storage.log import WriteLog
+
+    if not WriteLog(generation).last().seq:
+        return None
+    from klsa_search.search.opening import open_index
+
+    try:
+        index = open_index(generation.parent)
+    except StoreError as failure:
+        return {"error": failure.message}
+    try:
+        drift, documents = index.drift, len(index)
+        misfits = {name: field.misfits for name, field in index.fields.items() if field.misfits}
+        built = index.manifest.fields.columns
+        fields = {name: each.type for name, each in index.fields.items() if name not in built}
+    finally:
+        index.close()
+    return {
+        "documents": documents,
+        "added": drift.added,
+        "deleted": drift.deleted,
+        "added_share": drift.added_share(documents),
+        "changed_share": drift.changed_share(documents),
+        "unseen_share": drift.unseen_share,
+        "fields": fields,
+        "misfits": misfits,
+    }
+
+
+def drift_for_people(generation: Path) -> list[tuple[str, str]]:
+    """Say the same for people; nothing where nothing was written."""
+    drift = drift_for_programs(generation)
+    if drift is None:
+        return []
+    if "error" in drift:
+        return [("drift", f"unknown: {drift['error']}")]
+    line = (
+        f"{drift['documents']:,} documents, {drift['added_share']:.1%} of them added after "
+        f"the build ({drift['unseen_share']:.1%} of their words are new), "
+        f"{drift['deleted']:,} of the build deleted or replaced"
+    )
+    found = [f"{name} ({type_})" for name, type_ in drift["fields"].items()]
+    counted = [f"{name} {count:,}" for name, count in drift["misfits"].items()]
+    return [
+        ("drift", line),
+        *([("added fields", ", ".join(found))] if found else []),
+        *([("misfits", ", ".join(counted))] if counted else []),
+    ]
+
+
+def unread_for_people(unread: Unread) -> str:
+    """Say how many files of the source were not read, of which kinds, and where to look."""
+    kinds = sorted(unread.kinds, key=lambda kind: (-unread.kinds[kind], kind))
+    counted = [f"{unread.kinds[kind]:,} {kind}" for kind in kinds[:_KINDS]]
+    if kinds[_KINDS:]:
+        counted.append(f"{sum(unread.kinds[kind] for kind in kinds[_KINDS:]):,} of other kinds")
+    first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
+    files = "1 file" if unread.count == 1 else f"{unread.count:,} files"
+    links = "; --follow-links reads linked files" if "linked" in unread.kinds else ""
+    from klsa_search.collection.files.formats import LACKING, format_of
+
+    lacking = [kind for kind in kinds if (found := format_of(Path(f"_{kind}"))) and found.lacking]
+    extra = f"; pip install 'klsa-search[{LACKING}]' reads {', '.join(lacking)}" if lacking else ""
+    return f"{files}: {', '.join(counted)} (first: {first}){links}{extra}"
+
+
+def numbered_for_people(files: list[str]) -> str:
+    """Say which files have no ids."""
+    which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} more files"
+    return (
+        f"note: the documents of {which} have no IDs and were numbered; --id names a column of IDs"
+    )
+
+
+def write_field_warnings(warnings: Problems) -> None:
+    """Write to stderr how many values do not fit their fields, and the first of them."""
+    if warnings.count:
+        counted = (f"{name} {count:,}" for name, count in sorted(warnings.kinds.items()))
+        echo(
+            f"values of the wrong type, which count as missing: {', '.join(counted)}; the first:",
+            err=True,
+        )
+    for reason in warnings.reasons:
+        echo(f"  {reason}", err=True)
+
+
+def write_problems(problems: Problems) -> None:
+    """Write what was skipped to stderr: files by kind and reason, then the first of each."""
+    records = problems.count - sum(problems.kinds.values())
+    line = [f"{records:,} bad record{'' if records == 1 else 's'}"] if records else []
+    line += [f"{count:,} {kind}" for kind, count in sorted(problems.kinds.items())]
+    if line:
+        echo(f"skipped {', '.join(line)}; the first reasons:", err=True)
+    for reason in problems.reasons:
+        echo(f"  {reason}", err=True)

@@ -1,0 +1,218 @@
+"""klsa-index add, remove, refit, export, backup, restore, repair."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from klsa_search.cli.describe import unread_for_people, write_field_warnings, write_problems
+from klsa_search.cli.main import debug_option, watch_compiling
+from klsa_search.cli.options import (
+    given,
+    home_option,
+    json_option,
+    memory_option,
+    settings_options,
+    source_options,
+)
+from klsa_search.cli.output import echo, escaped, write_json
+from klsa_search.core.config import SearchSettings
+from klsa_search.core.progress import progress_bar
+from klsa_search.errors import IndexNotFound
+
+if TYPE_CHECKING:
+    from klsa_search.search.index import Index
+
+
+@click.command()
+@click.argument("name")
+@click.argument("source")
+@home_option
+@source_options
+@json_option
+@debug_option
+def add(
+    name: str,
+    source: Any,
+    home: Path,
+    reading: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Add the documents of SOURCE to an index.
+
+    SOURCE is as for klsa-index build. A document replaces the one with the same ID. Added
+    documents are searchable at once, also by a running service; klsa-index rollback --writes
+    undoes the addition.
+    """
+    from klsa_search.collection.opening import open_collection
+    from klsa_search.search.opening import open_index
+    from klsa_search.storage.names import index_path
+
+    collection = open_collection(source, **reading)
+    with watch_compiling(_tell_compiling), progress_bar() as bar:
+        index = open_index(index_path(home, name))
+        added = index.add(collection, progress=bar)
+    problems, unread = collection.problems, collection.unread
+    if as_json:
+        facts = _facts(index) | {"added": added, "warnings": added.warnings.as_json()}
+        write_json(facts | {"skipped": problems.as_json(), "unread": unread.as_json()})
+    else:
+        echo(f"{name}: added {added:,} documents; {len(index):,} in total")
+        write_field_warnings(added.warnings)
+        if unread.count:
+            echo(f"not read: {unread_for_people(unread)}", err=True)
+        write_problems(problems)
+    index.close()
+
+
+@click.command()
+@click.argument("name")
+@click.argument("ids", nargs=-1, required=True)
+@home_option
+@json_option
+@debug_option
+def remove(name: str, ids: tuple[str, ...], home: Path, as_json: bool) -> None:
+    """Remove documents by ID from an index; unknown IDs are ignored."""
+    from klsa_search.search.opening import open_index
+    from klsa_search.storage.names import index_path
+
+    with watch_compiling(_tell_compiling):
+        index = open_index(index_path(home, name))
+        count = index.delete(ids)
+    if as_json:
+        write_json(_facts(index) | {"removed": count})
+    else:
+        echo(f"{name}: removed {count:,} documents; {len(index):,} in total")
+    index.close()
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@memory_option
+@settings_options(*SearchSettings.model_fields, "fields", default="as it is")
+@debug_option
+def refit(name: str, home: Path, memory: str | None, **options: Any) -> None:
+    """Rebuild an index from its stored documents.
+
+    Documents added after a build are ranked by its statistics until the next refit. Searches and
+    writes continue meanwhile. Settings given here become the settings of the index.
+    """
+    from klsa_search.indexing.rewrite import refit as refit_index
+    from klsa_search.storage.names import index_path
+
+    with progress_bar() as bar:
+        path = index_path(home, name)
+        index = refit_index(path, progress=bar, memory=memory, **given(options))
+    echo(f"{name}: {len(index):,} documents, generation {index.generation}")
+    index.close()
+
+
+def _facts(index: Index) -> dict[str, Any]:
+    return {
+        "name": index.name,
+        "generation": index.generation,
+        "documents": len(index),
+        "log_position": index.last_write.seq,
+    }
+
+
+def _tell_compiling(folder: str | None) -> None:
+    where = f"once per machine, into {folder}" if folder else "no cache folder is writable"
+    echo(f"compiling the engine for writes ({where}) ...", err=True)
+
+
+_FOLDER = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("name")
+@click.argument("file", required=False, type=_FOLDER)
+@home_option
+@debug_option
+def export(name: str, file: Path | None, home: Path) -> None:
+    """Write the live documents of an index as JSON lines, to FILE or standard output.
+
+    klsa-index build reads them as the same documents. For a damaged index, all readable documents
+    are written, the damage is named, and the command fails.
+    """
+    from klsa_search.storage.backup import as_line, readable_documents, refuse_faults
+    from klsa_search.storage.backup import export as export_to
+    from klsa_search.storage.names import index_path
+    from klsa_search.storage.recovery import readable_generation
+
+    faults: list[str] = []
+    generation = readable_generation(index_path(home, name), faults)
+    if file is None:
+        lines = map(as_line, readable_documents(generation, faults))
+        sys.stdout.writelines(map(escaped, lines) if sys.stdout.isatty() else lines)
+        refuse_faults(faults, f"{name} was written to standard output")
+    else:
+        echo(f"{name}: {export_to(generation, file, faults):,} documents in {file}")
+
+
+@click.command()
+@click.argument("name")
+@click.argument("target", type=_FOLDER)
+@home_option
+@debug_option
+def backup(name: str, target: Path, home: Path) -> None:
+    """Copy an index to the new folder TARGET.
+
+    The index may be in use. The copy is an index with all writes up to then, including its
+    synonyms and judgements; klsa-index restore copies it back.
+    """
+    from klsa_search.storage.backup import copy_index
+    from klsa_search.storage.names import index_path
+
+    manifest = copy_index(index_path(home, name), target)
+    echo(f"{name}: {len(manifest.files)} files copied to {target}, checksums verified")
+
+
+@click.command()
+@click.argument("source", type=_FOLDER)
+@click.option("--name", required=True, help="Give the index this name")
+@home_option
+@debug_option
+def restore(source: Path, name: str, home: Path) -> None:
+    """Restore the backup at SOURCE as an index with a new name.
+
+    The index appears when the copy is complete; after an interruption, run the command again.
+    """
+    from klsa_search.storage.backup import copy_index
+    from klsa_search.storage.names import index_path
+
+    if not source.exists():
+        raise IndexNotFound(f"no backup at `{source}`; check the path", field="source")
+    manifest = copy_index(source, index_path(home, name))
+    echo(f"{name}: {len(manifest.files)} files copied from {source}, checksums verified")
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@memory_option
+@debug_option
+def repair(name: str, home: Path, memory: str | None) -> None:
+    """Repair a damaged index, including all writes to it.
+
+    The index is verified first, as by klsa-index verify --deep. A damaged CURRENT file is written
+    again; for other damage a new generation is built from the stored documents and the log of
+    writes. If these cannot be verified either, nothing is changed: restore a backup, or save all
+    readable documents with klsa-index export.
+    """
+    from klsa_search.indexing.rewrite import repair as repair_index
+    from klsa_search.storage.names import index_path
+
+    with progress_bar() as bar:
+        done = repair_index(index_path(home, name), progress=bar, memory=memory)
+    index = done.index
+    if done.fault is None:
+        echo(f"{name}: no damage found; nothing changed")
+    else:
+        echo(f"damage found: {done.fault}")
+        echo(f"{name}: repaired, {len(index):,} documents, generation {index.generation}")
+    index.close()

@@ -1,0 +1,304 @@
+"""klsa-index list, info, verify, rollback, upgrade, delete, alias."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from klsa_search.cli.describe import (
+    drift_for_people,
+    drift_for_programs,
+    facts_for_people,
+    facts_for_programs,
+    settings_for_people,
+    writes_for_people,
+    writes_for_programs,
+)
+from klsa_search.cli.main import debug_option, explain
+from klsa_search.cli.options import home_option, json_option, memory_option
+from klsa_search.cli.output import (
+    Column,
+    echo,
+    in_bytes,
+    printable,
+    write_facts,
+    write_json,
+    write_table,
+)
+from klsa_search.core.progress import progress_bar
+from klsa_search.errors import StoreError
+
+if TYPE_CHECKING:
+    from klsa_search.storage.manifest import Manifest
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.argument("index", required=False)
+@click.option("--remove", is_flag=True, help="Remove the alias NAME; keep its index")
+@home_option
+@json_option
+@debug_option
+def alias(name: str | None, index: str | None, remove: bool, home: Path, as_json: bool) -> None:
+    """Set the alias NAME to INDEX, or list all aliases.
+
+    The change is atomic: requests for NAME use either the old or the new index.
+    """
+    from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
+
+    if remove != (name is not None and index is None):
+        raise click.UsageError("give NAME and INDEX, or NAME and --remove, or no arguments")
+    if name is not None and index is not None:
+        set_alias(home, name, index)
+    elif name is not None:
+        remove_alias(home, name)
+    found = aliases_in(home)
+    if as_json:
+        write_json([{"name": each, "index": target} for each, target in found.items()])
+    elif name is not None:
+        echo(f"{name} -> {index}" if index else f"removed alias {name}")
+    elif found:
+        write_table([Column("alias"), Column("index")], list(found.items()))
+    else:
+        echo(f"no aliases in {home}")
+
+
+@click.command("list")
+@home_option
+@json_option
+@debug_option
+def list_(home: Path, as_json: bool) -> None:
+    """List the indexes of the index directory.
+
+    Indexes that cannot be used are listed with the reason.
+    """
+    from klsa_search.storage.maintenance import indexes_in, unfinished_in
+
+    paths = sorted([*indexes_in(home), *unfinished_in(home)])
+    manifests = {path.name: _manifest_or_reason(path) for path in paths}
+    if as_json:
+        write_json(
+            [
+                {"name": name, "error": m} if isinstance(m, str) else facts_for_programs(name, m)
+                for name, m in manifests.items()
+            ]
+        )
+    elif not manifests:
+        echo(f"no indexes in {home}")
+    else:
+        columns = [
+            Column("name"),
+            Column("documents", right=True),
+            Column("size", right=True),
+            Column("built"),
+            Column("source", wraps=True),
+        ]
+        rows = [
+            (name, "", "", "", f"unusable: {m}")
+            if isinstance(m, str)
+            else (name, f"{m.counts.documents:,}", in_bytes(m.bytes()), m.build.created, m.source)
+            for name, m in manifests.items()
+        ]
+        write_table(columns, rows)
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@json_option
+@debug_option
+def info(name: str, home: Path, as_json: bool) -> None:
+    """Show the contents, settings and build of an index."""
+    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.generations import committed_generations
+    from klsa_search.storage.manifest import read_manifest
+    from klsa_search.storage.names import index_path
+
+    path = index_path(home, name)
+    generation = current_generation(path)
+    manifest = read_manifest(generation)
+    kept = {
+        other.name: _generation_or_reason(other)
+        for other in committed_generations(path)
+        if other.name != generation.name
+    }
+    if as_json:
+        facts = facts_for_programs(name, manifest) | {"generation": generation.name}
+        facts["writes"] = writes_for_programs(generation)
+        facts["drift"] = drift_for_programs(generation)
+        write_json(facts | {"kept": [_kept_for_programs(*each) for each in kept.items()]})
+    else:
+        write_facts(
+            [
+                *facts_for_people(name, manifest),
+                *writes_for_people(generation),
+                *drift_for_people(generation),
+                ("generation", generation.name),
+                *((f"kept {name}", _kept_for_people(each)) for name, each in kept.items()),
+                *settings_for_people(manifest.checked_settings()),
+            ]
+        )
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@click.option("--deep", is_flag=True, help="Also analyse all documents again, and compare")
+@debug_option
+def verify(name: str, home: Path, deep: bool) -> None:
+    """Verify the checksums of all files and writes of an index.
+
+    Of generations kept for a rollback only the manifests are read. With --deep, everything that
+    BM25 uses is also compared with the documents, which takes as long as analysing them.
+    klsa-index repair repairs an index that fails.
+    """
+    from klsa_search.storage.checksums import verify as verify_index
+    from klsa_search.storage.names import index_path
+
+    path = index_path(home, name)
+    if deep:
+        from klsa_search.indexing.verify import verify_deep
+
+        with progress_bar() as bar:
+            manifest = verify_deep(path, progress=bar)
+    else:
+        manifest = verify_index(path)
+    compared = ", and BM25 data agree with the documents" if deep else ""
+    files = f"{len(manifest.files)} files, {in_bytes(manifest.bytes())}"
+    echo(f"{name}: {files}, all checksums match{compared}")
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@click.option(
+    "--to",
+    metavar="GENERATION",
+    help="Return to this generation  [default: the newest older than the present one]",
+)
+@click.option(
+    "--writes",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Undo the last N batches of writes instead; klsa-index info lists the last ones",
+)
+@debug_option
+def rollback(name: str, home: Path, to: str | None, writes: int | None) -> None:
+    """Return to the previous generation, or undo the last writes.
+
+    A build keeps the generation that it replaces; klsa-index info lists them. The present
+    generation is kept too, until the next build. This also repairs a damaged CURRENT file.
+
+    With --writes the generation stays and the last batches of writes are undone. A batch is one
+    call of klsa-index add or remove, and at most 1,000 documents.
+    """
+    from klsa_search.storage.maintenance import rollback as roll_back
+    from klsa_search.storage.maintenance import undo_writes
+    from klsa_search.storage.names import index_path
+
+    path = index_path(home, name)
+    if writes is not None:
+        if to is not None:
+            raise click.UsageError("--to and --writes exclude each other: give one of them")
+        last = undo_writes(path, writes)
+        batches = "1 batch" if writes == 1 else f"{writes:,} batches"
+        echo(f"{name}: undid {batches} of writes; {last.seq:,} writes remain in the log")
+        return
+    back = roll_back(path, to)
+    echo(f"{name}: generation {back.now} is current, {_of(back.manifest)}")
+    if back.before and back.before != back.now:
+        command = ["klsa-index", "rollback", name, "--home", str(home), "--to", back.before]
+        echo(f"undo with {shlex.join(command)}, until the next build")
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@memory_option
+@debug_option
+def upgrade(name: str, home: Path, memory: str | None) -> None:
+    """Upgrade an index from an older format to the current one.
+
+    The index is rebuilt with its settings from its stored documents; its source is not needed.
+    The old generation is kept until the next build.
+    """
+    from klsa_search.indexing.rewrite import upgrade as upgrade_index
+    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.names import index_path
+
+    path = index_path(home, name)
+    before = current_generation(path)
+    with progress_bar() as bar:
+        index = upgrade_index(path, progress=bar, memory=memory)
+    version = index.manifest.format_version
+    if index.path == before:
+        echo(f"{name} already has format {version}; nothing changed")
+    else:
+        echo(f"{name}: upgraded to format {version}, {len(index):,} documents")
+
+
+@click.command()
+@click.argument("name")
+@home_option
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation")
+@debug_option
+def delete(name: str, home: Path, yes: bool) -> None:
+    """Delete an index.
+
+    Files in its folder that do not belong to the index are kept, and listed. If the index is a
+    symbolic link, only the link is deleted.
+    """
+    from klsa_search.storage.directories import is_index
+    from klsa_search.storage.maintenance import delete_index
+    from klsa_search.storage.names import index_path
+
+    path = index_path(home, name)
+    # Whether it is there, not whether it is whole: a damaged index can be deleted too.
+    if not yes and is_index(path):
+        click.confirm(printable(f"Permanently delete {path}?"), abort=True)
+    stay = delete_index(path)
+    echo(f"deleted {path}")
+    if stay:
+        echo(f"kept files that do not belong to the index: {', '.join(map(str, stay))}", err=True)
+
+
+def _manifest_or_reason(path: Path) -> Manifest | str:
+    """Read what an index holds, or tell why it cannot be read, which is no reason to stop."""
+    from klsa_search.storage.current import current_generation
+
+    try:
+        return _generation_or_reason(current_generation(path))
+    except (StoreError, OSError) as failure:
+        return explain(failure)
+
+
+def _generation_or_reason(generation: Path) -> Manifest | str:
+    from klsa_search.storage.manifest import read_manifest
+
+    try:
+        return read_manifest(generation)
+    except (StoreError, OSError) as failure:
+        return explain(failure)
+
+
+def _kept_for_people(kept: Manifest | str) -> str:
+    return f"unusable: {kept}" if isinstance(kept, str) else _of(kept)
+
+
+def _kept_for_programs(generation: str, kept: Manifest | str) -> dict[str, Any]:
+    if isinstance(kept, str):
+        return {"generation": generation, "error": kept}
+    return {
+        "generation": generation,
+        "source": kept.source,
+        "documents": kept.counts.documents,
+        "created": kept.build.created,
+    }
+
+
+def _of(manifest: Manifest) -> str:
+    counts, built = manifest.counts, manifest.build
+    return f"{counts.documents:,} documents of {manifest.source}, built {built.created}"

@@ -1,0 +1,157 @@
+"""klsa-index analyze, synonyms, judgements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from klsa_search.cli.main import debug_option
+from klsa_search.cli.options import chosen_settings, home_option, json_option, settings_options
+from klsa_search.cli.output import Column, echo, make_folders, write_json, write_table
+from klsa_search.core.config import AnalysisSettings
+
+
+@click.command()
+@click.argument("text")
+@click.option("--name", help="Use the analysis settings of this index; excludes setting options")
+@home_option
+@settings_options(*AnalysisSettings.model_fields)
+@json_option
+@debug_option
+def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: Any) -> None:
+    """Show the terms of TEXT, as it is indexed, and their positions."""
+    settings = chosen_settings(None, options)
+    if name is not None and settings:
+        raise click.UsageError(
+            "--name and setting options exclude each other: give one or the other"
+        )
+    from klsa_search.analysis.analyzer import Analyzer
+    from klsa_search.analysis.tokenizers import trusting
+    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.manifest import read_manifest
+    from klsa_search.storage.names import index_path
+
+    analysis: AnalysisSettings = AnalysisSettings.checked(trusting(settings))
+    if name is not None:
+        manifest = read_manifest(current_generation(index_path(home, name)))
+        analysis = manifest.checked_settings()
+    tokens = Analyzer(analysis).tokens(text)
+    if as_json:
+        names = ("term", "position", "start", "end")
+        write_json([{name: getattr(token, name) for name in names} for token in tokens])
+    elif not tokens:
+        echo("no terms: the analyser removed every word")
+    else:
+        columns = [Column("position", right=True), Column("term"), Column("text")]
+        rows = [(str(t.position), t.term, text[t.start : t.end]) for t in tokens]
+        write_table(columns, rows)
+
+
+@click.command()
+@click.argument("name")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--clear", is_flag=True, help="Remove all synonyms")
+@home_option
+@json_option
+@debug_option
+def synonyms(name: str, file: Path | None, clear: bool, home: Path, as_json: bool) -> None:
+    """Set the synonyms of an index from FILE, or list them.
+
+    FILE has one rule per line, "tv, television" or, one way, "phone => iphone, galaxy", or is JSON,
+    as {"phone": ["iphone", "galaxy"]}. It replaces all synonyms and takes effect at once.
+    """
+    from klsa_search.errors import SettingsError
+    from klsa_search.storage.aliases import followed
+    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.names import index_path
+    from klsa_search.storage.synonyms import read_synonyms, synonyms_of_text, write_synonyms
+
+    if clear and file is not None:
+        raise click.UsageError("FILE and --clear exclude each other: give one of them")
+    path = followed(index_path(home, name))
+    current_generation(path)
+    if clear:
+        write_synonyms(path, {})
+    elif file is not None:
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise SettingsError(
+                f"{file} is not UTF-8 ({error}); save it as UTF-8", field="synonyms"
+            ) from None
+        write_synonyms(path, synonyms_of_text(text))
+    found = read_synonyms(path)
+    if as_json:
+        write_json(found)
+    elif clear or file is not None:
+        echo(f"{name}: {len(found):,} words have synonyms")
+    elif found:
+        rows = [(word, ", ".join(others)) for word, others in found.items()]
+        write_table([Column("word", wraps=True), Column("synonyms", wraps=True)], rows)
+    else:
+        echo(f"{name} has no synonyms")
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write them to this file as TREC qrels, and the queries to a file next to it, with the "
+    "suffix .queries.tsv, as lines of number and text",
+)
+@home_option
+@json_option
+@debug_option
+def judgements(name: str, out: Path | None, home: Path, as_json: bool) -> None:
+    """Show the relevance judgements of an index.
+
+    They come from the page of klsa-serve and from index.judge. klsa-eval judgements NAME measures
+    rankings by them.
+    """
+    from klsa_search.collection.qrels import qrels_text
+    from klsa_search.storage.aliases import followed
+    from klsa_search.storage.current import current_generation
+    from klsa_search.storage.judgements import Judgements
+    from klsa_search.storage.names import index_path
+
+    path = followed(index_path(home, name))
+    current_generation(path)  # or there is no such index
+    queries = Judgements(path).queries()
+    if out is not None:
+        text, left_out = qrels_text(one for each in queries for one in each.judgements())
+        make_folders(out)
+        out.write_text(text, encoding="utf-8")
+        sidecar = out.with_suffix(".queries.tsv")
+        sidecar.write_text("".join(each.as_line() for each in queries), encoding="utf-8")
+        echo(
+            f"{name}: {text.count(chr(10)):,} judgements in {out}, {len(queries):,} queries in "
+            f"{sidecar}"
+        )
+        for one in left_out:
+            echo(
+                f"warning: {one.document_id!r}, judged {one.grade} for query {one.query_id}, "
+                f"was left out of {out}: qrels cannot hold IDs with white space",
+                err=True,
+            )
+    elif as_json:
+        write_json(
+            [
+                {"number": each.number, "query": each.text, "grades": dict(each.grades)}
+                for each in queries
+            ]
+        )
+    elif not queries:
+        echo(f"{name} has no judgements")
+    else:
+        columns = [Column("number", right=True), Column("relevant", right=True)]
+        columns += [Column("not", right=True), Column("query", wraps=True)]
+        rows = []
+        for each in queries:
+            relevant = sum(grade > 0 for grade in each.grades.values())
+            rows.append(
+                (str(each.number), str(relevant), str(len(each.grades) - relevant), each.text)
+            )
+        write_table(columns, rows)

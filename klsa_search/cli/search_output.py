@@ -1,0 +1,135 @@
+"""Results of klsa-search: a table, or JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from klsa_search.cli.output import Cell, Column, Marked, echo, write_json, write_table
+
+if TYPE_CHECKING:
+    from klsa_search.search.explain.explanation import Explanation
+    from klsa_search.search.query.parser import Relaxed
+    from klsa_search.search.results import Hit, SearchResults
+
+
+_COLUMNS = (Column("part"), Column("value", right=True), Column("of what", wraps=True))
+
+
+def write_explanation(found: Explanation) -> None:
+    """Write the parts of a score, which add up to it, each with what adds most to it."""
+    rows = [("score", _number(found.score), _facts(found))]
+    if found.lexical is not None:
+        terms = (f"{term.term} {_number(term.value)}" for term in found.lexical.terms)
+        rows.append(("lexical", _number(found.lexical.value), ", ".join(terms)))
+    if found.coverage is not None:
+        covered = (
+            f"{term.term} {_number(term.value)}{_named(' near', [one.id for one in term.lenders])}"
+            for term in found.coverage.terms
+        )
+        rows.append(("coverage", _number(found.coverage.value), ", ".join(covered)))
+    if found.latent is not None:
+        terms = (f"{term.term} {_number(term.value)}" for term in found.latent.terms)
+        rows.append(("latent", _number(found.latent.value), ", ".join(terms)))
+    if found.expansion is not None:
+        seeds = [
+            f"{seed.id} {_number(seed.value)}{_named('', [one.term for one in seed.shared])}"
+            for seed in found.expansion.seeds
+        ]
+        others = [f"others {_number(found.expansion.others)}"] if seeds else []
+        rows.append(("expansion", _number(found.expansion.value), ", ".join(seeds + others)))
+    write_table(_COLUMNS, rows)
+
+
+def _facts(found: Explanation) -> str:
+    facts = [f"{found.ranker} of {found.id}", f"BM25 {_number(found.bm25)}"]
+    if found.alpha is not None:
+        facts.append(f"alpha {_number(found.alpha)}")
+    if found.feedback:
+        facts.append(f"terms of {', '.join(found.feedback)}")
+    if found.estimated:
+        facts.append(f"estimated: {', '.join(found.estimated)}")
+    return "; ".join(facts)
+
+
+def _named(by: str, names: list[str]) -> str:
+    return f" ({by.strip()}{': ' if by else ''}{', '.join(names)})" if names else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}"
+
+
+_RELAXED: Final[dict[Relaxed, str]] = {
+    "plain_text": "the query has more plain words than operators; --operators applies all of them",
+    "nothing_to_exclude_from": "the query only excludes; add a word to search for",
+    "no_match": "no document contains the phrase; put + before it to require it",
+}
+
+
+def write_results(results: SearchResults) -> None:
+    """Write what was found, with what was wished for besides."""
+    interpretation = results.interpretation
+    for word, right in interpretation.corrections.items():
+        unknown = word in interpretation.unknown
+        said = f"did you mean `{right}`?" if unknown else f"showing results for `{right}`"
+        echo(f"no match for `{word}`; {said}", err=True)
+    for written, reason in interpretation.relaxed.items():
+        echo(f"`{written}` was read as plain words: {_RELAXED[reason]}", err=True)
+    if not results.hits:
+        echo("no documents found")
+    else:
+        columns = [
+            Column("rank", right=True),
+            Column("id"),
+            Column("score", right=True),
+            *([] if results.quality is None else [Column("quality", right=True)]),
+            Column("title", wraps=True),
+            Column("snippet", wraps=True),
+        ]
+        rows = [
+            (str(hit.rank), hit.id, f"{hit.score:.4f}", *_qualities(hit), *_texts(hit))
+            for hit in results
+        ]
+        write_table(columns, rows)
+        if results.good_match is False:
+            echo("no good match")
+        for hit in results:
+            if hit.explanation is not None:
+                echo()
+                write_explanation(hit.explanation)
+    for name, facet in results.facets.items():
+        echo()
+        counts = [(str(value), str(count)) for value, count in facet.values]
+        write_table([Column(name, wraps=True), Column("documents", right=True)], counts)
+
+
+def write_results_json(index: str, generation: str, results: SearchResults) -> None:
+    """Write the same for programs."""
+    write_json({"index": index, "generation": generation, **as_dict(results)})
+
+
+def as_dict(results: SearchResults) -> dict[str, Any]:
+    """What a search found, without what was not asked for."""
+    found = asdict(results)
+    for hit in found["hits"]:
+        for name in ("explanation", "highlight", "quality"):
+            if hit[name] is None:
+                del hit[name]
+    if found["quality"] is None:
+        del found["quality"]
+    else:
+        found["good_match"] = results.good_match
+    return found
+
+
+def _qualities(hit: Hit) -> tuple[str, ...]:
+    return () if hit.quality is None else (f"{hit.quality:.2f}",)
+
+
+def _texts(hit: Hit) -> tuple[Cell, Cell]:
+    """Title and snippet, with marks where there are any."""
+    if hit.highlight is None:
+        return hit.title, hit.snippet
+    title, snippet = (hit.highlight[name] for name in ("title", "snippet"))
+    return Marked(title.text, title.marks), Marked(snippet.text, snippet.marks)

@@ -1,0 +1,69 @@
+"""What judging needs before it can start: collections by target, and their indexes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from klsa_search.collection.model import Collection
+    from klsa_search.core.config import ExpansionName
+    from klsa_search.search.index import Index
+
+
+class Workshop:
+    """Builds the indexes that judging needs, each once, in a folder that goes away."""
+
+    def __init__(self, home: Path, opened: ExitStack) -> None:
+        self._home = home
+        self._opened = opened
+        self._indexes: dict[tuple[str, str, str], Index] = {}
+
+    def index(
+        self, target: str, collection: Collection, preset: str, expansion: ExpansionName = "auto"
+    ) -> Index:
+        """Give the index of a preset; cran and cran-1837 have the same documents, so one index."""
+        from klsa_search.collection.public_collections import folder_name
+        from klsa_search.indexing.build import build
+
+        key = (folder_name(target), preset, expansion)
+        if key not in self._indexes:
+            index = build(
+                collection,
+                name=f"{len(self._indexes)}-{preset}",
+                home=self._home,
+                preset=preset,
+                expansion=expansion,
+            )
+            self._opened.callback(index.close)
+            self._indexes[key] = index
+        return self._indexes[key]
+
+
+@contextmanager
+def open_workshop() -> Iterator[Workshop]:
+    """Give a workshop whose indexes are closed and removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="klsa-eval-") as home, ExitStack() as opened:
+        yield Workshop(Path(home), opened)
+
+
+def open_targets(targets: Sequence[str], data: Path | None) -> dict[str, Collection]:
+    """Open each target once; two that would answer under one name are wrong usage."""
+    from klsa_search.collection.opening import open_collection
+
+    collections: dict[str, Collection] = {}
+    owners: dict[str, str] = {}
+    for target in dict.fromkeys(targets):
+        collection = open_collection(target, data=data)
+        owner = owners.setdefault(collection.name, target)
+        if owner != target:
+            raise click.UsageError(
+                f"{owner} and {target} are both named `{collection.name}`: evaluate one at a time"
+            )
+        collections[target] = collection
+    return collections

@@ -1,0 +1,151 @@
+"""Which format a file or a folder is in, from what is inside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from klsa_search.collection.csv_files import KNOWN_NAMES
+from klsa_search.collection.files.formats import format_of, is_code
+from klsa_search.collection.folder import listing, plain_name, walk
+from klsa_search.collection.lines import head
+from klsa_search.collection.model import Unread
+from klsa_search.errors import CollectionError
+
+FORMATS = ("beir", "csv", "json", "jsonl", "smart", "text", "trec", "tsv")
+"""Every format that can be asked for by name."""
+
+SAMPLE = 50  # files of a folder that are looked into,
+MOST = 5_000  # and so many as long as none of them is recognised
+SMART_START = re.compile(r"\.I[ \t]+\S+[ \t\r]*$", re.MULTILINE)
+TREC_START = re.compile(r"^[ \t]*<DOC>", re.IGNORECASE | re.MULTILINE)
+ARRAY_START = re.compile(r"\[\s*(?:\{|\]\s*\Z)")
+JSON_SUFFIXES = (".jsonl", ".ndjson")
+TABLES = {"csv": ",", "tsv": "\t"}
+# Files that say something about a collection and are not of it.
+ABOUT = ("changelog", "copying", "licence", "license", "notice", "readme")
+SIDECARS = ("qrels", "queries", "topics")
+
+
+def detect_format(path: Path, links: bool = False) -> str:
+    """Return the format of a file or folder; CollectionError says what was found instead."""
+    if not path.is_dir():
+        found = sniff(path)
+        if found:
+            return found
+        kind = format_of(path)
+        # What stands in one file of text alone is hardly meant to be all.
+        if kind and kind.name not in ("code", "text"):
+            return "text"
+        raise CollectionError(
+            f"{path}: unknown format, {_sight(path)}; name its format: {', '.join(FORMATS)}"
+        )
+    if corpus_file(path, links):
+        return "beir"
+    if smart_documents(path, links):
+        return "smart"
+    formats: dict[str, Path] = {}
+    texts: dict[bool, Path] = {}
+    unread = Unread()
+    for number, file in enumerate(walk(path, links, unread)):
+        if number >= (SAMPLE if formats or texts else MOST):
+            break
+        found = sniff(file) or ("text" if format_of(file) else None)
+        about = is_code(file) or plain_name(file).startswith(ABOUT)
+        aside = lies_beside(path, file) or about
+        if found == "text":
+            texts.setdefault(aside, file)
+        elif found and not aside:
+            formats.setdefault(found, file)
+    # A README or a script next to a table is about the table; a folder of nothing else is text.
+    text = texts.get(False) or (None if formats else texts.get(True))
+    if text:
+        formats["text"] = text
+    if len(formats) == 1:
+        return next(iter(formats))
+    seen = " and ".join(f"{name} ({file.name})" for name, file in sorted(formats.items()))
+    links_too = (
+        " (symbolic links are only followed with --follow-links, in Python follow_links=True)"
+    )
+    raise CollectionError(
+        f"{path}: contains "
+        f"{seen or 'no file of a known format'}{links_too if 'linked' in unread.kinds else ''}; "
+        f"name the format or the file: {', '.join(FORMATS)}"
+    )
+
+
+def sniff(path: Path) -> str | None:
+    """Return the format of one file, but for text: smart, trec, json and so on; None for others.
+
+    A table is known by its header, an id column and `title` or `text`; a suffix alone decides
+    only where the content leaves it open, so that a bad first line is reported as such.
+    """
+    start = head(path).lstrip()
+    name = plain_name(path)
+    if SMART_START.match(start):
+        return "smart"
+    record = TREC_START.search(start)
+    if record and "<docno>" in start[record.end() :].lower():
+        return "trec"
+    if start.startswith("{") or (name.endswith(JSON_SUFFIXES) and not start.startswith("[")):
+        return "jsonl"
+    if ARRAY_START.match(start) or name.endswith(".json"):
+        return "json"
+    header = start.partition("\n")[0].rstrip("\r")
+    for table, separator in TABLES.items():
+        columns = {cell.strip().strip('"').lower() for cell in header.split(separator)}
+        if name.endswith(f".{table}") or (
+            columns & {"id", "_id"} and len(columns & set(KNOWN_NAMES)) > 1
+        ):
+            return table
+    return None
+
+
+def corpus_file(folder: Path, links: bool = False) -> Path | None:
+    """Return the documents of a BEIR folder, `corpus.jsonl` or `corpus.jsonl.gz`, if there."""
+    return _named(folder, links, lambda name: name == "corpus.jsonl")
+
+
+def smart_documents(folder: Path, links: bool = False) -> Path | None:
+    """Return the documents of a SMART folder: the file with `.all` in its name, or the only one."""
+    smart = [file for file in listing(folder, links) if sniff(file) == "smart"]
+    named = [file for file in smart if ".all" in file.name.lower()]
+    candidates = named or smart
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def smart_queries(folder: Path, links: bool = False) -> Path | None:
+    """Return the queries of a SMART folder: `*.qry` or `query*`."""
+    return _named(folder, links, lambda name: name.endswith(".qry") or name.startswith("query"))
+
+
+def smart_judgements(folder: Path, links: bool = False) -> Path | None:
+    """Return the judgements of a SMART folder: `*.rel`, `*.qrels`, `qrels*` or `cranqrel`."""
+    return _named(
+        folder,
+        links,
+        lambda name: (
+            name.endswith((".rel", ".qrel", ".qrels"))
+            or name.startswith("qrels")
+            or name == "cranqrel"
+        ),
+    )
+
+
+def lies_beside(root: Path, file: Path) -> bool:
+    """Say whether a file below `root` holds queries or judgements rather than documents."""
+    return file.relative_to(root).parts[0].lower().startswith(SIDECARS)
+
+
+def _named(folder: Path, links: bool, fits: Callable[[str], bool]) -> Path | None:
+    return next((file for file in listing(folder, links) if fits(plain_name(file))), None)
+
+
+def _sight(path: Path) -> str:
+    start = head(path, 512)
+    if not start.strip():
+        return "the file is empty"
+    if "\0" in start or "�" in start:
+        return "it begins with bytes that are not UTF-8 text"
+    return f"it begins {start.strip().splitlines()[0][:60]!r}"

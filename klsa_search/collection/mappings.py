@@ -1,0 +1,147 @@
+"""Mappings and rows of data frames as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from math import isfinite
+from typing import Any, Final
+
+from klsa_search.collection.model import Document
+from klsa_search.errors import CollectionError
+
+ID_NAMES = ("_id", "id")
+TEXT_NAMES = ("text", "contents")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Which columns of a table, or names of JSON objects, make a document; blank for the usual."""
+
+    id: str = ""
+    title: str = ""
+    text: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Mapping[str, str | Sequence[str]] | None) -> Columns:
+        """Check what was given; CollectionError for another name, or a value that is no text."""
+        columns = dict(given or {})
+        texts = columns.get("text", ())
+        if isinstance(texts, str):
+            columns["text"] = texts = (texts,)
+        for name, column_names in columns.items():
+            each = texts if name == "text" else (column_names,)
+            known = name in ("id", "title", "text")
+            if not known or not all(isinstance(column, str) and column for column in each):
+                raise CollectionError(
+                    f"columns = {{{name!r}: {column_names!r}}} is not valid; give 'id' and "
+                    "'title', each the name of a column, and 'text', one or "
+                    "several",
+                    field="columns",
+                )
+        named = {name: str(columns.get(name, "")) for name in ("id", "title")}
+        return cls(**named, text=tuple(texts))
+
+    def names(self) -> tuple[str, ...]:
+        """All that are named."""
+        return tuple(filter(None, (self.id, self.title, *self.text)))
+
+    def id_in(self, names: Iterable[str]) -> str | None:
+        """The id column among these names; None where there is none."""
+        names = set(names)
+        return next((name for name in ((self.id,) if self.id else ID_NAMES) if name in names), None)
+
+
+PLAIN: Final = Columns()
+
+
+def as_document(
+    record: Mapping[str, Any],
+    origin: str = "document",
+    columns: Columns = PLAIN,
+    *,
+    number: int | None = None,
+) -> Document:
+    """Make a document of a mapping with `_id` or `id`, `title`, `text`; the rest is metadata.
+
+    `_id` wins over `id`; `contents` stands in where there is no `text`. Columns that are named
+    beat these names, and several of text are put together, with blank lines between them. Numbers
+    become strings, null is empty, and neither title nor text is needed. A mapping under `metadata`
+    (BEIR) is flattened into the metadata; a name outside wins over the same name inside. `number`
+    is the id of a record that has none. `origin` is "file:line"; a CollectionError begins with it.
+    """
+    id_name = columns.id_in(record)
+    if id_name is None and number is None:
+        wanted = f"no {columns.id!r}" if columns.id else "neither '_id' nor 'id'"
+        names = ", ".join(repr(name) for name in list(record)[:5]) or "nothing"
+        raise CollectionError(f"{origin}: {wanted} is given, but {names}; add an ID")
+    title_name = columns.title or "title"
+    text_names = columns.text
+    if not text_names:
+        text_names = (next((name for name in TEXT_NAMES if name in record), "text"),)
+    taken = {title_name, *text_names} | ({id_name} if number is None else set())
+    rest = {key: value for key, value in record.items() if key not in taken}
+    inner = rest.get("metadata")
+    if isinstance(inner, Mapping):
+        del rest["metadata"]
+        rest = {**inner, **rest}
+    texts = [_string(record, name, origin) for name in text_names]
+    return Document(
+        id=_string(record, id_name or "", origin) if number is None else str(number),
+        title=_string(record, title_name, origin),
+        text=texts[0] if len(texts) == 1 else "\n\n".join(filter(str.strip, texts)),
+        metadata=rest,
+        origin=origin,
+    )
+
+
+def _string(record: Mapping[str, Any], name: str, origin: str) -> str:
+    value = record.get(name)
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not isfinite(value):
+            raise CollectionError(
+                f"{origin}: {name!r} is {value}, which is not valid in JSON; give "
+                "text, or null (None in Python)"
+            )
+        return str(value)
+    raise CollectionError(f"{origin}: {name!r} is a {type(value).__name__}, not a string")
+
+
+def is_frame(source: Any) -> bool:
+    """Whether it is a data frame of pandas or polars; imports neither."""
+    return hasattr(source, "columns") and _reader(source) is not None
+
+
+def rows(frame: Any) -> Iterator[Mapping[str, Any]]:
+    """Rows by column, one in memory at a time; a gap is None, a date or time in ISO 8601."""
+    reader = _reader(frame)
+    assert reader is not None
+    names = [str(name) for name in frame.columns]
+    for row in reader():
+        yield dict(zip(names, map(_plain, row), strict=True))
+
+
+def _reader(frame: Any) -> Any:
+    if hasattr(frame, "iter_rows"):  # polars
+        return frame.iter_rows
+    if hasattr(frame, "itertuples"):  # pandas
+        return lambda: frame.itertuples(index=False, name=None)
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has for the value of a cell."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if hasattr(value, "tolist"):  # NumPy's
+        return _plain(value.tolist())
+    # NaN and NaT are not equal to themselves; NA of pandas is not known to be.
+    same = value == value
+    if not isinstance(same, bool) or not same:
+        return None
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,132 @@
+"""An opened collection: a stream of documents, and what was left out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from klsa_search.collection.intake import Intake
+from klsa_search.collection.mappings import PLAIN, Columns
+from klsa_search.collection.model import Document, Judgement, Problems, Query, Unread
+from klsa_search.errors import CollectionError
+
+
+class OpenedCollection:
+    """Implementation of `Collection`: a stream of documents, and queries and judgements if any.
+
+    root     file or folder that is read; None for Python objects
+    address  its absolute path; None if the name is sufficient
+    files    function that finds the files of the documents and notes the others
+    columns  columns of a table that make a document
+    holding  object that must live as long, such as a temporary folder
+
+    >>> collection = open_collection("reports.jsonl")
+    >>> isinstance(collection, OpenedCollection), len(list(collection.documents()))
+    (True, 6)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        on_error: str,
+        documents: Callable[[Intake], Iterator[Document]],
+        *,
+        queries: Callable[[], list[Query]] = list,
+        judgements: Callable[[], list[Judgement]] = list,
+        files: Callable[[Unread], Iterable[Path]] = lambda _: (),
+        root: Path | None = None,
+        address: str | None = None,
+        columns: Columns = PLAIN,
+        holding: object = None,
+    ) -> None:
+        self.name = name
+        self.format = kind
+        self.queries = queries
+        self.judgements = judgements
+        self.root = root
+        self.address = address
+        self._on_error = on_error
+        self._documents = documents
+        self._files = files
+        self._unread: Unread | None = None
+        self._intake = Intake(on_error, columns)
+        self._holding = holding
+
+    @property
+    def problems(self) -> Problems:
+        """Return what the last pass over the documents has skipped so far."""
+        return self._intake.problems
+
+    @property
+    def numbered(self) -> list[str]:
+        """Return the files whose documents the last pass has numbered, for lack of IDs."""
+        return self._intake.numbered
+
+    def documents(self) -> Iterator[Document]:
+        """Stream the documents in source order, each id once; CollectionError on bad input."""
+        self._intake = Intake(self._on_error, self._intake.columns)
+        admitted = self._intake.admit(self._documents(self._intake))
+        return admitted if self.root is None else self._there(admitted)
+
+    def _there(self, documents: Iterator[Document]) -> Iterator[Document]:
+        """Pass on documents; CollectionError where a file or folder is removed meanwhile."""
+        try:
+            yield from documents
+        except FileNotFoundError as error:
+            raise CollectionError(
+                f"`{error.filename or self.root}` was removed while it was being "
+                "read; read the source again"
+            ) from error
+
+    def refuse(self, message: str) -> None:
+        """Refuse a document of this pass: raise CollectionError, or count it in `problems`."""
+        self._intake.refuse(message)
+
+    def adopt(self, problems: Problems, numbered: list[str]) -> None:
+        """Adopt the problems and numbered files that other processes found in a pass."""
+        self._intake = Intake(self._on_error, self._intake.columns)
+        self._intake.problems, self._intake.numbered = problems, numbered
+
+    def files(self) -> Iterator[Path]:
+        """Yield the files of the documents, in the order they are read."""
+        unread = Unread()
+        yield from self._files(unread)
+        self._unread = unread
+
+    @property
+    def unread(self) -> Unread:
+        """Return the files of the folder that are not read, as of the last listing.
+
+        Cost: listing the files once, or reading the beginning of each if its content decides.
+        """
+        if self._unread is None:
+            self._unread = Unread()
+            for _ in self.files():
+                pass
+        return self._unread
+
+
+_log = logging.getLogger(__name__)
+
+
+def warn_of_left_out(collection: OpenedCollection) -> None:
+    """Warn of what the last pass over the documents skipped, did not read, or numbered.
+
+    For who has opened a collection for somebody who has but the source; a collection that one has
+    opened oneself says it itself.
+    """
+    name, problems, unread = collection.name, collection.problems, collection.unread
+    if problems.count:
+        _log.warning("%s: %d skipped; the first: %s", name, problems.count, problems.reasons[0])
+    if unread.count:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(unread.kinds.items()))
+        first = next(iter(unread.first.values()))
+        _log.warning("%s: %d not read (%s); the first: %s", name, unread.count, kinds, first)
+    if collection.numbered:
+        _log.warning(
+            "%s: the documents of %s have no id and are numbered; name a column of ids by columns=",
+            name,
+            ", ".join(collection.numbered),
+        )

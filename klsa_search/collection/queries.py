@@ -1,0 +1,85 @@
+"""Queries and judgements: files of queries, and files that lie next to the documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from klsa_search.collection import json_files
+from klsa_search.collection.detection import sniff
+from klsa_search.collection.folder import listing, plain_name
+from klsa_search.collection.intake import text_fault
+from klsa_search.collection.lines import lines
+from klsa_search.collection.model import Judgement, Query
+from klsa_search.collection.qrels import read_qrels, unique
+from klsa_search.collection.trec import read_topics
+from klsa_search.errors import CollectionError
+
+
+def read_query_lines(path: Path) -> list[Query]:
+    """Return the queries of a file, plain or gzip, in its order; blank lines are passed over.
+
+    The text goes from the first tab to the end of the line. CollectionError names file and line of
+    one without a tab, with an id that is blank or used before, or that is not UTF-8.
+    """
+    found: dict[str, Query] = {}
+    for number, line in lines(path):
+        where = f"{path}:{number}"
+        fault = text_fault(line)
+        if fault:
+            raise CollectionError(f"{where}: the line {fault}; correct it")
+        if not line.strip():
+            continue
+        name, tab, text = line.rstrip("\r\n").partition("\t")
+        name = name.strip()
+        if not tab:
+            raise CollectionError(f"{where}: no tab; a line is an id, a tab and a query")
+        if not name or name in found:
+            fact = f"{name!r} is used before" if name else "is blank"
+            raise CollectionError(f"{where}: the query id {fact}; correct the line")
+        found[name] = Query(id=name, text=text)
+    return list(found.values())
+
+
+def queries(folder: Path, links: bool = False) -> list[Query]:
+    """Return the queries of `queries.jsonl`, else of all `topics*` files; empty without any."""
+    files = listing(folder, links)
+    for file in files:
+        if plain_name(file) == "queries.jsonl":
+            return json_files.queries(file)
+    return [
+        query
+        for file in files
+        if plain_name(file).startswith("topics")
+        for query in read_topics(file)
+    ]
+
+
+def judgements(folder: Path, links: bool = False) -> list[Judgement]:
+    """Return the judgements of one split of `qrels/`, else of all `qrels*` files; or none.
+
+    The split is `test.tsv`, as results on BEIR are reported, or the first by name.
+    """
+    inner = folder / "qrels"
+    if inner.is_dir() and (links or not inner.is_symlink()):
+        splits = [file for file in listing(inner, links) if plain_name(file).endswith(".tsv")]
+        splits.sort(key=lambda file: plain_name(file) != "test.tsv")
+        return read_qrels(splits[0]) if splits else []
+    files = [file for file in listing(folder, links) if plain_name(file).startswith("qrels")]
+    return unique((line for file in files for line in read_qrels(file)), folder)
+
+
+def read_queries(file: str | Path) -> list[Query]:
+    """Return the queries of one file: JSON lines, lines of id, tab and text, or TREC topics.
+
+    The format is detected from the beginning of the file. CollectionError for another format or an
+    invalid line. Memory: all queries.
+
+    >>> read_queries("queries.jsonl")
+    [Query(id='1', text='leaking coolant')]
+    """
+    path = Path(file)
+    if sniff(path) == "jsonl":
+        return json_files.queries(path)
+    first = next((line for _, line in lines(path) if line.strip()), "")
+    is_lines = "\t" in first and not first.lstrip().startswith("<")
+    return read_query_lines(path) if is_lines else read_topics(path)

@@ -1,0 +1,1 @@
+"""Core: settings, threads and processes, compiling, progress."""

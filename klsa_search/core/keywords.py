@@ -1,0 +1,106 @@
+"""What calls take by name, for type checkers: the settings of `config.py` as keywords.
+
+A misspelt name or a value of another type is found before anything runs; limits of values are for
+`config.py` alone. A test holds these names and types against the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypedDict
+
+from klsa_search.core.config import (
+    ExpansionName,
+    IdfName,
+    RankerName,
+    SpectralName,
+    SpellingName,
+    StopWordsName,
+)
+
+Tokenizer = Callable[[str], Iterable[tuple[str, int, int]]]
+"""A text → its words in their order, each with its start and end in the text. The word need not be
+what stands there: it may be its base form.
+"""
+
+
+class SearchParameters(TypedDict, total=False):
+    """Keyword arguments that say how a query is read and ranked, to be passed as `**parameters`.
+
+    None stands for the setting of the index.
+
+    >>> bold: SearchParameters = {"alpha": 0.9, "spelling": "off"}
+    >>> index.parameters(**bold).alpha
+    0.9
+    """
+
+    operators: bool | None
+    spelling: SpellingName | None
+    synonyms: bool | None
+    ranker: RankerName | None
+    alpha: float | None
+    hold_back: float | None
+    z: int | None
+    sharpness: float | None
+    spectral: SpectralName | None
+    gamma: float | None
+    head: int | None
+    unit_length: bool | None
+    coverage: float | None
+    latent: float | None
+    lexical_sharpness: float | None
+    title_boost: float | None
+    text_boost: float | None
+    exact: bool | None
+
+
+class IndexSettings(TypedDict, total=False):
+    """Keyword arguments of `build`: all settings of an index, to be passed as `**settings`.
+
+    >>> published: IndexSettings = {"k1": 2.0, "title_weight": 1}
+    >>> build("reports.jsonl", name="reports", **published).settings.k1
+    2.0
+    """
+
+    language: str
+    stemmer: str
+    stop_words: StopWordsName
+    tokenizer: str | Tokenizer | None
+    own_stop_words: tuple[str, ...] | list[str]
+    fold_accents: bool | None
+    symbols: bool
+    k1: float
+    b: float
+    title_weight: int
+    common_weight: float
+    idf: IdfName
+    burstiness: float
+    kernel_k1: float
+    idf_power: float
+    pairs: float
+    centred: bool
+    normalised: bool
+    neighbours: int
+    dimensions: int
+    latent_dimensions: int
+    seed: int
+    expansion: ExpansionName
+    fields: tuple[str, ...] | list[str]
+    operators: bool | None
+    spelling: SpellingName
+    synonyms: bool
+    ranker: RankerName
+    alpha: float
+    hold_back: float
+    z: int
+    sharpness: float
+    spectral: SpectralName
+    gamma: float
+    head: int
+    unit_length: bool
+    coverage: float
+    latent: float
+    lexical_sharpness: float
+    title_boost: float
+    text_boost: float
+    exact: bool

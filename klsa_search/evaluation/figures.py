@@ -1,0 +1,234 @@
+"""Figures: MAP against α for several z [KLSA Figure 1], and gains and losses by query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from klsa_search.collection.model import Collection
+from klsa_search.core.drawing import GREY, PALE, drawn
+from klsa_search.core.keywords import SearchParameters
+from klsa_search.core.progress import Progress, steps
+from klsa_search.evaluation.comparison import TIE, Comparison
+from klsa_search.evaluation.measures import Judge
+from klsa_search.evaluation.runs import rank_best
+from klsa_search.evaluation.systems import judged_queries
+from klsa_search.search.index import Index
+
+_WIN = "#1b6ca8"
+_LOSS = "#b23a2e"
+_TIE = "#9ca3af"
+_FEW = 80
+_PANEL = (7.2, 2.1)  # inches
+
+
+def draw_differences(comparisons: Sequence[Comparison], system: str, path: Path) -> None:
+    """Draw the differences of one system to the baseline, largest first, one panel per target.
+
+    All panels have the same scale; p is the corrected one of the randomisation test. KeyError if a
+    comparison does not have the system; OSError; MissingExtra without matplotlib (extra `figures`).
+    """
+    width, height = _PANEL
+    with drawn(path, width, height * len(comparisons) + 0.5) as figure:
+        panels = figure.subplots(len(comparisons), sharey=True, squeeze=False)[:, 0]
+        for axes, comparison in zip(panels, comparisons, strict=True):
+            _draw_panel(axes, comparison, system)
+        first = comparisons[0]
+        figure.suptitle(
+            f"{system} against {first.baseline}, query by query",
+            x=0.01,
+            horizontalalignment="left",
+            fontweight="bold",
+        )
+        figure.supylabel(f"difference in {first.measure}", fontsize="medium")
+        panels[-1].set_xlabel(
+            f"queries, largest gain first; grey: at most {TIE:g} either way; dashed: the mean"
+        )
+
+
+def _draw_panel(axes: Any, comparison: Comparison, system: str) -> None:
+    differences = np.sort(comparison.differences(system))[::-1]
+    count = len(differences)
+    contrast = comparison.systems[system].contrast
+    assert contrast is not None, "the baseline has no contrast"
+    colours = np.repeat(
+        [_WIN, _TIE, _LOSS], [contrast.wins, contrast.ties, contrast.losses]
+    ).tolist()
+    places = (np.arange(count) + 0.5) / count
+    # Many thin bars with gaps would flicker.
+    width = (0.86 if count <= _FEW else 1) / count
+    axes.bar(places, differences, width=width, color=colours, linewidth=0, zorder=2)
+    axes.axhline(0, color=GREY, linewidth=0.8, zorder=3)
+    mean = float(differences.mean())
+    axes.axhline(mean, color=GREY, linewidth=0.8, linestyle=(0, (5, 3)), zorder=3)
+    axes.set_xlim(0, 1)
+    axes.set_xticks([])
+    axes.spines["bottom"].set_visible(False)
+    axes.grid(axis="y", color=PALE, linewidth=0.8, zorder=0)
+    axes.set_title(comparison.target, loc="left", fontsize="medium", fontweight="bold")
+    p = contrast.randomisation_test.holm
+    facts = (
+        f"mean {mean:+.3f}, p {'< 0.001' if p < 0.001 else f'= {p:.3f}'};  "
+        f"{contrast.wins} won, {contrast.ties} tied, {contrast.losses} lost"
+    )
+    axes.set_title(facts, loc="right", fontsize="small", color=GREY)
+
+
+_COLOURS = ("#0b2e59", "#1b6ca8", "#1f8a70", "#a8681c", "#b23a2e")
+_MARKERS = ("o", "s", "^", "D", "v")
+
+
+def draw_grid(grid: Grid, path: Path) -> None:
+    """Draw MAP against α: a line for each z, a grey one for BM25 and a dashed one for LSI.
+
+    OSError; MissingExtra without matplotlib (extra `figures`).
+    """
+    with drawn(path, 7.2, 4.5) as figure:
+        axes = figure.add_subplot()
+        _draw_lines(axes, grid)
+        _mark_best(axes, grid)
+        _name_lines(axes, grid)
+        axes.set_title(f"Kernel LSA on {grid.collection}", loc="left", fontweight="bold")
+        axes.set_xlabel("α, share of the expansion (0 is BM25)")
+        axes.set_ylabel("mean average precision")
+
+
+def _draw_lines(axes: Any, grid: Grid) -> None:
+    values = [grid.bm25, grid.lsi, *(value for line in grid.points.values() for value in line)]
+    margin = 0.08 * (max(values) - min(values)) or 0.01
+    bottom = min(values) - margin
+    axes.set_ylim(bottom, max(values) + 2 * margin)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_xticks(grid.alphas)
+    axes.axhspan(bottom, grid.bm25, color=PALE, linewidth=0, zorder=0)
+    axes.axhline(grid.lsi, color=GREY, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
+    looks = zip(grid.points.values(), _COLOURS, _MARKERS, strict=True)
+    for line, colour, marker in looks:
+        axes.plot(grid.alphas, line, color=colour, marker=marker, markersize=4.5, linewidth=1.6)
+
+
+def _mark_best(axes: Any, grid: Grid) -> None:
+    z, alpha, value = grid.best()
+    axes.annotate(
+        f"z = {z}, α = {alpha:g}: {value:.3f}",
+        (alpha, value),
+        xytext=(0, 9),
+        textcoords="offset points",
+        horizontalalignment="right" if alpha > 0.8 else "left" if alpha < 0.2 else "center",
+    )
+
+
+def _name_lines(axes: Any, grid: Grid) -> None:
+    """Write the name of each line at its right end, where the eye leaves it."""
+    names = [
+        (line[-1], f"z = {z}", colour)
+        for (z, line), colour in zip(grid.points.items(), _COLOURS, strict=True)
+    ]
+    names += [(grid.bm25, f"BM25 {grid.bm25:.3f}", GREY), (grid.lsi, f"LSI {grid.lsi:.3f}", GREY)]
+    names.sort()
+    low, high = axes.get_ylim()
+    heights = _spread([height for height, _, _ in names], (high - low) / 20)
+    for (_, name, colour), height in zip(names, heights, strict=True):
+        axes.annotate(
+            name,
+            (1.02, height),
+            xytext=(6, 0),
+            textcoords="offset points",
+            color=colour,
+            verticalalignment="center",
+            annotation_clip=False,
+        )
+
+
+def _spread(heights: Sequence[float], gap: float) -> list[float]:
+    """Move ascending heights apart until each is `gap` above the one before, centred as they were.
+
+    Heights that collide become one block around their mean; blocks that collide are merged.
+    """
+    blocks: list[list[float]] = []
+    for height in heights:
+        block = [height]
+        while blocks and _foot(block, gap) < _foot(blocks[-1], gap) + gap * len(blocks[-1]):
+            block = blocks.pop() + block
+        blocks.append(block)
+    return [_foot(block, gap) + gap * i for block in blocks for i in range(len(block))]
+
+
+def _foot(block: Sequence[float], gap: float) -> float:
+    """Find the height of a block's lowest line."""
+    return sum(block) / len(block) - gap * (len(block) - 1) / 2
+
+
+ALPHAS = tuple(tenths / 10 for tenths in range(11))
+SEEDS = (1, 5, 10, 20, 50)
+"""The α and the z of the figure."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """MAP by α and z on one collection, and that of BM25 and LSI.
+
+    `points` has one MAP for each of `alphas`, by z.
+    """
+
+    collection: str
+    bm25: float
+    lsi: float
+    alphas: tuple[float, ...]
+    points: dict[int, tuple[float, ...]]
+
+    def best(self) -> tuple[int, float, float]:
+        """Return z, α and MAP of the best point; of equal ones that with the smallest z."""
+        flat = [
+            (z, alpha, value)
+            for z, values in self.points.items()
+            for alpha, value in zip(self.alphas, values, strict=True)
+        ]
+        return max(flat, key=lambda point: point[2])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the grid as JSON."""
+        return {
+            "collection": self.collection,
+            "bm25": self.bm25,
+            "lsi": self.lsi,
+            "alpha": list(self.alphas),
+            "map": {str(z): list(values) for z, values in self.points.items()},
+        }
+
+
+def measure_grid(
+    collection: Collection,
+    index: Index,
+    *,
+    progress: Progress | None = None,
+) -> Grid:
+    """Return MAP of Kernel LSA by α and z, and of BM25 and LSI on the same index.
+
+    progress  called with ("points", done, total)
+
+    Cost: 57 runs of the judged queries. CollectionError if the collection has no judgements.
+    """
+    judge = Judge(collection.judgements(), measures=("map",))
+    queries = judged_queries(collection, judge)
+    step = steps(progress, "points", len(ALPHAS) * len(SEEDS) + 2)
+
+    def mean(parameters: SearchParameters) -> float:
+        value = judge.measure(rank_best(index, queries, **parameters)).means()["map"]
+        step()
+        return value
+
+    return Grid(
+        collection=collection.name,
+        bm25=mean({"ranker": "bm25"}),
+        lsi=mean({"ranker": "lsi"}),
+        alphas=ALPHAS,
+        points={
+            z: tuple(mean({"ranker": "klsa", "alpha": alpha, "z": z}) for alpha in ALPHAS)
+            for z in SEEDS
+        },
+    )

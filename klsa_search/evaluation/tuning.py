@@ -1,0 +1,266 @@
+"""Tune the settings of an index by judgements, or by halves of its documents.
+
+Each document is cut in the middle. The first halves ask and judge: to the title of a document, or
+to its first words, are relevant the document itself and those whose first half is nearest to its
+own. The second halves are what is searched. No text is on both sides, so that a word finds a
+document because two texts on one subject use it, not because it was copied from there.
+
+A plain known-item search, a title that is to find its own document, ranks settings as the
+judgements do on none of cran, cacm and med: it has one right answer, and whatever looks beyond the
+words of the query can only do harm to it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.collection.model import Document, Judgement, Query
+from klsa_search.core.config import Settings
+from klsa_search.core.progress import Progress
+from klsa_search.errors import CollectionError, SettingsError
+from klsa_search.evaluation.candidates import Candidate, alphas, draw, measure_candidates
+from klsa_search.evaluation.cross_validation import FEWEST_QUERIES, HeldOut, cross_validate
+from klsa_search.evaluation.measures import Judge
+from klsa_search.indexing.build import build
+from klsa_search.search.index import Index
+
+QUERIES = 200
+"""Documents that are asked for at most."""
+NEAREST = 5
+"""Number of relevant documents besides the one the query is from."""
+SHORTEST = 20
+"""Terms a text must have to be cut."""
+FIRST_WORDS = 10
+"""Terms of the query where there is no title."""
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The documents that could be cut, twice, and queries for some of them.
+
+    first    title and first half of each
+    second   second half of each, under the same ids, in the same order
+    queries  one a sampled document, under its id
+    """
+
+    first: tuple[Document, ...]
+    second: tuple[Document, ...]
+    queries: tuple[Query, ...]
+
+
+def halve(documents: Iterable[Document], analyzer: Analyzer, seed: int = 0) -> Halves:
+    """Cut every document that is long enough, and sample the queries.
+
+    Cost: one pass; the halves stay in memory. Same seed, same sample.
+    """
+    first, second, queries = [], [], []
+    for document in documents:
+        tokens = analyzer.tokens(document.text)
+        if len(tokens) < SHORTEST:
+            continue
+        cut = tokens[len(tokens) // 2].start
+        first.append(replace(document, text=document.text[:cut]))
+        second.append(replace(document, title="", text=document.text[cut:]))
+        words = document.title.strip() or document.text[: tokens[FIRST_WORDS].start]
+        queries.append(Query(id=document.id, text=words))
+    order = np.random.default_rng(seed).permutation(len(queries))
+    sampled = np.sort(order[:QUERIES]).tolist()
+    return Halves(tuple(first), tuple(second), tuple(queries[number] for number in sampled))
+
+
+def judge_by_first_halves(halves: Halves, first: Index) -> list[Judgement]:
+    """Call relevant to a query its document and the nearest others by BM25 of the first halves.
+
+    `first` is an index of the first halves. Cost: one search a query, with a whole half as text.
+    """
+    texts = {document.id: f"{document.title} {document.text}" for document in halves.first}
+    judgements = []
+    for query in halves.queries:
+        positions, _ = first.rank(texts[query.id], NEAREST + 1, ranker="bm25")
+        others = (other for other in first.ids(positions) if other != query.id)
+        judgements += [
+            Judgement(query_id=query.id, document_id=relevant, grade=1, gain=1)
+            for relevant in (query.id, *islice(others, NEAREST))
+        ]
+    return judgements
+
+
+FEWEST_HALVED = 50
+"""Documents that have to be long enough to be cut."""
+SHARE_HALVED = 0.25
+"""Of the documents: a few long ones say little of the many short ones."""
+MARGIN = 0.05
+"""How much of the default's value the lower end of the interval has to gain on the halves.
+
+Halves are a stand-in for judgements, and err:
+`python -m studies.tuning_margin` counts how often.
+"""
+MARGIN_OF_LESS = 0.25
+"""The same where α would become less: the halves count the query's own document among the six that
+are relevant, and so think too well of the lexical part. On cran they promised .17 and were wrong.
+"""
+SIGNIFICANT = 0.05
+"""p below which a gain is no luck: it guards the few queries where a bootstrap is too narrow."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Result of tuning.
+
+    evidence    "judgements" or "halves"
+    queries     number of judged queries
+    candidates  number of combinations of settings that were tried
+    held_out    result of the choice on other queries, by `measure`
+    changes     chosen settings that differ from those of the index; empty if the index has the best
+    margin      gain that is required, as a share of the value of the index
+    """
+
+    evidence: str
+    measure: str
+    queries: int
+    candidates: int
+    held_out: HeldOut
+    changes: Mapping[str, Any]
+    margin: float
+
+    @property
+    def sure(self) -> bool:
+        """Return whether the gain is significant and above the margin."""
+        found = self.held_out
+        beyond = found.low > self.margin * found.default
+        return bool(self.changes) and beyond and found.p < SIGNIFICANT
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all values as JSON."""
+        known = {name: value for name, value in asdict(self).items() if name != "held_out"}
+        found = {name: value for name, value in asdict(self.held_out).items() if name != "chosen"}
+        return {**known, **found, "sure": self.sure}
+
+
+def tune(
+    index: Index,
+    queries: Sequence[Query],
+    judgements: Iterable[Judgement],
+    *,
+    measure: str = "map",
+    folds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Tuning:
+    """Choose settings by judgements, and measure the choice by cross-validation.
+
+    progress  called with ("candidates", done, total)
+
+    The index is not changed. Judgements of queries that are not in `queries` are ignored. Cost: one
+    run per candidate, and a build for each k1 and b. CollectionError for too few judged queries, or
+    if no judgement names a relevant document of the index; SettingsError for fewer than 2 folds;
+    OSError.
+    """
+    asked = {query.id for query in queries}
+    held = set(index.ids())
+    useful = [judgement for judgement in judgements if judgement.query_id in asked]
+    if not any(judgement.grade > 0 and judgement.document_id in held for judgement in useful):
+        raise CollectionError(
+            f"no judgement names a relevant document of index `{index.name}` for "
+            "any of the queries; compare the IDs of judgements, queries and "
+            "documents"
+        )
+    return _tuned(
+        index,
+        draw(index.settings, seed),
+        queries,
+        Judge(useful, measures=(measure,)),
+        folds=folds,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def tune_by_halves(
+    index: Index, *, folds: int = 5, seed: int = 0, progress: Progress | None = None
+) -> Tuning:
+    """Choose α without judgements: one half of a document is the query for the other.
+
+    Other settings are not chosen, because the best ones for halves are not the best for complete
+    documents. The gain must exceed `MARGIN`, or `MARGIN_OF_LESS` for a smaller α. Cost: two builds
+    of halves in a temporary folder, six runs of at most 200 queries, and memory for all documents.
+    CollectionError if too few documents are long enough; OSError.
+    """
+    halves = halve(index.live_documents(), index.analyzer, seed)
+    needed = max(FEWEST_HALVED, SHARE_HALVED * len(index))
+    if len(halves.first) < needed:
+        raise CollectionError(
+            f"only {len(halves.first)} of the {len(index)} documents of index "
+            f"`{index.name}` are long enough to be halved, and tuning without "
+            f"judgements needs {needed:.0f}; give queries and judgements"
+        )
+    settings = index.settings.model_dump()
+    # The first halves are searched by BM25 alone.
+    plain = {**settings, "dimensions": 1, "expansion": "factored", "coverage": 0.0, "latent": 0.0}
+    with tempfile.TemporaryDirectory(prefix="klsa-tune-") as folder:
+        first = build(halves.first, name="first", home=Path(folder), **plain)
+        judgements = judge_by_first_halves(halves, first)
+        first.close()
+        # Scored in full, so D is of no use.
+        second = build(
+            halves.second, name="second", home=Path(folder), **{**settings, "expansion": "factored"}
+        )
+        found = _tuned(
+            second,
+            alphas(index.settings),
+            halves.queries,
+            Judge(judgements, measures=("map",)),
+            folds=folds,
+            seed=seed,
+            progress=progress,
+        )
+        second.close()
+    more = found.changes.get("alpha", 0.0) > _own_alpha(index.settings)
+    return replace(found, evidence="halves", margin=MARGIN if more else MARGIN_OF_LESS)
+
+
+def _own_alpha(settings: Settings) -> float:
+    """Find the share of expansion in an index's own ranking; other rankers are expansion alone."""
+    return {"klsa": settings.alpha, "bm25": 0.0}.get(settings.ranker, 1.0)
+
+
+def _tuned(
+    index: Index,
+    candidates: Sequence[Candidate],
+    queries: Sequence[Query],
+    judge: Judge,
+    *,
+    folds: int,
+    seed: int,
+    progress: Progress | None,
+) -> Tuning:
+    if folds < 2:
+        raise SettingsError(f"folds = {folds} is less than 2", field="folds")
+    if len(judge.query_ids) < FEWEST_QUERIES:
+        raise CollectionError(
+            f"{len(judge.query_ids)} judged queries are too few: at least "
+            f"{FEWEST_QUERIES} are needed for cross-validation; judge more"
+        )
+    if not {query.id for query in queries} & set(judge.query_ids):
+        raise CollectionError(
+            "no judgement belongs to any of the queries; check that both use the same query IDs"
+        )
+    table = measure_candidates(index, candidates, queries, judge, progress=progress)
+    held_out = cross_validate(table, folds, seed)
+    return Tuning(
+        evidence="judgements",
+        measure=judge.measures[0],
+        queries=len(table),
+        candidates=len(candidates),
+        held_out=held_out,
+        changes=candidates[held_out.chosen].changes(index.settings),
+        margin=0.0,
+    )

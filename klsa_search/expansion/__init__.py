@@ -1,1 +1,0 @@
-"""Expand: spectrum → the document expansion D, the latent space, coverage by neighbours."""

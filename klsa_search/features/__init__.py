@@ -1,1 +1,0 @@
-"""Weigh: terms → counts → features."""

@@ -1,0 +1,244 @@
+"""Checks before a build: memory, disk, place, and what it would replace."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from klsa_search.collection.model import Collection, Placed
+from klsa_search.core.config import Settings
+from klsa_search.core.parallel import memory_limit, processors
+from klsa_search.errors import CollectionError, SettingsError, StoreError
+from klsa_search.indexing.reading import Extent
+from klsa_search.indexing.sizes import Shape, memory_needed
+from klsa_search.indexing.survey import read_shape, survey
+from klsa_search.kernels.counts import TermCounts
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.directories import is_index
+from klsa_search.storage.generations import committed_generations
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.manifest import FieldsEntry, Manifest, read_manifest
+
+SHARE: Final = 0.75
+"""Of the memory of the machine, or of its control group, that a build takes by default."""
+
+_UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB)?")
+
+
+def memory_budget(memory: str | int | None) -> int:
+    """Return the budget in bytes: of "4GiB", a number of bytes, or None for `SHARE` of all.
+
+    SettingsError for anything else.
+    """
+    if memory is None:
+        return int(SHARE * memory_of_machine())
+    found = _AMOUNT.fullmatch(str(memory).strip())
+    if found is None or not float(found[1]):
+        raise SettingsError(
+            f"memory = {memory!r} is not an amount of memory; give one such as "
+            "4GiB, or a number of bytes",
+            field="memory",
+        )
+    return int(float(found[1]) * _UNITS[found[2] or ""])
+
+
+def memory_of_machine() -> int:
+    """Return the bytes this process may have: all there are, or what its cgroups allow."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = memory_limit()
+    return total if limit is None else min(total, limit)
+
+
+_SAMPLE = 5_000  # documents
+_TIMES = 16  # bytes of memory that a byte of the source may take
+
+
+def refuse_overlap(path: Path, collection: Collection) -> None:
+    """SettingsError where the folder of an index, or its home, and the source are in each other.
+
+    The index would be read as part of the source. A file may lie in the home.
+    """
+    root = collection.root if isinstance(collection, Placed) else None
+    if root is None:
+        return
+    source, index, home = root.resolve(), path.resolve(), path.parent.resolve()
+    for place in (home, index):
+        if source == place:
+            fact = f"{place} is the source itself"
+        elif source in place.parents and source.is_dir():
+            fact = f"{place} lies within the source {root}"
+        elif place in source.parents and (source.is_dir() or place == index):
+            fact = f"the source {root} lies within {place}"
+        else:
+            continue
+        raise SettingsError(
+            f"home = `{path.parent}`: {fact}; choose an index directory apart from "
+            "the source (--home, in Python home=)",
+            field="home",
+        )
+
+
+Needed = Callable[[Shape], Mapping[str, int]]
+"""From the shape of a collection to the bytes that the process at work has in each phase."""
+
+
+def refuse_large_source(
+    collection: Collection, settings: Settings, budget: int, needed: Needed | None = None
+) -> None:
+    """SettingsError where the first documents say that all of them will not fit the budget.
+
+    needed  of whom the budget is, if not of a build on one machine
+    Nothing is read of a source too small to be in doubt, or of one without files, which can
+    perhaps be read only once.
+    """
+    if Extent(collection).bytes * _TIMES > budget:
+        shape = survey(collection, settings, most=_SAMPLE).shape
+        _refuse(shape, (needed or _needed(settings, budget))(shape), budget, "about ")
+
+
+def refuse_beyond_budget(
+    counts: TermCounts, fields: FieldsEntry, generation: Path, settings: Settings, budget: int
+) -> None:
+    """SettingsError where the collection, now that it is counted, does not fit the budget."""
+    shape = read_shape(counts, fields, generation)
+    _refuse(shape, _needed(settings, budget)(shape), budget, "")
+
+
+def _needed(settings: Settings, budget: int) -> Needed:
+    return partial(memory_needed, settings=settings, memory=budget, processes=processors())
+
+
+def _refuse(shape: Shape, needed: Mapping[str, int], budget: int, about: str) -> None:
+    phase, peak = max(needed.items(), key=lambda item: item[1])
+    if peak > budget:
+        raise SettingsError(
+            f"memory = {_said(budget)} is not enough: {about}{shape.documents:,} "
+            f"documents need {_said(peak)}, most of it for the {phase}; allow "
+            "more, or build from fewer documents",
+            field="memory",
+        )
+
+
+def _said(size: int) -> str:
+    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
+
+
+_ALLOW = "allow it (--replace, in Python replace=True)"
+
+
+def existing_index(path: Path) -> list[Manifest]:
+    """Say what an index may hold, of a former format too: what CURRENT names.
+
+    Where that, or CURRENT, cannot be read: every generation that can, the newest first.
+    """
+    try:
+        return [read_manifest(current_generation(path), former=True)]
+    except StoreError:
+        readable = []
+        for generation in reversed(committed_generations(path)):
+            with suppress(StoreError):
+                readable.append(read_manifest(generation, former=True))
+        return readable
+
+
+def is_unreadable(path: Path) -> bool:
+    """Return whether an index has generations, but none with a readable manifest."""
+    return not existing_index(path) and bool(committed_generations(path))
+
+
+def other_source(path: Path, collection: Collection) -> Manifest | None:
+    """Return the manifest of an index that was built from another source, else None.
+
+    Another source has another name, or the same name in another place, if both places are known.
+
+    >>> other_source(Path("index/reports"), open_collection("reports.jsonl")) is None
+    True
+    """
+    place = address(collection)
+    for before in existing_index(path):
+        moved = None not in (before.source_path, place) and before.source_path != place
+        if before.counts.documents and (moved or before.source != collection.name):
+            return before
+    return None
+
+
+def refuse_other_source(path: Path, collection: Collection) -> None:
+    """StoreError if documents of another or an unknown source would be lost."""
+    before, coming = other_source(path, collection), address(collection) or collection.name
+    if before is not None:
+        raise StoreError(
+            f"`{path}` has {before.counts.documents:,} documents of another "
+            f"source, `{before.source_path or before.source}`, which `{coming}` "
+            f"would replace; choose another name, or {_ALLOW}"
+        )
+    if is_unreadable(path):
+        raise StoreError(
+            f"`{path}` is an index that this version cannot read, and `{coming}` "
+            f"would replace it; choose another name, or {_ALLOW}"
+        )
+
+
+def refuse_to_shrink(path: Path, documents: int, collection: Collection, *, replace: bool) -> None:
+    """Refuse to replace an index by nothing, or by less than half of its documents.
+
+    CollectionError if the collection is empty and the index is not; documents of the index itself
+    may all have been deleted. StoreError if half are lost, unless `replace`, and the source has no
+    place: all records that are passed in Python have one name, so it does not tell them apart.
+    """
+    if documents and (replace or address(collection) is not None):
+        return
+    most = max((before.counts.documents for before in existing_index(path)), default=0)
+    if not documents and most and collection.format != "index":
+        raise CollectionError(
+            f"{collection.name} has no documents, and index `{path.name}` has "
+            f"{most}, so it was not changed; check the source, or delete the index "
+            "first"
+        )
+    if not replace and 2 * documents < most and address(collection) is None:
+        raise StoreError(
+            f"`{path}` has {most:,} documents, and only {documents:,} would "
+            f"replace them; choose another name if they are others, or {_ALLOW}"
+        )
+
+
+def refuse_to_drop_writes(path: Path) -> None:
+    """StoreError where an index was written to since it was built: its source has none of that.
+
+    A log that cannot be read may hold writes. Where CURRENT cannot be read, any generation may have
+    been in use.
+    """
+    if not is_index(path):
+        return
+    try:
+        in_use = [current_generation(path)]
+    except StoreError:
+        in_use = committed_generations(path)
+    puts = deletes = 0
+    for generation in in_use:
+        try:
+            batches = WriteLog(generation).batches()
+        except StoreError as fault:
+            raise StoreError(
+                f"cannot replace `{path}`: its log of writes cannot be read, so "
+                "documents added or deleted after the build would be lost "
+                f"({fault.message}); to lose them, {_ALLOW}"
+            ) from fault
+        puts += sum(batch.puts for batch in batches if batch.undone is None)
+        deletes += sum(batch.deletes for batch in batches if batch.undone is None)
+    if puts or deletes:
+        raise StoreError(
+            f"`{path}` has writes after its build, {puts:,} documents added and "
+            f"{deletes:,} deleted, which its source does not know; rebuild it from "
+            f"its stored documents (klsa-index refit {path.name}), or {_ALLOW}"
+        )
+
+
+def address(collection: Collection) -> str | None:
+    """Return the place of a collection; None if it has none, or its name is sufficient."""
+    return collection.address if isinstance(collection, Placed) else None

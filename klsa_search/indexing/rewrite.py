@@ -1,0 +1,310 @@
+"""Rebuild, refit, upgrade and repair: write a new generation from stored documents."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Unpack, cast
+
+from klsa_search.analysis.tokenizers import trusting
+from klsa_search.collection.model import Document
+from klsa_search.core.config import Settings, fingerprint_of_settings
+from klsa_search.core.keywords import IndexSettings
+from klsa_search.core.progress import Progress, reporting
+from klsa_search.errors import IndexDamaged, SettingsError, StoreError
+from klsa_search.indexing.build import build, build_generation, fingerprint_of
+from klsa_search.indexing.checks import memory_budget
+from klsa_search.indexing.reading import StoredCollection, content_of
+from klsa_search.indexing.verify import verify_deep
+from klsa_search.kernels.segments import aligned
+from klsa_search.lowrank import sparse_expansion
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
+from klsa_search.storage.arrays import has_array
+from klsa_search.storage.backup import live_documents
+from klsa_search.storage.checksums import verify_shared
+from klsa_search.storage.current import current_generation, last_resort
+from klsa_search.storage.files import read_regular
+from klsa_search.storage.generations import writing
+from klsa_search.storage.legacy import legacy_documents, legacy_settings
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.manifest import FORMAT_VERSION, Manifest, read_manifest, settings_as_built
+from klsa_search.storage.names import MANIFEST
+from klsa_search.storage.recovery import RecoveredRecords, repair_current, repair_manifest
+
+_TOGETHER = 1_000
+
+
+@contextmanager
+def replayed_log(index: Index, generation: Path) -> Iterator[None]:
+    """Write what came to the log of an index since it was opened to that of a new generation.
+
+    Writers are kept out until the context is left. StoreError, with nothing changed, where that
+    cannot be done: the index was built again, documents that it was built of were written by a
+    batch that is undone, D is not kept cut any more, or more documents are there than can be
+    numbered.
+    """
+    path, log, last = index.path.parent, WriteLog(index.path), index.last_write
+    with writing(path):
+        if current_generation(path) != index.path:
+            raise StoreError(
+                f"`{path}` was rebuilt after generation {index.generation} was "
+                "opened; open it again and start over"
+            )
+        now = log.last()
+        if log.kept(last) < last.seq:
+            raise StoreError(f"writes to `{path}` were undone during the rebuild; start over")
+        if now.seq > last.seq and not has_array(generation, "cut_rows"):
+            raise StoreError(
+                f"`{path}` was written to during a rebuild with a dense or "
+                "factored expansion, which makes it read-only; start over"
+            )
+        carried_puts = sum(write.document is not None for write in log.rows(last.seq, now))
+        if carried_puts and aligned(len(index)) + carried_puts > sparse_expansion.MAX_DOCUMENTS:
+            raise StoreError(
+                f"`{path}` was written to during the refit and has more documents "
+                f"than a generation can number ({sparse_expansion.MAX_DOCUMENTS:,}); delete "
+                "some, then start over"
+            )
+        with LogWriter(generation) as writer:
+            puts: list[Document] = []
+            deletes: list[str] = []
+            for write in log.rows(last.seq, now):
+                # A batch has its deletions first.
+                if len(puts) + len(deletes) == _TOGETHER or (puts and write.document is None):
+                    writer.append(puts, deletes)
+                    puts, deletes = [], []
+                if write.document is None:
+                    deletes.append(write.id)
+                else:
+                    puts.append(write.document)
+            if puts or deletes:
+                writer.append(puts, deletes)
+        yield
+
+
+def rebuild(
+    index: Index,
+    *,
+    progress: Progress | bool | None = None,
+    memory: int | str | None = None,
+    **changes: Unpack[IndexSettings],
+) -> Index:
+    """Rebuild an index with other settings from its documents, and open the new generation.
+
+    A generation is immutable, so each change of settings makes a new one, identical to a build with
+    these settings. `index` stays open, and usable until the build after this one.
+
+    Cost: that of `build`. Concurrent writes are replayed, as by `refit`. SettingsError; StoreError
+    if the index was replaced meanwhile.
+
+    >>> bolder = rebuild(index, alpha=1.0)
+    >>> bolder.settings.alpha
+    1.0
+    """
+    folder = index.path.parent
+    if current_generation(folder) != index.path:
+        raise StoreError(
+            f"`{folder}` was rebuilt after generation {index.generation} was "
+            "opened; open it again and start over"
+        )
+    held = index.snapshot()  # what others write to it meanwhile is not in it
+    with reporting(progress) as report:
+        return build_generation(
+            folder,
+            _stored(held),
+            Settings.checked({**index.settings.model_dump(), **trusting(changes)}),
+            report,
+            memory_budget(memory),
+            replace=True,
+            carrying=partial(replayed_log, held),
+        )
+
+
+def refit(
+    path: str | Path,
+    *,
+    progress: Progress | bool | None = None,
+    memory: int | str | None = None,
+    **changes: Unpack[IndexSettings],
+) -> Index:
+    """Rebuild the index at `<home>/<name>` from its documents, with its settings, and open it.
+
+    changes  settings to change
+    The result is identical to a `build` of the same documents in the same order. Searches and
+    writes continue meanwhile; concurrent writes are replayed. The previous generation is kept, with
+    its log, for `rollback`. Cost: that of `build`. IndexNotFound, IndexDamaged; SettingsError;
+    StoreError during another build.
+
+    >>> refit("index/reports")
+    <Index reports generation 000002: 6 documents>
+    """
+    changes = cast(IndexSettings, trusting(changes))
+    index = open_index(path)
+    try:
+        return rebuild(index, progress=progress, memory=memory, **changes)
+    finally:
+        index.close()
+
+
+def build_like(
+    index: Index,
+    *,
+    home: str | Path,
+    name: str,
+    progress: Progress | bool | None = None,
+    **changes: Unpack[IndexSettings],
+) -> Index:
+    """Build another index of the same documents, with other settings. Cost and errors: `build`.
+
+    An existing index of that name is replaced.
+
+    >>> build_like(index, home=Path("index"), name="other", k1=2.0).settings.k1
+    2.0
+    """
+    settings = {**index.settings.model_dump(), **changes}
+    return build(_stored(index), name=name, home=home, progress=progress, replace=True, **settings)
+
+
+def _stored(index: Index) -> StoredCollection:
+    """The documents that it has now."""
+    held = index.snapshot()
+    types = {name: field.type for name, field in held.fields.items()}
+    return StoredCollection(held.manifest, len(held), held.live_documents, types)
+
+
+def upgrade(
+    path: str | Path, *, progress: Progress | bool | None = None, memory: int | str | None = None
+) -> Index:
+    """Upgrade the index at `<home>/<name>` to the current format, with its settings, and open it.
+
+    A new generation is built from the stored documents, and the old one is kept; an index of the
+    current format is only opened. Cost: that of `build`. IndexNotFound; FormatUnsupported for
+    formats older than 3; IndexDamaged if the stored documents are; SettingsError (memory).
+
+    >>> upgrade("index/reports")
+    <Index reports generation 000001: 6 documents>
+    """
+    path = Path(path)
+    generation = current_generation(path)
+    manifest = read_manifest(generation, former=True)
+    if manifest.format_version == FORMAT_VERSION:
+        return Index(generation)
+    return build(
+        StoredCollection(
+            manifest, manifest.counts.documents, partial(legacy_documents, generation, manifest)
+        ),
+        name=path.name,
+        home=path.parent,
+        progress=progress,
+        memory=memory,
+        replace=True,
+        **legacy_settings(manifest),
+    )
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Result of a repair.
+
+    index  the index after the repair, open
+    fault  description of the damage; None if there was none, and nothing was changed
+
+    >>> repair("index/reports")
+    Repair(index=<Index reports generation 000001: 6 documents>, fault=None)
+    """
+
+    index: Index
+    fault: str | None
+
+
+def repair(
+    path: str | Path, *, progress: Progress | bool | None = None, memory: int | str | None = None
+) -> Repair:
+    """Verify the index at `<home>/<name>` with `verify_deep`, and repair it, including all writes.
+
+    CURRENT is rewritten if it does not match the generations, and the manifest if one of its bytes
+    was changed, which its checksum in CURRENT proves. For other damage, a new generation is built
+    from the documents and the log of the damaged one, which is kept; writes are blocked meanwhile.
+    Only verified data is used: documents by their checksums in the manifest, a damaged manifest by
+    the fingerprint of settings and documents, writes by their own checksums. Headers of array files
+    and offsets of documents are recovered. IndexDamaged if something cannot be verified: then
+    nothing else is changed, and the message names the file and the next step. IndexNotFound;
+    FormatUnsupported; StoreError during another build or write; SettingsError (memory). Cost: that
+    of `verify_deep`, and of `build` after damage.
+
+    >>> repair("index/reports").fault is None
+    True
+    """
+    path = Path(path)
+    fault = repair_current(path)
+    verify_shared(path)
+    generation = current_generation(path)
+    fault = repair_manifest(generation) or fault
+    try:
+        manifest = read_manifest(generation)
+    except IndexDamaged as damage:
+        fault = damage.message
+        records = RecoveredRecords(generation)
+        manifest = _proven_manifest(generation, records)
+    else:
+        try:
+            verify_deep(path)
+            return Repair(Index(generation), fault)
+        except IndexDamaged as damage:
+            fault = damage.message
+        records = RecoveredRecords(generation)
+        if changed := records.fault(manifest):
+            raise IndexDamaged(
+                f"{changed}, so a document may be altered, and nothing was built; "
+                f"{last_resort(path)}"
+            )
+    with reporting(progress) as report:
+        index = build_generation(
+            path,
+            StoredCollection(manifest, records.size, partial(_read, generation, records)),
+            manifest.checked_settings(),
+            report,
+            memory_budget(memory),
+            replace=True,
+        )
+    return Repair(index, fault)
+
+
+def _proven_manifest(generation: Path, records: RecoveredRecords) -> Manifest:
+    """Read a manifest whose sum is wrong; IndexDamaged unless its fingerprint proves it.
+
+    The fingerprint is of the settings and the documents: only facts about them, such as the
+    name of their source, may have changed.
+    """
+    file, step = generation / MANIFEST, last_resort(generation.parent)
+    try:
+        manifest = Manifest.model_validate_json(read_regular(file))
+        settings_as_built(manifest.settings)
+    except (OSError, ValueError, SettingsError) as error:
+        reason = str(error).splitlines()[0]
+        raise IndexDamaged(f"cannot recover `{file}` ({reason}); {step}") from error
+    digest = hashlib.sha256()
+    for document in records.documents():
+        digest.update(content_of(document))
+    of_settings = fingerprint_of_settings(manifest.settings)  # as written, under former names too
+    if fingerprint_of(of_settings, digest.hexdigest()) != manifest.fingerprint:
+        raise IndexDamaged(
+            f"cannot recover `{file}`: its fingerprint does not match its settings "
+            f"and documents; {step}"
+        )
+    return manifest
+
+
+def _read(generation: Path, records: RecoveredRecords) -> Iterator[Document]:
+    # By now no other process builds or writes.
+    if current_generation(generation.parent) != generation:
+        raise StoreError(
+            f"`{generation.parent}` was rebuilt meanwhile; verify it, then repair it if needed"
+        )
+    yield from live_documents(records, WriteLog(generation))

@@ -1,0 +1,152 @@
+"""Verify deeply: what is searched against the documents themselves, analysed again.
+
+Sums say that files are what was written; this, that what was written is right, for later documents
+as well, of which there are no files but the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.analysis.workers import LEFT_OUT, Numbering
+from klsa_search.collection.model import Document
+from klsa_search.core.progress import DOCUMENTS, Progress, reporting
+from klsa_search.errors import IndexDamaged
+from klsa_search.kernels import bm25
+from klsa_search.kernels.counts import Block
+from klsa_search.kernels.postings import Postings, postings_arrays
+from klsa_search.kernels.segments import Segment
+from klsa_search.search.index import Index
+from klsa_search.search.opening import open_index
+from klsa_search.search.snapshot import open_snapshot
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.forward_index import encoded
+from klsa_search.storage.manifest import Manifest
+
+_TOGETHER: Final = 500
+
+
+def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) -> Manifest:
+    """Verify checksums as `verify` does, then compare all data of BM25 with the documents.
+
+    Each live document is looked up by its ID and analysed again: its terms and its length are
+    compared, then the frequencies of all terms, and the postings. IndexDamaged names the first
+    difference. Cost: that of the analysis on one processor, and about ten bytes of memory for each
+    term of a document.
+
+    >>> verify_deep("index/reports").counts.documents
+    6
+    """
+    manifest = verify(Path(path))
+    with closing(open_index(path)) as index, reporting(progress) as report:
+        _Comparison(index).run(report)
+    return manifest
+
+
+class _Comparison:
+    """Compares an open index with its documents."""
+
+    def __init__(self, index: Index) -> None:
+        self._index, self._snapshot = index, index.arrays
+        self._forward = self._snapshot.forward
+        self._numbering = Numbering(index.analyzer)
+        self._numbers: list[int] = []  # among all terms, of each term of the numbering
+        self._frequencies = np.zeros(len(self._snapshot.vocabulary), np.int64)
+        self._tokens = 0
+
+    def run(self, report: Progress) -> None:
+        """IndexDamaged where anything differs."""
+        positions = np.flatnonzero(self._snapshot.counting())
+        for first in range(0, len(positions), _TOGETHER):
+            self._compare(positions[first : first + _TOGETHER])
+            report(DOCUMENTS, min(first + _TOGETHER, len(positions)), len(positions))
+        if len(positions) != len(self._index):
+            raise self._damaged(f"it has {len(positions):,} documents, and counts otherwise")
+        kernel = self._snapshot.bm25
+        if not np.array_equal(kernel.frequencies, self._frequencies):
+            raise self._damaged("the document frequency of a term does not match the documents")
+        built = open_snapshot(self._index.path, self._index.settings)
+        average = bm25.quantised_length(bm25.average_length(built.lengths))
+        for segment in built.bm25.postings.parts:
+            self._compare_postings(segment, average)
+        if self._snapshot.average_length is not None:  # writes may have moved it
+            average = self._snapshot.average_length
+            mean = self._tokens / len(positions) if self._tokens else average
+            if bm25.moved_length(average, np.array([mean])) != average:
+                raise self._damaged("the mean length is not what the documents say")
+            for segment in kernel.postings.parts:
+                self._compare_postings(segment, average)
+
+    def _compare(self, positions: npt.NDArray[np.int64]) -> None:
+        documents = self._index.documents(positions.tolist())
+        found = self._index.doc_ids([document.id for document in documents])
+        for document, position, there in zip(documents, positions.tolist(), found, strict=True):
+            if position != there:
+                raise self._damaged(f"its id {document.id!r} leads to another document")
+        block = self._read(documents)
+        codes, sizes = encoded(block, self._forward.ranks)
+        ends = np.cumsum(sizes)
+        words = np.cumsum(block.lengths.reshape(-1, 2).sum(axis=1))
+        before = 0
+        for place, (document, position) in enumerate(
+            zip(documents, positions.tolist(), strict=True)
+        ):
+            first, after = self._forward.starts[position : position + 2]
+            if not np.array_equal(
+                codes[ends[place] - sizes[place] : ends[place]], self._forward.codes[first:after]
+            ):
+                raise self._damaged(f"the terms of document {document.id!r} are not its text's")
+            terms = block.words[before : words[place]]
+            titled = np.arange(len(terms)) < block.lengths[2 * place]
+            before = int(words[place])
+            held = terms != LEFT_OUT
+            weight = self._index.settings.title_weight
+            length = np.count_nonzero(held) + (weight - 1) * np.count_nonzero(held & titled)
+            terms = terms[held]
+            if length != self._snapshot.lengths[position]:
+                raise self._damaged(f"the length of document {document.id!r} is not its text's")
+            self._tokens += int(length)
+            self._frequencies[np.unique(terms)] += 1
+
+    def _read(self, documents: Sequence[Document]) -> Block:
+        parts = [part for document in documents for part in (document.title, document.text)]
+        texts = self._numbering.numbered(parts)
+        known = self._snapshot.vocabulary.numbers
+        for term in texts.terms:
+            if term not in known:
+                raise self._damaged(f"its vocabulary lacks the term {term!r} of its documents")
+            self._numbers.append(known[term])
+        # The last one is what LEFT_OUT leads to.
+        numbers = np.array([*self._numbers, LEFT_OUT], np.int32)
+        return Block(
+            numbers[np.frombuffer(texts.numbers, np.int32)],
+            np.frombuffer(texts.lengths, np.int32),
+            np.full(len(documents), 2, np.int32),
+        )
+
+    def _compare_postings(self, segment: Segment, average: float) -> None:
+        held, settings = segment.postings, self._index.settings
+        positions = np.arange(segment.first, segment.first + held.size)
+        counts = self._forward.counts(positions)[:, segment.numbers()]
+        counts.sort_indices()
+        norms = bm25.norms(self._snapshot.lengths[positions], average, k1=settings.k1, b=settings.b)
+        made = Postings.of(counts, norms, settings.k1, block_bits=held.block_bits)
+        expected = postings_arrays(made)
+        for name, array in postings_arrays(held).items():
+            if not np.array_equal(array, expected[name]):
+                raise self._damaged(
+                    f"{name} from position {segment.first:,} on is not what the counts give"
+                )
+
+    def _damaged(self, fact: str) -> IndexDamaged:
+        path = self._index.path
+        return IndexDamaged(
+            f"`{path}` does not match its documents ({fact}); repair it with "
+            f"`klsa-index repair {self._index.name} --home {path.parent.parent}`"
+        )

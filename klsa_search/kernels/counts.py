@@ -1,0 +1,384 @@
+"""Counts of terms and adjacent pairs of terms in each document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import narrowed
+from klsa_search.core.compiling import compiled
+from klsa_search.core.parallel import in_order, processors
+from klsa_search.core.selection import sort_ascending
+from klsa_search.kernels.pairs import number_pairs, shared_pairs
+from klsa_search.kernels.spool import Spool, Spools
+from klsa_search.kernels.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+
+_INT32 = npt.NDArray[np.int32]
+
+
+class Block(NamedTuple):
+    """Some documents, as numbers of terms.
+
+    words    of all parts, one after the other; below 0 where a word makes no term
+    lengths  words of each part
+    parts    of each document
+    """
+
+    words: _INT32
+    lengths: _INT32
+    parts: _INT32
+
+
+class BlockCounts(NamedTuple):
+    """Entries by document, and by column within each.
+
+    sizes       (documents,) distinct terms
+    columns     their numbers, `counts` how often each stands there, in a title by its weight
+    key_sizes   (documents,) distinct pairs
+    keys        lesser term · V + greater term, `key_counts` how often
+    """
+
+    sizes: _INT32
+    columns: _INT32
+    counts: _INT32
+    key_sizes: _INT32
+    keys: npt.NDArray[np.int64]
+    key_counts: _INT32
+
+
+def count_block(block: Block, paired: npt.NDArray[np.bool_], title_weight: int) -> BlockCounts:
+    """Count one block. O(T log t) for T words in documents of t; 24 bytes a word.
+
+    paired        (V,) which terms make pairs; words side by side are those without the others
+    title_weight  how often a word counts that stands in the first of several parts
+    """
+    documents, tokens = len(block.parts), len(block.words)
+    found = BlockCounts(
+        np.zeros(documents, np.int32),
+        np.empty(tokens, np.int32),
+        np.empty(tokens, np.int32),
+        np.zeros(documents, np.int32),
+        np.empty(tokens, np.int64),
+        np.empty(tokens, np.int32),
+    )
+    singles, pairs = _count(*block, paired, title_weight, *found)
+    return BlockCounts(
+        found.sizes,
+        found.columns[:singles],
+        found.counts[:singles],
+        found.key_sizes,
+        found.keys[:pairs],
+        found.key_counts[:pairs],
+    )
+
+
+@compiled
+def _count(
+    words: Any,
+    lengths: Any,
+    parts: Any,
+    paired: Any,
+    title_weight: int,
+    sizes: Any,
+    columns: Any,
+    counts: Any,
+    key_sizes: Any,
+    keys: Any,
+    key_counts: Any,
+) -> tuple[int, int]:
+    # Each value is followed by a bit that says whether it is of a title.
+    V = np.int64(len(paired))
+    word, part, singles, pairs = 0, 0, 0, 0
+    for document in range(len(parts)):
+        first, first_pair = singles, pairs
+        for place in range(parts[document]):
+            titled = int(place == 0 and parts[document] > 1)
+            before = -1
+            for _ in range(lengths[part]):
+                here = words[word]
+                word += 1
+                if here < 0:
+                    continue
+                columns[singles] = here << 1 | titled
+                singles += 1
+                if not paired[here]:
+                    continue
+                # No pair across the end of a part, and none of a term with itself.
+                if before >= 0 and before != here:
+                    key = min(before, here) * V + max(before, here)
+                    keys[pairs] = key << 1 | titled
+                    pairs += 1
+                before = here
+            part += 1
+        singles = _collapse(columns, counts, first, singles, title_weight)
+        pairs = _collapse(keys, key_counts, first_pair, pairs, title_weight)
+        sizes[document] = singles - first
+        key_sizes[document] = pairs - first_pair
+    return singles, pairs
+
+
+@compiled
+def _collapse(values: Any, counts: Any, first: int, last: int, title_weight: int) -> int:
+    """Sort values[first:last], keep each once without its bit and count it; return the new end."""
+    sort_ascending(values, first, last)
+    kept = first
+    for i in range(first, last):
+        value, weight = values[i] >> 1, title_weight if values[i] & 1 else 1
+        if kept > first and value == values[kept - 1]:
+            counts[kept - 1] += weight
+        else:
+            values[kept] = value
+            counts[kept] = weight
+            kept += 1
+    return kept
+
+
+_NUMBERS = npt.NDArray[np.int64]
+BLOCK = 1_000_000
+"""Words that a thread counts at a time."""
+_OWN = -1  # the numbering of documents that come as terms
+_LEFT_OUT = -1  # the number of a word that makes no term
+
+
+@dataclass(frozen=True)
+class TermCounts:
+    """What a collection is after analysis.
+
+    vocabulary  V terms, sorted
+    matrix      (N, V) sparse, int32: f(t, d), columns in order within each row
+    pairs       (N, P) sparse, int32: how often two terms stand side by side, in either order; only
+                pairs of two different terms, neither common, that at least two documents hold
+    pair_keys   (P,) ascending, which those are: lesser term · V + greater term
+    common      numbers of the common terms, ascending: what features of documents do without
+    words       in all documents, those that make no term included
+    tokens      in all documents: the words that make a term
+    """
+
+    vocabulary: Vocabulary
+    matrix: sparse.csr_array
+    pairs: sparse.csr_array
+    pair_keys: _NUMBERS
+    common: _NUMBERS
+    words: int
+    tokens: int
+
+    @property
+    def content(self) -> TermCounts:
+        """The same without what common terms add to the matrix. Cost O(nnz)."""
+        if not len(self.common):
+            return self
+        return replace(self, matrix=without_columns(self.matrix, self.common))
+
+    @property
+    def lengths(self) -> _NUMBERS:
+        """dl(d): (N,) tokens in each document, those of a title as often as it counts."""
+        return np.asarray(self.matrix.sum(axis=1, dtype=np.int64)).ravel()
+
+    @property
+    def document_frequencies(self) -> _NUMBERS:
+        """n_t: (V,) documents that hold each term."""
+        return np.bincount(self.matrix.indices, minlength=len(self.vocabulary)).astype(np.int64)
+
+
+def without_columns(matrix: sparse.csr_array, columns: _NUMBERS) -> sparse.csr_array:
+    """Take the entries of some columns out of a matrix, which keeps its shape. Cost O(nnz)."""
+    from scipy import sparse
+
+    kept = np.ones(matrix.shape[1], np.bool_)
+    kept[columns] = False
+    held = kept[matrix.indices]
+    starts = np.concatenate(([0], np.cumsum(held)))[matrix.indptr]
+    entries = (matrix.data[held], matrix.indices[held], starts.astype(matrix.indptr.dtype))
+    content = sparse.csr_array(entries, shape=matrix.shape)
+    content.has_sorted_indices = True
+    return content
+
+
+class CountsBuilder:
+    """Counts documents, given as terms or as numbers of terms; 4 bytes a word until `finish`.
+
+    spools        where words and counts are kept until they are whole: in memory, or in files
+    threads       that count; the processors of the machine by default. They change no bit
+    title_weight  how often a word of the first of several parts, the title, is counted
+    common        terms that no pair is made of: words side by side are those without them
+    """
+
+    def __init__(
+        self,
+        spools: Spools | None = None,
+        *,
+        threads: int | None = None,
+        title_weight: int = 1,
+        common: Set[str] = frozenset(),
+    ) -> None:
+        self._spools = spools or Spools()
+        self._title_weight, self._common = title_weight, common
+        self._tokens = 0
+        self._threads = threads or processors()
+        self._numberings: dict[int, dict[str, int]] = {}
+        self._places: dict[int, npt.NDArray[np.int32]] = {}  # of each numbering's terms, sorted
+        self._words = self._spools.spool(np.int32)
+        self._segments: list[tuple[int, int]] = []  # numbering, end of its words
+        self._lengths = self._spools.spool(np.int32)  # of each part
+        self._parts = self._spools.spool(np.int32)  # of each document
+
+    def add(self, *parts: Sequence[str]) -> None:
+        """Count the next document, given as the terms of its parts, such as title and text."""
+        known = self._numberings.setdefault(_OWN, {})
+        tokens = [known.setdefault(term, len(known)) for term in chain(*parts)]
+        lengths = np.array([len(part) for part in parts], np.int32)
+        self.extend(_OWN, np.array(tokens, np.int32), lengths, len(parts), ())
+
+    def extend(
+        self,
+        numbering: int,
+        words: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        parts: int,
+        terms: Iterable[str],
+    ) -> None:
+        """Count the next documents, given as numbers.
+
+        numbering  which dictionary the numbers are of; there may be several
+        words      their terms, part after part and document after document; below 0 for none
+        lengths    words of each part
+        parts      of each document
+        terms      that the dictionary has met since the last call, in the order of their numbers
+        """
+        known = self._numberings.setdefault(numbering, {})
+        for term in terms:
+            known[term] = len(known)
+        self._tokens += int(np.count_nonzero(words >= 0))
+        self._words.append(words)
+        self._segments.append((numbering, len(self._words)))
+        self._lengths.append(lengths)
+        documents = len(lengths) // parts if parts else 1
+        self._parts.append(np.full(documents, parts, np.int32))
+
+    def finish(self, counted: Callable[[int, int], None] | None = None) -> TermCounts:
+        """Sort the vocabulary and count, a block of documents at a time.
+
+        `counted` is called with documents done and in all, twice for each: terms, then pairs.
+        Cost O(T log T) for T words, over all processors; above the result and the spools, some
+        40 bytes for each word of the blocks under way.
+        """
+        terms = self._sort()
+        common = np.flatnonzero([term in self._common for term in terms])
+        paired = np.ones(len(terms), np.bool_)
+        paired[common] = False
+        N = len(self._parts)
+        report = counted or _silent
+        found = _Counted(self._spools)
+        with ThreadPoolExecutor(self._threads) as threads:
+            for block in in_order(
+                lambda block: threads.submit(count_block, block, paired, self._title_weight),
+                self.blocks(),
+                ahead=self._threads,
+            ):
+                found.append(block)
+                report(found.documents, 2 * N)
+        matrix = _matrix(np.concatenate(found.sizes), found.columns, found.counts, len(terms))
+        shared = shared_pairs(found.keys)
+        numbered = number_pairs(
+            shared,
+            len(terms),
+            found.key_sizes,
+            found.keys,
+            found.key_counts,
+            self._spools,
+            self._threads,
+            lambda documents: report(N + documents, 2 * N),
+        )
+        found.keys.close()
+        found.key_counts.close()
+        pairs = _matrix(*numbered, len(shared))
+        return TermCounts(
+            Vocabulary(terms), matrix, pairs, shared, common, len(self._words), self._tokens
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        """Go through the documents once more, after `finish`: runs of some `BLOCK` words."""
+        parts = self._parts.read()
+        lengths = self._lengths.read()
+        part_ends = np.concatenate(([0], np.cumsum(parts, dtype=np.int64)))
+        ends = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[part_ends]
+        segment_ends = np.array([end for _, end in self._segments], np.int64)
+        first, N = 0, len(parts)
+        while first < N:
+            last = int(np.searchsorted(ends, ends[first] + BLOCK, side="right")) - 1
+            last = min(max(last, first + 1), N)
+            words = self._words.read(ends[first], ends[last]).copy()
+            begin = 0
+            at = int(np.searchsorted(segment_ends, ends[first], side="right"))
+            while begin < len(words):
+                name, end = self._segments[at]
+                piece = slice(begin, min(end - int(ends[first]), len(words)))
+                words[piece] = self._places[name][words[piece]]
+                begin, at = piece.stop, at + 1
+            within = slice(part_ends[first], part_ends[last])
+            yield Block(words, lengths[within], parts[first:last])
+            first = last
+
+    def close(self) -> None:
+        """Let go of the documents."""
+        for spool in (self._words, self._lengths, self._parts):
+            spool.close()
+
+    def _sort(self) -> list[str]:
+        """Sort the terms of all dictionaries, and find the place of each dictionary's numbers."""
+        terms = sorted(set().union(*self._numberings.values()))
+        place = {term: number for number, term in enumerate(terms)}
+        for name, known in self._numberings.items():
+            places = np.empty(len(known) + 1, np.int32)
+            places[:-1] = np.fromiter(map(place.__getitem__, known), np.int32, len(known))
+            places[-1] = _LEFT_OUT  # which is the last place as well
+            self._places[name] = places
+        self._numberings.clear()
+        return terms
+
+
+class _Counted:
+    """The counts of blocks, one after the other."""
+
+    def __init__(self, spools: Spools) -> None:
+        self.documents = 0
+        self.columns, self.counts = spools.spool(np.int32), spools.spool(np.int32)
+        self.keys, self.key_counts = spools.spool(np.int64), spools.spool(np.int32)
+        self.sizes, self.key_sizes = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+
+    def append(self, block: BlockCounts) -> None:
+        self.columns.append(block.columns)
+        self.counts.append(block.counts)
+        self.keys.append(block.keys)
+        self.key_counts.append(block.key_counts)
+        self.sizes.append(block.sizes)
+        self.key_sizes.append(block.key_sizes)
+        self.documents += len(block.sizes)
+
+
+def _matrix(
+    sizes: npt.NDArray[np.int32], columns: Spool, counts: Spool, width: int
+) -> sparse.csr_array:
+    """Make a sparse matrix of rows of these sizes; the spools are closed."""
+    from scipy import sparse
+
+    starts = narrowed(np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))))
+    matrix = sparse.csr_array((counts.read(), columns.read(), starts), shape=(len(sizes), width))
+    matrix.has_sorted_indices = True
+    columns.close()
+    counts.close()
+    return matrix
+
+
+def _silent(_done: int, _all: int) -> None:
+    pass

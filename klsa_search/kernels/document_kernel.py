@@ -1,0 +1,161 @@
+"""The document kernel K = A Aᵀ, with A = S(Φ - 1μᵀ), as an operator: never built unless asked for.
+
+Plain features have S = I and μ = 0: K = ΦΦᵀ [KLSA eq. 4]. Centring takes out the direction that
+all documents share, "long document with common words"; normalising divides K(m,n) by the square
+root of both lengths, S = diag(1/√‖φ(d) - μ‖), half the way to the cosine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import Matrix, Positions
+from klsa_search.core.cached import lazily
+from klsa_search.kernels.sums import rows_with, scaled_rows, squares_of_rows, sums_of_columns
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+EXACT = 100_000  # documents up to which the features are float64
+
+NO_LENGTH = 1e-9
+"""Squared distance from the mean document, as a share of ‖φ(d)‖² + ‖μ‖², that is rounding."""
+
+
+def precision_of(documents: int) -> type[np.floating]:
+    """What the scaled features of so many documents are kept in."""
+    return np.float64 if documents <= EXACT else np.float32
+
+
+def scales_of(
+    distances: npt.NDArray[np.number], squares: npt.NDArray[np.number], mean_square: float
+) -> npt.NDArray[np.float64]:
+    """S of normalised documents: (n,) 1/√‖φ(d) - μ‖.
+
+    0 for a document without features, and for one that is the mean document but for rounding.
+
+    distances  (n,) ‖φ(d) - μ‖²
+    squares    (n,) ‖φ(d)‖²
+    """
+    apart = (distances > NO_LENGTH * (squares + mean_square)) & (squares > 0)
+    return np.where(apart, np.where(apart, distances, 1.0) ** -0.25, 0.0)
+
+
+@dataclass(frozen=True)
+class DocumentKernel:
+    """K of N documents over F features.
+
+    features  SΦ: (N, F) sparse, rows already scaled
+    scales    (N,) the diagonal of S
+    mean      μ: (F,), 0 where the kernel is not centred
+    """
+
+    features: sparse.csr_array
+    scales: npt.NDArray[np.floating]
+    mean: npt.NDArray[np.floating]
+
+    @classmethod
+    def of(
+        cls, Phi: sparse.csr_array, *, centred: bool = False, normalised: bool = False
+    ) -> DocumentKernel:
+        """Make the kernel of features. Cost O(nnz); a document without features has K = 0.
+
+        Above `EXACT` documents the scaled features are float32, half the memory; all sums over them
+        stay float64. The places of the entries are shared with Phi, the numbers are not.
+        """
+        N, F = Phi.shape
+        mean = sums_of_columns(Phi) / N if centred and N else np.zeros(F)
+        return cls.among(Phi, mean, normalised=normalised, documents=N)
+
+    @classmethod
+    def among(
+        cls,
+        Phi: sparse.csr_array,
+        mean: npt.NDArray[np.float64],
+        *,
+        normalised: bool,
+        documents: int,
+    ) -> DocumentKernel:
+        """Make the kernel of some of `documents`, with the mean of all."""
+        scales = np.ones(Phi.shape[0])
+        if normalised:
+            squares, mean_square = squares_of_rows(Phi), np.einsum("f,f->", mean, mean)
+            distances = squares - 2 * rows_with(Phi, mean) + mean_square
+            scales = scales_of(distances, squares, mean_square)
+        return cls(scaled_rows(Phi, scales, precision_of(documents)), scales, mean)
+
+    def __len__(self) -> int:
+        """N, the number of documents."""
+        return int(self.features.shape[0])
+
+    @lazily
+    def _transposed(self) -> sparse.csc_array:
+        return self.features.T  # a view: the numbers are not stored twice
+
+    @lazily
+    def towards_mean(self) -> npt.NDArray[np.floating]:
+        """SΦμ: (N,) inner product of each scaled document with the mean document."""
+        return rows_with(self.features, self.mean)
+
+    @lazily
+    def mean_square(self) -> float:
+        """‖μ‖²."""
+        return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
+
+    def forward(self, x: Matrix) -> Matrix:
+        """A x: (F,) or (F, c) → (N,) or (N, c). Cost O(nnz) a column."""
+        return np.asarray(self.features @ x - _outer(self.scales, self.mean @ x))
+
+    def backward(self, y: Matrix) -> Matrix:
+        """Aᵀ y: (N,) or (N, c) → (F,) or (F, c). Cost O(nnz) a column."""
+        return np.asarray(self._transposed @ y - _outer(self.mean, self.scales @ y))
+
+    def apply(self, x: Matrix) -> Matrix:
+        """K x: (N,) or (N, c). Cost O(nnz) a column.
+
+        Written out so that the mean, as long as all features, meets no x; not by BLAS, whose bits
+        change with its threads.
+        """
+        scaled = np.einsum("n,n...->...", self.scales, x)
+        towards = np.einsum("n,n...->...", self.towards_mean, x)
+        plain = np.asarray(self.features @ (self._transposed @ x))
+        plain -= _outer(self.scales, towards - self.mean_square * scaled)
+        plain -= _outer(self.towards_mean, scaled)
+        return plain
+
+    def rows(self, documents: Positions) -> Matrix:
+        """Rows of K: (n, N) dense. Cost O(n · nnz / N · density); memory 8 n N bytes."""
+        chosen = self.features[documents]
+        raw = np.asarray((chosen @ self._transposed).toarray())
+        raw -= np.outer(self.towards_mean[documents], self.scales)
+        raw -= np.outer(self.scales[documents], self.towards_mean - self.scales * self.mean_square)
+        return raw
+
+    def between(self, document: int, others: Positions) -> Matrix:
+        """K(document, others): (n,). Cost: the features of those documents."""
+        chosen = self.features[[document]]
+        raw: Matrix = (chosen @ self.features[others].T).toarray()[0]
+        scale, towards = self.scales[document], self.towards_mean[document]
+        raw -= towards * self.scales[others]
+        raw -= scale * (self.towards_mean[others] - self.scales[others] * self.mean_square)
+        return raw
+
+    def explicit(self) -> Matrix:
+        """K: (N, N) dense; the reference of the tests, and what D is made of while it is small."""
+        return self.rows(np.arange(len(self)))
+
+    @lazily
+    def diagonal(self) -> npt.NDArray[np.float64]:
+        """K(d, d): (N,)."""
+        squares = squares_of_rows(self.features)
+        crossed = self.towards_mean * self.scales
+        diagonal = squares - 2 * crossed + self.scales**2 * self.mean_square
+        return np.asarray(np.maximum(diagonal, 0.0))
+
+
+def _outer(column: npt.NDArray[np.floating], row: npt.NDArray[np.floating]) -> Matrix:
+    return np.asarray(np.multiply.outer(column, row))

@@ -1,0 +1,151 @@
+"""Pairs of terms that at least two documents hold: which they are, and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.compiling import compiled
+from klsa_search.core.parallel import in_order
+from klsa_search.kernels.spool import Spool, Spools
+
+_INT32 = npt.NDArray[np.int32]
+_KEYS = npt.NDArray[np.int64]
+_CHUNK = 1 << 20  # keys read at a time
+_SORTED = 1 << 23  # keys sorted at a time
+
+
+def shared_pairs(keys: Spool) -> _KEYS:
+    """Return, in order, the keys that stand in the spool more than once.
+
+    One key a document that holds the pair. They are sorted a range of keys at a time, ranges
+    chosen from a sample, so that some 64 MB are enough whatever the number of keys.
+    Cost O(K log K), and a pass over the spool for every `_SORTED` keys.
+    """
+    pieces = -(-len(keys) // _SORTED)
+    if pieces <= 1:
+        return _repeated(keys.read().copy())
+    sample = np.sort(np.concatenate([chunk[::97].copy() for chunk in _chunks(keys)]))
+    limits = sample[np.arange(1, pieces) * len(sample) // pieces]
+    shared = []
+    for piece in range(pieces):
+        low = limits[piece - 1] if piece else np.iinfo(np.int64).min
+        high = limits[piece] if piece < pieces - 1 else np.iinfo(np.int64).max
+        within = [chunk[(chunk >= low) & (chunk < high)] for chunk in _chunks(keys)]
+        shared.append(_repeated(np.concatenate(within)))
+    return np.concatenate(shared)
+
+
+def number_pairs(
+    shared: _KEYS,
+    terms: int,
+    sizes: list[_INT32],
+    keys: Spool,
+    counts: Spool,
+    spools: Spools,
+    threads: int,
+    numbered: Callable[[int], None],
+) -> tuple[_INT32, Spool, Spool]:
+    """Keep the shared pairs of each document; a pair's number is its place among the shared.
+
+    shared        (P,) keys in order
+    terms         V
+    sizes         of blocks of documents: how many pairs each document has in keys and counts
+    keys, counts  document after document, in order within each
+    numbered      called with the number of documents done
+    Returns the new sizes (N,), numbers and counts.
+    """
+    starts = np.searchsorted(shared, np.arange(terms + 1, dtype=np.int64) * terms)
+    numbers, kept_counts = spools.spool(np.int32), spools.spool(np.int32)
+    kept_sizes = [np.zeros(0, np.int32)]
+    done = 0
+
+    def blocks() -> Iterator[tuple[_INT32, _KEYS, _INT32]]:
+        first = 0
+        for size in sizes:
+            last = first + int(size.sum())
+            yield size, keys.read(first, last), counts.read(first, last).copy()
+            first = last
+
+    with ThreadPoolExecutor(threads) as pool:
+
+        def submit(block: tuple[_INT32, _KEYS, _INT32]) -> Future[tuple[_INT32, _INT32, _INT32]]:
+            return pool.submit(number_block, shared, starts, terms, *block)
+
+        for block_sizes, block_numbers, block_counts in in_order(submit, blocks(), ahead=threads):
+            kept_sizes.append(block_sizes)
+            done += len(block_sizes)
+            numbered(done)
+            numbers.append(block_numbers)
+            kept_counts.append(block_counts)
+    return np.concatenate(kept_sizes), numbers, kept_counts
+
+
+def _chunks(keys: Spool) -> Iterator[_KEYS]:
+    for first in range(0, len(keys), _CHUNK):
+        yield keys.read(first, min(first + _CHUNK, len(keys)))
+
+
+def _repeated(keys: _KEYS) -> _KEYS:
+    """Sort in place; return each that stands there more than once."""
+    keys.sort()
+    again: _KEYS = keys[1:][keys[1:] == keys[:-1]]
+    first = np.ones(len(again), np.bool_)
+    first[1:] = again[1:] != again[:-1]
+    return np.asarray(again[first])
+
+
+def number_block(
+    shared: _KEYS, starts: _KEYS, terms: int, sizes: _INT32, keys: _KEYS, counts: _INT32
+) -> tuple[_INT32, _INT32, _INT32]:
+    """Keep the shared pairs of some documents; `counts` is changed.
+
+    shared       (P,) keys in order
+    starts       (V + 1,) where those of each lesser term begin
+    terms        V
+    sizes        pairs of each document in keys and counts
+    Returns the new sizes, the place of each pair among the shared, and counts.
+    """
+    numbers, kept = np.empty(len(keys), np.int32), np.empty(len(sizes), np.int32)
+    size = _number(shared, starts, terms, sizes, keys, counts, numbers, kept)
+    return kept, numbers[:size], counts[:size]
+
+
+@compiled
+def _number(
+    shared: Any,
+    starts: Any,
+    terms: int,
+    sizes: Any,
+    keys: Any,
+    counts: Any,
+    numbers: Any,
+    kept: Any,
+) -> int:
+    """Find each key among those of its lesser term; `counts` is made shorter in place."""
+    V = np.int64(terms)
+    at, end = 0, 0
+    for document in range(len(sizes)):
+        before = end
+        for _ in range(sizes[document]):
+            key = keys[at]
+            lesser = key // V
+            low, high = starts[lesser], starts[lesser + 1]
+            stop = high
+            while low < high:
+                middle = (low + high) >> 1
+                if shared[middle] < key:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < stop and shared[low] == key:
+                numbers[end] = low
+                counts[end] = counts[at]
+                end += 1
+            at += 1
+        kept[document] = end - before
+    return end

@@ -1,0 +1,324 @@
+"""Postings of the query kernel: which documents hold a term, and how saturated its count is there.
+
+    k_q(d) = step · Σ_t (1 + ⌊weight(t) · saturation(t,d) / 2^16⌋)            [KLSA eq. 3]
+
+    saturation(t,d) = f / (K_d + f) in 65,536ths, from 1 to 65,535
+    weight(t)       = f(t,q) · w(t) in 65,536ths
+    step            = (k1 + 1) / 65,536
+
+All terms are whole numbers, so that their sum is the same bits in any order, and the weight of a
+term stands apart from its postings: documents may come and go without a posting being touched.
+
+A posting takes four bytes. Documents are cut into blocks of 2^b positions, b <= 16; a term's
+postings in one block are a run: 16 bits for the place in the block, 16 for the saturation. Of each
+run its block, its length and its strongest saturation are kept: an upper bound for all of it, as in
+block-max WAND [Ding, Suel 2011], with the blocks cut by document as in [Dimopoulos, Nepomnyashchiy,
+Suel 2013]. The n-th best saturation of a term is a lower bound of the n-th best score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import Positions
+from klsa_search.core.compiling import compiled, not_compiled
+from klsa_search.core.selection import select_largest
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+UNIT: Final = 1 << 16
+"""Steps of a saturation of 1, and of a weight of 1."""
+
+DEPTHS: Final = (1, 10, 100, 1000)
+"""The n of the n-th best saturations that are kept; a search uses the next one above its own k."""
+
+ONE_BLOCK: Final = 1 << 16
+"""Documents up to which there is one block: there is nothing to pass over."""
+
+BLOCK_BITS: Final = 13
+"""Beyond, blocks of 8,192: their scores, 32 KiB, stay in the first cache of a processor."""
+
+_TOGETHER: Final = 1 << 20  # postings cut at a time
+
+_Starts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Postings:
+    """For each term the documents that hold it, in document order.
+
+    k1          what counts were saturated with
+    shape       (2,) int64: N and b
+    starts      (V + 1,) int64, where each term's entries begin
+    entries     (nnz,) uint32, place in the block << 16 | saturation
+    run_starts  (V + 1,) int64, where each term's runs begin
+    runs        (R, 3) uint16: block, length - 1, strongest saturation
+    best        (V, 4) uint16, its strongest saturation, its 10th, 100th and 1000th; 0 without
+    occurrences (V,) int64, of each term in all documents: Σ_d f(t,d)
+    """
+
+    k1: float
+    shape: _Starts
+    starts: _Starts
+    entries: npt.NDArray[np.uint32]
+    run_starts: _Starts
+    runs: npt.NDArray[np.uint16]
+    best: npt.NDArray[np.uint16]
+    occurrences: _Starts
+
+    @classmethod
+    def of(
+        cls,
+        counts: sparse.csr_array,
+        norms: npt.NDArray[np.floating],
+        k1: float,
+        *,
+        block_bits: int | None = None,
+    ) -> Postings:
+        """Make postings of counts.
+
+        counts      f(t,d): (N, V), without stored zeros
+        norms       K_d: (N,), see `features.bm25.norms`
+        block_bits  b, from 6 to 16; by default one block for up to 65,536 documents, else 13
+        Cost O(nnz); memory 4 bytes a posting, 6 a run, 28 a term, and the counts.
+        """
+        N, V = counts.shape
+        if block_bits is None:
+            block_bits = BLOCK_BITS if N > ONE_BLOCK else ONE_BLOCK.bit_length() - 1
+        lengths, runs = np.zeros(V, np.int64), np.zeros(V, np.int64)
+        occurrences = np.zeros(V, np.int64)
+        last = np.full(V, -1, np.int32)
+        _count(
+            counts.indptr, counts.indices, counts.data, block_bits, last, lengths, runs, occurrences
+        )
+        starts, run_starts = _cumulated(lengths), _cumulated(runs)
+        entries = np.empty(starts[-1], np.uint32)
+        table = np.zeros((run_starts[-1], 3), np.uint16)
+        last[:] = -1
+        _fill(
+            counts.indptr, counts.indices, counts.data, norms.astype(np.float64), block_bits,
+            last, starts[:-1].copy(), run_starts[:-1].copy(), entries, table,
+        )  # fmt: skip
+        best = np.zeros((V, len(DEPTHS)), np.uint16)
+        _find_best(starts, entries, np.empty(lengths.max(initial=0), np.int64), best)
+        shape = np.array([N, block_bits])
+        return cls(k1, shape, starts, entries, run_starts, table, best, occurrences)
+
+    def saturated(
+        self,
+        counts: Callable[[int, int], sparse.csr_array],
+        norms: npt.NDArray[np.float64],
+    ) -> Postings:
+        """Make postings of the same counts by other norms.
+
+        counts  f(t,d) of the documents from one position to below another: (n, V), the types of
+                its arrays as of the counts that these were made of
+        norms   K_d: (N,)
+        Cost O(nnz); memory 4 bytes a posting and 6 a run, and the counts of 65,536 documents.
+        """
+        V, entries = len(self.starts) - 1, np.empty(len(self.entries), np.uint32)
+        places, run_places = self.starts[:-1].copy(), self.run_starts[:-1].copy()
+        runs = np.zeros(self.runs.shape, np.uint16)
+        for first in range(0, self.size, ONE_BLOCK):  # a multiple of every size of blocks
+            after = min(first + ONE_BLOCK, self.size)
+            some, last = counts(first, after), np.full(V, -1, np.int32)
+            _fill(
+                some.indptr, some.indices, some.data, norms[first:after], self.block_bits,
+                last, places, run_places, entries, runs,
+            )  # fmt: skip
+        runs[:, :2] = self.runs[:, :2]  # blocks were counted from the first of some
+        best = np.zeros(self.best.shape, np.uint16)
+        longest = np.diff(self.starts).max(initial=0)
+        _find_best(np.array(self.starts), entries, np.empty(longest, np.int64), best)
+        return replace(self, entries=entries, runs=runs, best=best)
+
+    @property
+    def size(self) -> int:
+        """N, the number of documents."""
+        return int(self.shape[0])
+
+    @property
+    def block_bits(self) -> int:
+        """b: a block is of 2^b positions."""
+        return int(self.shape[1])
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are, at least one."""
+        return max(1, -(-self.size >> self.block_bits))
+
+    @property
+    def step(self) -> float:
+        """What one step of a score is worth, in units of BM25."""
+        return (self.k1 + 1) / UNIT
+
+    @property
+    def frequencies(self) -> _Starts:
+        """n_t: (V,) documents that hold each term."""
+        return np.diff(self.starts)
+
+    def of_term(self, term: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
+        """Documents and saturations of one term. Cost: its postings."""
+        return self.of_terms(term, term + 1)
+
+    def of_terms(self, first: int, after: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
+        """Documents and saturations of consecutive terms, one term after the other."""
+        entries = self.entries[self.starts[first] : self.starts[after]]
+        runs = self.runs[self.run_starts[first] : self.run_starts[after]]
+        firsts = runs[:, 0].astype(np.int32) << self.block_bits
+        documents = np.repeat(firsts, runs[:, 1].astype(np.int64) + 1)
+        documents += (entries >> np.uint32(16)).astype(np.int32)
+        return documents, entries.astype(np.uint16)
+
+    def between(self, first: int, after: int) -> Postings:
+        """Postings of consecutive documents alone, numbered from 0, of the same terms.
+
+        How often a term occurs in them is not known of postings: `occurrences` are 0.
+        Cost O(nnz); memory 30 bytes for each of some million postings, besides the result.
+        """
+        V, bits = len(self.starts) - 1, self.block_bits
+        lengths, runs = np.zeros(V, np.int64), np.zeros(V, np.int64)
+        entries, table = [np.zeros(0, np.uint32)], [np.zeros((0, 3), np.uint16)]
+        term = 0
+        while term < V:
+            end = int(np.searchsorted(self.starts, self.starts[term] + _TOGETHER, side="right")) - 1
+            end = min(max(end, term + 1), V)
+            documents, saturations = self.of_terms(term, end)
+            held = (documents >= first) & (documents < after)
+            terms = np.repeat(np.arange(term, end), np.diff(self.starts[term : end + 1]))[held]
+            documents, saturations = documents[held] - first, saturations[held]
+            lengths += np.bincount(terms, minlength=V)
+            places = (documents & ((1 << bits) - 1)).astype(np.uint32)
+            entries.append((places << np.uint32(16)) | saturations)
+            blocks = documents >> bits
+            begins = np.flatnonzero(
+                (np.diff(terms, prepend=-1) > 0) | (np.diff(blocks, prepend=0) != 0)
+            )
+            if len(begins):
+                runs += np.bincount(terms[begins], minlength=V)
+                sizes = np.diff(begins, append=len(terms))
+                strongest = np.maximum.reduceat(saturations, begins)
+                table.append(np.stack((blocks[begins], sizes - 1, strongest), 1).astype(np.uint16))
+            term = end
+        starts, all_entries = _cumulated(lengths), np.concatenate(entries)
+        best = np.zeros((V, len(DEPTHS)), np.uint16)
+        _find_best(starts, all_entries, np.empty(lengths.max(initial=0), np.int64), best)
+        return Postings(
+            self.k1,
+            np.array([after - first, bits]),
+            starts,
+            all_entries,
+            _cumulated(runs),
+            np.concatenate(table),
+            best,
+            np.zeros(V, np.int64),
+        )
+
+    def steps(self, terms: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> _Starts:
+        """k_q in steps: (N,). Cost: the postings of the terms, and O(N)."""
+        row = np.zeros(self.size, np.int64)
+        arrays = self.starts, self.entries, self.run_starts, self.runs, self.block_bits
+        if not_compiled(_add_postings):
+            for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
+                documents, saturations = self.of_term(term)
+                row[documents] += 1 + ((weight * saturations.astype(np.int64)) >> 16)
+        else:
+            _add_postings(*arrays, terms, weights, row)
+        return row
+
+
+def postings_arrays(postings: Postings) -> dict[str, npt.NDArray[Any]]:
+    """Take postings apart into the arrays they are kept as, `postings_<name>`; k1 is a setting."""
+    return {f"postings_{name}": getattr(postings, name) for name in _KEPT}
+
+
+def postings_of_arrays(array: Callable[[str], npt.NDArray[Any]], k1: float) -> Postings:
+    """Put them together again; `array` gives the array of a name."""
+    return Postings(k1, **{name: array(f"postings_{name}") for name in _KEPT})
+
+
+_KEPT: Final = tuple(field.name for field in fields(Postings) if field.name != "k1")
+
+
+def _cumulated(lengths: _Starts) -> _Starts:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+
+
+@compiled
+def _count(
+    indptr: Any, terms: Any, counts: Any, bits: int, last: Any, lengths: Any, runs: Any,
+    occurrences: Any,
+) -> None:  # fmt: skip
+    """Count the postings, the runs and the occurrences of each term."""
+    for document in range(len(indptr) - 1):
+        block = document >> bits
+        for p in range(indptr[document], indptr[document + 1]):
+            term = terms[p]
+            lengths[term] += 1
+            occurrences[term] += np.int64(counts[p])
+            runs[term] += last[term] != block
+            last[term] = block
+
+
+@compiled
+def _fill(
+    indptr: Any, terms: Any, counts: Any, norms: Any, bits: int,
+    last: Any, places: Any, run_places: Any, entries: Any, runs: Any,
+) -> None:  # fmt: skip
+    """Write entries and runs; the places move on to the next of each term."""
+    mask = (1 << bits) - 1
+    for document in range(len(indptr) - 1):
+        block = document >> bits
+        for p in range(indptr[document], indptr[document + 1]):
+            term, count = terms[p], np.float64(counts[p])
+            share = np.rint(count / (norms[document] + count) * UNIT)
+            saturation = np.uint32(min(max(share, 1.0), UNIT - 1.0))
+            entries[places[term]] = (np.uint32(document & mask) << np.uint32(16)) | saturation
+            places[term] += 1
+            if last[term] != block:
+                last[term] = block
+                runs[run_places[term], 0] = block
+                run_places[term] += 1
+            else:
+                runs[run_places[term] - 1, 1] += 1
+            strongest = runs[run_places[term] - 1, 2]
+            runs[run_places[term] - 1, 2] = max(strongest, np.uint16(saturation))
+
+
+@compiled
+def _find_best(starts: Any, entries: Any, keys: Any, best: Any) -> None:
+    """Find the n-th best saturation of each term for every n of DEPTHS."""
+    for term in range(len(starts) - 1):
+        size = starts[term + 1] - starts[term]
+        for i in range(size):
+            keys[i] = entries[starts[term] + i] & np.uint32(UNIT - 1)
+        for place in range(len(DEPTHS) - 1, -1, -1):
+            depth = DEPTHS[place]
+            if depth <= size:
+                select_largest(keys, size, depth)
+                best[term, place] = keys[depth - 1]
+                size = depth
+
+
+@compiled
+def _add_postings(
+    starts: Any, entries: Any, run_starts: Any, runs: Any, bits: int, terms: Any, weights: Any,
+    row: Any,
+) -> None:  # fmt: skip
+    for i in range(len(terms)):
+        place = starts[terms[i]]
+        for run in range(run_starts[terms[i]], run_starts[terms[i] + 1]):
+            first = np.int64(runs[run, 0]) << bits
+            after = place + np.int64(runs[run, 1]) + 1
+            for p in range(place, after):
+                saturation = np.int64(entries[p] & np.uint32(UNIT - 1))
+                row[first + np.int64(entries[p] >> np.uint32(16))] += 1 + (
+                    (weights[i] * saturation) >> 16
+                )
+            place = after

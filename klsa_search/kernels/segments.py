@@ -1,0 +1,170 @@
+"""Segments: postings of a collection that grows, part after part.
+
+What is there when an index is built is one segment; documents that come later are further ones.
+Each numbers its terms for itself, so that a small one stays small; what a term weighs is said by
+all together (`kernels.query_kernel`), so nothing in a segment changes when another comes or goes. Scores
+are sums of whole numbers, so any cut of a collection into segments gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import Positions
+from klsa_search.core.cached import lazily
+from klsa_search.kernels.postings import Postings
+
+ALIGNED: Final = 64
+"""Segments begin at multiples of it: the documents of one word of a mask are of one segment."""
+
+_Numbers = npt.NDArray[np.int64]
+
+
+def aligned(position: int) -> int:
+    """Return the first position, at or after this one, at which a segment can begin."""
+    return -(-position // ALIGNED) * ALIGNED
+
+
+class Segment(NamedTuple):
+    """The postings of consecutive documents.
+
+    first     position of the first of them, a multiple of 64
+    postings  with terms numbered for themselves
+    terms     (T,) ascending, the number of each among the terms of all; None where it is the same
+    own       (T,) which of its terms that is; None as well
+    """
+
+    first: int
+    postings: Postings
+    terms: _Numbers | None = None
+    own: _Numbers | None = None
+
+    @classmethod
+    def of(cls, first: int, postings: Postings, numbers: _Numbers) -> Segment:
+        """Make one whose terms have these numbers among all: (T,) in any order."""
+        own = np.argsort(numbers, kind="stable")
+        return cls(first, postings, numbers[own].astype(np.int64), own.astype(np.int64))
+
+    @property
+    def after(self) -> int:
+        """Position after its last document."""
+        return self.first + self.postings.size
+
+    def own_number(self, term: int) -> int | None:
+        """Its number of a term; None where none of its documents holds it. Cost O(log T)."""
+        if self.terms is None or self.own is None:
+            return term if term < len(self.postings.starts) - 1 else None
+        place = int(np.searchsorted(self.terms, term))
+        held = place < len(self.terms) and self.terms[place] == term
+        return int(self.own[place]) if held else None
+
+    def numbers(self) -> _Numbers:
+        """Number among all of each of its own: (T,). Cost O(T)."""
+        if self.terms is None or self.own is None:
+            return np.arange(len(self.postings.starts) - 1)
+        numbers = np.empty_like(self.terms)
+        numbers[self.own] = self.terms
+        return numbers
+
+
+class Segments:
+    """Postings, segment after segment; immutable.
+
+    parts  at least one, ascending; of the same k1 and size of blocks
+    terms  V, of all together
+    """
+
+    def __init__(self, parts: Sequence[Segment], terms: int) -> None:
+        self.parts, self.terms = tuple(parts), terms
+        one = self.parts[0].postings
+        self.k1, self.block_bits, self.step = one.k1, one.block_bits, one.step
+        position = 0
+        for part in self.parts:
+            if part.first % ALIGNED or part.first < position:
+                raise ValueError(f"a segment at position {part.first}, after {position}")
+            if (part.postings.k1, part.postings.block_bits) != (self.k1, self.block_bits):
+                raise ValueError("segments of different k1 or size of blocks")
+            position = part.after
+        self.size = position
+        """Positions; those between two segments are of no document."""
+        self.blocks = sum(part.postings.blocks for part in self.parts)
+
+    @classmethod
+    def alone(cls, postings: Postings) -> Segments:
+        """One segment."""
+        return cls((Segment(0, postings),), len(postings.starts) - 1)
+
+    @property
+    def documents(self) -> int:
+        """How many documents they are of."""
+        return sum(part.postings.size for part in self.parts)
+
+    @lazily
+    def frequencies(self) -> _Numbers:
+        """n_t: (V,) documents that hold each term. Cost O(V), once."""
+        frequencies = np.zeros(self.terms, np.int64)
+        for part in self.parts:
+            own = part.postings.frequencies
+            frequencies[slice(len(own)) if part.terms is None else part.numbers()] += own
+        return frequencies
+
+    @lazily
+    def occurrences(self) -> _Numbers:
+        """Σ_d f(t,d): (V,) of each term in all documents. Cost O(V), once."""
+        occurrences = np.zeros(self.terms, np.int64)
+        for part in self.parts:
+            occurrences[part.numbers()] += part.postings.occurrences
+        return occurrences
+
+    @lazily
+    def best(self) -> npt.NDArray[np.uint16]:
+        """(V, 4): see `Postings`; the first is the strongest of all, the others certain of one."""
+        (first, *others) = self.parts
+        if not others:
+            return first.postings.best
+        best = np.zeros((self.terms, first.postings.best.shape[1]), np.uint16)
+        for part in self.parts:
+            own = part.postings.best
+            terms = slice(len(own)) if part.terms is None else part.numbers()
+            best[terms] = np.maximum(best[terms], own)
+        return best
+
+    def of_term(self, term: int) -> tuple[Positions, npt.NDArray[np.uint16]]:
+        """Documents and saturations of one term. Cost: its postings."""
+        found = [
+            (part.first, *part.postings.of_term(own))
+            for part, own in ((part, part.own_number(term)) for part in self.parts)
+            if own is not None
+        ]
+        return (
+            np.concatenate(
+                [np.zeros(0, np.int32), *(first + documents for first, documents, _ in found)]
+            ).astype(np.int32, copy=False),
+            np.concatenate([np.zeros(0, np.uint16), *(each for *_, each in found)]),
+        )
+
+    def at_a_time(self, limit: int) -> Iterator[tuple[_Numbers, Positions, npt.NDArray[np.uint16]]]:
+        """All postings, about `limit` at a time: numbers of terms, documents and saturations."""
+        for part in self.parts:
+            starts, numbers, first = part.postings.starts, part.numbers(), 0
+            while first < len(numbers):
+                after = int(np.searchsorted(starts, starts[first] + limit, side="right")) - 1
+                after = min(max(after, first + 1), len(numbers))
+                documents, saturations = part.postings.of_terms(first, after)
+                terms = np.repeat(numbers[first:after], np.diff(starts[first : after + 1]))
+                yield terms, part.first + documents, saturations
+                first = after
+
+    def steps(self, terms: _Numbers, weights: _Numbers) -> _Numbers:
+        """k_q in steps: (positions,); see `Postings.steps`."""
+        row = np.zeros(self.size, np.int64)
+        for part in self.parts:
+            own = [part.own_number(term) for term in terms.tolist()]
+            held = np.array([number is not None for number in own], np.bool_)
+            numbers = np.array([number for number in own if number is not None], np.int64)
+            row[part.first : part.after] = part.postings.steps(numbers, weights[held])
+        return row

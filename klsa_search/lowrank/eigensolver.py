@@ -1,0 +1,232 @@
+"""Top eigenvectors and eigenvalues of the document kernel.
+
+The precision of the features chooses the solver: float64 up to 100,000 documents, for Lanczos to
+rounding; float32 above, for blocks of vectors to a stated tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from threadpoolctl import threadpool_limits
+
+from klsa_search.core.array_types import Basis, Eigenvalues, Matrix
+from klsa_search.core.parallel import processors
+from klsa_search.core.progress import EIGENVECTORS, Progress, steps
+from klsa_search.errors import SettingsError
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.lowrank import block_lanczos
+from klsa_search.lowrank.products import BlockProducts
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The top of the spectrum of K = UΛUᵀ.
+
+    eigenvectors  U: (N, k) in the precision of K's features, orthonormal columns, strongest first
+    eigenvalues   Λ: (k,) float64, largest first, all positive
+    residual      max ‖K u_i - λ_i u_i‖ / λ_1
+    gap           (λ_k - λ_{k+1}) / λ_1: near 0, the k-th direction is not well determined
+    trace         Σ of all N eigenvalues
+    """
+
+    eigenvectors: Basis
+    eigenvalues: Eigenvalues
+    residual: float
+    gap: float
+    trace: float
+
+
+_SMALL = 500  # below it the dense solver is the faster one, however few are wanted
+
+
+def decompose_gram(K: Matrix, dimensions: int) -> Spectrum:
+    """Compute the `dimensions` strongest eigenpairs of K: (N, N) symmetric, dense.
+
+    Unlike `decompose` it gives up to N of them: for kernels that have no sparse features, and for
+    whole spectra. Capped at the rank of K; an empty spectrum where K is 0. The dense solver,
+    O(N³), where N is small or more than an eighth of the spectrum is wanted; Lanczos, some
+    3k products of O(N²), elsewhere. One thread, fixed signs: same input, same bits.
+    """
+    N = len(K)
+    trace = float(np.trace(K))
+    wanted = min(dimensions, N)
+    if not trace > 0 or wanted < 1:
+        return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
+    found = min(wanted + 1, N)  # one more than wanted, for the gap
+    with threadpool_limits(limits=1, user_api="blas"):
+        values, vectors = (
+            _strongest_first(*linalg.eigh(K, subset_by_index=[N - found, N - 1]))
+            if N <= _SMALL or 8 * found > N
+            else _iterative(N, lambda x: K @ x, found, seed=0)
+        )
+        following = values[wanted] if len(values) > wanted else 0.0
+        vectors, values = _with_fixed_signs(vectors[:, :wanted]), values[:wanted]
+        rest = K @ vectors - vectors * values
+    return Spectrum(
+        eigenvectors=vectors,
+        eigenvalues=values,
+        residual=float(np.linalg.norm(rest, axis=0).max() / values[0]),
+        gap=float((values[-1] - following) / values[0]),
+        trace=trace,
+    )
+
+
+RANK_TOLERANCE = 1e-10  # eigenvalues below this share of the first are rounding noise
+
+
+def decompose(
+    kernel: DocumentKernel,
+    dimensions: int,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Spectrum:
+    """Compute the `dimensions` strongest eigenpairs of K = A Aᵀ [KLSA §3.1].
+
+    dimensions  k; capped at N - 1 (at least 1) and at the rank of K
+    seed        of the solver's start; same input and seed, same bits: the linear algebra does not
+                depend on the number of threads, and each eigenvector's largest entry is positive
+    threads     of the block solver, as many as the machine has processors by default
+    progress    called as "eigenvectors" with the products done, and those expected if that is known
+
+    Features in float64: implicitly restarted Lanczos on the smaller of A Aᵀ and Aᵀ A on one thread,
+    O(nnz · k + N · k²), to rounding; where k is more than half of that side, a dense solver serves
+    better. In float32: block Lanczos, to `krylov.TOLERANCE`. SettingsError where neither converges.
+    """
+    N = len(kernel)
+    trace = float(kernel.diagonal.sum())
+    if trace == 0:  # no document, or none with a weighted term: K is 0 and spans nothing
+        return Spectrum(np.zeros((N, 0)), np.zeros(0), residual=0.0, gap=0.0, trace=0.0)
+    wanted = max(1, min(dimensions, N - 1))
+    with threadpool_limits(limits=1, user_api="blas"):
+        residual = None
+        if by_blocks(kernel.features.shape, wanted + 1, kernel.features.dtype):
+            threads = threads or processors()
+            with ThreadPoolExecutor(threads) as workers:
+                products = BlockProducts(kernel, workers, threads, seed=seed)
+                eigenvalues, blocks, residual = block_lanczos.largest_eigenpairs(
+                    products, wanted + 1, progress=progress
+                )
+            rank = full_rank(eigenvalues, block_lanczos.RANK_TOLERANCE)
+            eigenvalues, eigenvectors = eigenvalues[:rank], np.hstack(blocks)[:, :rank]
+        else:
+            eigenvalues, eigenvectors = _one_by_one(kernel, wanted + 1, seed, progress)
+        eigenvectors = _with_fixed_signs(eigenvectors[:, :wanted])
+        gap = gap_of(eigenvalues, wanted)
+        eigenvalues = eigenvalues[:wanted]
+        if residual is None:
+            rest = kernel.apply(eigenvectors) - eigenvectors * eigenvalues
+            residual = float(np.linalg.norm(rest, axis=0).max() / eigenvalues[0])
+    return Spectrum(
+        eigenvectors=eigenvectors,
+        eigenvalues=eigenvalues,
+        residual=residual,
+        gap=gap,
+        trace=trace,
+    )
+
+
+def by_blocks(shape: tuple[int, int], wanted: int, precision: npt.DTypeLike) -> bool:
+    """Blocks serve a kernel in float32, if it is wide enough for the space they grow."""
+    return min(shape) > 2 * block_lanczos.room(wanted) and np.dtype(precision) == np.float32
+
+
+def _one_by_one(
+    kernel: DocumentKernel, wanted: int, seed: int, progress: Progress | None
+) -> tuple[Eigenvalues, Matrix]:
+    """Solve on the smaller side, and go over to the documents."""
+    N, F = kernel.features.shape
+    applied = steps(progress, EIGENVECTORS)
+    if 2 * wanted >= N:
+        return _dense(kernel, wanted)
+    if N <= F:
+
+        def apply(x: Matrix) -> Matrix:
+            applied()
+            return kernel.apply(x)
+
+        return _iterative(N, apply, wanted, seed)
+
+    def apply_on_features(x: Matrix) -> Matrix:
+        applied()
+        return kernel.backward(kernel.forward(x))
+
+    # The feature side has at most F directions; one fewer is all Lanczos can give.
+    found = min(wanted, F - 1)
+    eigenvalues, on_features = (
+        _iterative(F, apply_on_features, found, seed)
+        if 0 < 2 * found < F
+        else _dense_on_features(kernel, wanted)
+    )
+    return eigenvalues, kernel.forward(on_features) / np.sqrt(eigenvalues)
+
+
+def _iterative(
+    side: int, product: Callable[[Matrix], Matrix], wanted: int, seed: int
+) -> tuple[Eigenvalues, Matrix]:
+    randomness = np.random.default_rng(seed)
+    start = randomness.uniform(0.5, 1.5, side)
+    operator = LinearOperator((side, side), matvec=product, matmat=product, dtype=np.float64)
+    try:
+        return _strongest_first(*eigsh(operator, k=wanted, v0=start, rng=randomness))
+    except ArpackNoConvergence as error:
+        raise SettingsError(
+            f"dimensions = {wanted - 1} did not converge: only "
+            f"{len(error.eigenvalues)} eigenvectors did; build with fewer "
+            "dimensions",
+            field="dimensions",
+        ) from error
+
+
+def _dense(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues, Matrix]:
+    N = len(kernel)
+    return _strongest_first(
+        *linalg.eigh(kernel.explicit(), subset_by_index=[max(0, N - wanted), N - 1])
+    )
+
+
+def _dense_on_features(kernel: DocumentKernel, wanted: int) -> tuple[Eigenvalues, Matrix]:
+    F = kernel.features.shape[1]
+    gram = kernel.backward(kernel.forward(np.eye(F)))
+    first = max(0, F - wanted)
+    return _strongest_first(*linalg.eigh((gram + gram.T) / 2, subset_by_index=[first, F - 1]))
+
+
+def _strongest_first(values: Eigenvalues, vectors: Matrix) -> tuple[Eigenvalues, Matrix]:
+    """Largest eigenvalues first, those that are numerically zero left out."""
+    order = np.argsort(-values, kind="stable")
+    rank = full_rank(values[order], RANK_TOLERANCE)
+    return values[order][:rank], vectors[:, order][:, :rank]
+
+
+def full_rank(values: Eigenvalues, tolerance: float) -> int:
+    """How many of the values are more than noise."""
+    return int(np.count_nonzero(values > tolerance * values[0]))
+
+
+def gap_of(values: Eigenvalues, wanted: int) -> float:
+    """(λ_k - λ_{k+1}) / λ_1 with k = `wanted`, or all there are."""
+    kept = values[:wanted]
+    following = values[wanted] if len(values) > wanted else 0.0
+    return float((kept[-1] - following) / values[0])
+
+
+def extremes(vectors: Basis) -> Basis:
+    """The entry of largest size of each column, the first of equals: (N, k) → (k,); 0 of none."""
+    if not len(vectors):
+        return np.zeros(vectors.shape[1], vectors.dtype)
+    largest = np.argmax(np.abs(vectors), axis=0)
+    return np.asarray(vectors[largest, np.arange(vectors.shape[1])])
+
+
+def _with_fixed_signs(eigenvectors: Basis) -> Basis:
+    """Turn each column so that its entry of largest size is positive."""
+    return np.ascontiguousarray(eigenvectors * np.sign(extremes(eigenvectors)))

@@ -1,0 +1,258 @@
+"""Pictures of an index: its spectrum, its map, its drift, the terms of its dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from textwrap import shorten
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from klsa_search.core.array_types import Matrix
+from klsa_search.core.drawing import GREY, INK, PALE, TONES, drawn, outlined
+from klsa_search.errors import QueryError
+from klsa_search.mining.drift import drift
+from klsa_search.mining.map import DocumentMap, document_map
+from klsa_search.mining.related_terms import DOUBT, term_places, words_of
+from klsa_search.mining.similar import latent_space
+from klsa_search.search.index import Index
+
+_DIMENSIONS: Final = 8
+_ENDS: Final = 5
+_WORDS: Final = 2
+_FEW: Final = 2_000
+_LETTERS: Final = 32
+_LABELLED: Final = 50
+"""Documents up to which a map shows their titles."""
+
+
+def draw_spectrum(index: Index, path: Path) -> None:
+    """Draw the eigenvalues, and the share of the trace that the first ones have.
+
+    Errors are those of `drawn`; QueryError for an index without eigenvalues.
+    """
+    eigenvalues = np.asarray(index.arrays.eigenvalues, np.float64)
+    if not len(eigenvalues) or eigenvalues[0] <= 0:
+        raise QueryError(
+            f"index `{index.name}` has no eigenvalue above 0: its documents are all alike",
+            field="what",
+        )
+    captured = index.manifest.spectra["bm25"].captured
+    shares = np.cumsum(eigenvalues) / eigenvalues.sum() * captured
+    numbers = np.arange(1, len(eigenvalues) + 1)
+    used = index.arrays.latent_dimensions
+    with drawn(path, 7.2, 3.2, [index.name]) as figure:
+        left, right = figure.subplots(1, 2)
+        left.plot(numbers, eigenvalues, color=TONES[0], linewidth=1.6)
+        left.set_ylabel("eigenvalue")
+        left.set_ylim(0, None)
+        right.plot(numbers, 100 * shares, color=TONES[0], linewidth=1.6)
+        right.set_ylabel("explained, % of the trace")
+        right.set_ylim(0, 100)
+        for axes in (left, right):
+            axes.set_xlabel("number of the eigenvector")
+            axes.set_xlim(1, max(len(eigenvalues), 2))
+            axes.grid(axis="y", color=PALE, linewidth=0.8)
+            axes.set_axisbelow(True)
+        if 0 < used < len(eigenvalues):
+            for axes in (left, right):
+                axes.axvline(used, color=GREY, linewidth=1, linestyle=(0, (5, 3)))
+            right.annotate(
+                f"latent space: {used}, {shares[used - 1]:.0%}",
+                (used, 96),
+                xytext=(4, 0),
+                textcoords="offset points",
+                fontsize="small",
+                color=GREY,
+                verticalalignment="top",
+            )
+        _title(left, f"Spectrum of {index.name}")
+
+
+def draw_map(index: Index, path: Path) -> None:
+    """Draw the map: with titles of at most 50 documents, else with the words of its clusters.
+
+    Errors are those of `drawn`; QueryError.
+    """
+    found = document_map(index, words=_WORDS)
+    titles = _short_titles(index, found) if len(found) <= _LABELLED else []
+    words = [] if titles else [word for one in found.clusters for word in one.words]
+    shown = [index.name, *titles, *words]
+    with drawn(path, 7.2, 7.2, shown) as figure:
+        axes = figure.add_subplot()
+        axes.set_aspect("equal")
+        axes.set_axis_off()
+        axes.set_xlim(-0.02, 1.02)
+        low, high = (found.places[:, 1].min(), found.places[:, 1].max()) if len(found) else (0, 1)
+        axes.set_ylim(low - 0.04, high + 0.04)
+        tones = np.array([one.tone for one in found.clusters], np.int64)[found.cluster]
+        size = 12 if len(found) < _FEW else 4 if len(found) < 10 * _FEW else 2
+        axes.scatter(
+            *found.places.T,
+            s=size,
+            c=np.array(TONES)[tones],
+            alpha=0.75,
+            linewidths=0,
+            rasterized=True,
+        )
+        _title(axes, f"{index.name}: {found.documents:,} documents")
+        figure.draw_without_rendering()  # so that the room of words is known
+        if titles:
+            _write_titles(axes, titles, found.places)
+        else:
+            _name_clusters(axes, found)
+
+
+def draw_drift(index: Index, path: Path) -> None:
+    """Draw how far the index came from its build with each write.
+
+    Errors are those of `drawn`; QueryError where nothing was written.
+    """
+    points = drift(index)
+    if not points:
+        raise QueryError(
+            f"index `{index.name}` has no writes after its build, so there is no "
+            "drift to draw; choose spectrum, map or terms",
+            field="what",
+        )
+    writes = [0, *(point.writes for point in points)]
+    lines = {
+        "added, deleted or replaced": ([0.0, *(point.changed_share for point in points)], "-"),
+        "added": ([0.0, *(point.added_share for point in points)], (0, (5, 3))),
+    }
+    with drawn(path, 7.2, 3.6, [index.name]) as figure:
+        axes = figure.add_subplot()
+        for (label, (shares, style)), colour in zip(lines.items(), TONES, strict=False):
+            percent = [100 * share for share in shares]
+            axes.step(writes, percent, where="post", color=colour, linestyle=style, label=label)
+        unseen = index.drift.unseen_share
+        axes.plot([], [], " ", label=f"{unseen:.1%} of the added words are new to the build")
+        axes.legend(frameon=False, loc="upper left", fontsize="small")
+        axes.set_xlabel("documents written and deleted since the build")
+        axes.set_ylabel("% of the documents")
+        axes.set_xlim(0, writes[-1])
+        axes.set_ylim(0, None)
+        axes.grid(axis="y", color=PALE, linewidth=0.8)
+        axes.set_axisbelow(True)
+        _title(axes, f"Drift of {index.name}")
+
+
+def draw_terms(index: Index, path: Path) -> None:
+    """Draw the strongest terms at both ends of the first dimensions of the latent space.
+
+    Errors are those of `drawn`; QueryError for an index without a latent space.
+    """
+    places = np.asarray(term_places(index), np.float64)
+    frequencies = index.arrays.bm25.frequencies
+    # A term of few documents lies where these happen to: see `related`.
+    strengths = places * (frequencies / (frequencies + DOUBT))[:, None]
+    dimensions = min(_DIMENSIONS, latent_space(index).terms.shape[1])
+    ends = [_strongest(strengths[:, number]) for number in range(dimensions)]
+    if not any(ends):
+        raise QueryError(f"index `{index.name}` has no terms to draw", field="what")
+    words = words_of(index, [term for terms in ends for term in terms])
+    written = iter(words)
+    rows = -(-dimensions // 4)
+    with drawn(path, 9.6, 0.6 + 2.6 * rows, [index.name, *words]) as figure:
+        panels = figure.subplots(rows, 4, squeeze=False).ravel()
+        for panel in panels[dimensions:]:
+            panel.set_axis_off()
+        for number, (axes, terms) in enumerate(zip(panels, ends, strict=False)):
+            _draw_ends(axes, strengths[terms, number], [next(written) for _ in terms])
+            axes.set_title(f"dimension {number + 1}", loc="left", fontsize="small", color=GREY)
+        figure.suptitle(f"Terms of {index.name}", x=0.01, ha="left", fontweight="bold")
+
+
+PICTURES: Final[Mapping[str, Callable[[Index, Path], None]]] = MappingProxyType(
+    {"spectrum": draw_spectrum, "map": draw_map, "drift": draw_drift, "terms": draw_terms}
+)
+"""What can be drawn of an index, by name."""
+
+
+def _title(axes: Any, text: str) -> None:
+    axes.set_title(text, loc="left", fontweight="bold")
+
+
+def _short_titles(index: Index, found: DocumentMap) -> list[str]:
+    """Return the title of each document on a map, or its id if it has none."""
+    documents = index.documents(found.doc_ids.tolist())
+    return [shorten(each.title or each.id, _LETTERS, placeholder="…") for each in documents]
+
+
+def _write_titles(axes: Any, titles: Sequence[str], places: Matrix) -> None:
+    """Write each title next to its point, towards the middle of the map, if there is room."""
+    taken: list[Any] = []
+    for title, place in zip(titles, places.tolist(), strict=True):
+        side, align = (-5, "right") if place[0] > 0.5 else (5, "left")
+        offsets = [(side, dy) for dy in (0, 9, -9, 18, -18)]
+        _write(axes, title, place, offsets, taken, ha=align, fontsize="x-small")
+
+
+def _name_clusters(axes: Any, found: DocumentMap) -> None:
+    """Write the words of clusters if there is room, the largest first."""
+    taken: list[Any] = []
+    offsets = [(0, dy) for dy in (0, 13, -13, 26, -26)]
+    style = {"ha": "center", "fontsize": "small", "fontweight": "bold"}
+    for one in found.clusters:
+        words = " · ".join(one.words)
+        _write(axes, words, (one.x, one.y), offsets, taken, path_effects=outlined(), **style)
+
+
+def _write(
+    axes: Any,
+    words: str,
+    place: Sequence[float],
+    offsets: Sequence[tuple[int, int]],
+    taken: list[Any],
+    **style: Any,
+) -> None:
+    """Write words at the first offset from a place, in points, that overlaps no earlier words."""
+    for offset in offsets:
+        text = axes.annotate(
+            words,
+            place,
+            xytext=offset,
+            textcoords="offset points",
+            va="center",
+            color=INK,
+            **style,
+        )
+        box = text.get_window_extent()
+        if not any(box.overlaps(other) for other in taken):
+            taken.append(box)
+            return
+        text.remove()
+
+
+def _strongest(strengths: Any) -> list[int]:
+    """Numbers of the terms at both ends, from the strongest above 0 to the strongest below."""
+    order = np.argsort(-strengths, kind="stable")
+    above = [int(term) for term in order[:_ENDS] if strengths[term] > 0]
+    below = [int(term) for term in order[-_ENDS:] if strengths[term] < 0]
+    return above + below
+
+
+def _draw_ends(axes: Any, strengths: Any, words: Sequence[str]) -> None:
+    heights = -np.arange(len(words))
+    colours = [TONES[0] if value > 0 else TONES[1] for value in strengths]
+    axes.barh(heights, strengths, color=colours, height=0.7)
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    largest = np.abs(strengths).max(initial=1e-9)
+    axes.set_xlim(-1.1 * largest, 1.1 * largest)
+    for height, value, word in zip(heights, strengths, words, strict=True):
+        # Next to the line, on the side where the bar is not.
+        away = -1 if value > 0 else 1
+        axes.annotate(
+            word,
+            (0, height),
+            xytext=(4 * away, 0),
+            textcoords="offset points",
+            ha="right" if away < 0 else "left",
+            va="center",
+            fontsize="small",
+        )
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[["left", "bottom"]].set_visible(False)

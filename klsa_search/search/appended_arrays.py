@@ -1,0 +1,108 @@
+"""Arrays of a generation that go on with what was written after it was built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.collection.model import Document
+from klsa_search.delta.segment import DeltaSegment
+from klsa_search.lowrank.sparse_expansion import SparseExpansion
+from klsa_search.storage.appendable_arrays import AppendableArray
+from klsa_search.storage.forward_index import Forward
+from klsa_search.storage.records import record_of
+
+_OF_ROWS: Final = ("cut_rows", "cut_scales", "cut_cards", "lengths")
+"""Arrays of one row a document."""
+
+_OF_ENTRIES: Final = {
+    "cut_starts": "cut_features",
+    "forward_starts": "forward_codes",
+    "documents_starts": "documents",
+}
+"""Arrays of where each document's entries begin, and of those entries."""
+
+
+class AppendedArrays:
+    """Arrays over all documents, each in one piece. One thread appends; views stay as they are.
+
+    Between the documents of the generation and the first later one there may be positions without
+    a document, all 0.
+
+    first  position of the first later document
+    """
+
+    def __init__(self, generation: Path, first: int) -> None:
+        names = (*_OF_ROWS, *_OF_ENTRIES, *_OF_ENTRIES.values())
+        self._regions = {name: AppendableArray.open(generation, name) for name in names}
+        self._ranks: list[npt.NDArray[np.int32]] = []
+        self._built = {name: len(region) for name, region in self._regions.items()}
+        self._first = first
+
+    def __len__(self) -> int:
+        """Return the number of positions."""
+        return len(self._regions["lengths"])
+
+    def later_bytes(self) -> int:
+        """Bytes of what came after the build."""
+        return sum(self.view(name)[built:].nbytes for name, built in self._built.items())
+
+    def append(self, segment: DeltaSegment, documents: Sequence[Document]) -> None:
+        """Append documents: as they were folded in, and as they came."""
+        if len(self) < self._first:
+            self._pass_over(self._first - len(self))
+        records = [b"".join(record_of(document)) for document in documents]
+        sizes = np.array([0, *map(len, records)], np.int64)
+        self._append_entries(
+            "documents_starts", np.cumsum(sizes), np.frombuffer(b"".join(records), np.uint8)
+        )
+        self._append_entries("forward_starts", segment.forward_starts, segment.forward_codes)
+        self._append_entries("cut_starts", segment.feature_starts, segment.features)
+        rows: tuple[npt.NDArray[Any], ...] = (
+            segment.rows, segment.scales, segment.cards, segment.lengths
+        )  # fmt: skip
+        for name, array in zip(_OF_ROWS, rows, strict=True):
+            self._regions[name].append(array)
+
+    def view(self, name: str) -> npt.NDArray[Any]:
+        """Return an array as it is now: it stays so."""
+        region = self._regions[name]
+        return region.view(len(region))
+
+    def cut(self, before: SparseExpansion) -> SparseExpansion:
+        """Return the cut D of all documents; the epoch's statistics are those of before."""
+        return replace(
+            before,
+            rows=self.view("cut_rows"),
+            scales=self.view("cut_scales"),
+            starts=self.view("cut_starts"),
+            features=self.view("cut_features"),
+            cards=self.view("cut_cards"),
+        )
+
+    def forward(self, before: Forward, terms: int) -> Forward:
+        """Return the forward index of all documents; a later term's rank is its number."""
+        later = np.arange(len(before.ranks), terms, dtype=np.int32)
+        ranks = np.concatenate((before.ranks, later))
+        codes, starts = self.view("forward_codes"), self.view("forward_starts")
+        return Forward(codes, starts, ranks, before.title_weight)
+
+    def _pass_over(self, gap: int) -> None:
+        for name in _OF_ROWS:
+            rows = self._regions[name].view(0)
+            self._regions[name].append(np.zeros((gap, *rows.shape[1:]), rows.dtype))
+        for name in _OF_ENTRIES:
+            starts = self._regions[name]
+            starts.append(np.full(gap, starts.view(len(starts))[-1]))
+
+    def _append_entries(
+        self, name: str, starts: npt.NDArray[np.int64], entries: npt.NDArray[Any]
+    ) -> None:
+        held = self._regions[_OF_ENTRIES[name]]
+        self._regions[name].append(len(held) + starts[1:])
+        held.append(entries)

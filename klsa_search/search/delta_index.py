@@ -1,0 +1,306 @@
+"""Documents written after the build: delta segments and their statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from klsa_search.collection.model import Document
+from klsa_search.core.selection import Growing
+from klsa_search.delta.folding import DeltaBuilder
+from klsa_search.delta.saturated_postings import SaturatedPostings
+from klsa_search.delta.segment import DeltaSegment, distinct
+from klsa_search.delta.segment_cache import SegmentCache
+from klsa_search.delta.statistics import open_statistics
+from klsa_search.kernels import bm25
+from klsa_search.kernels.postings import Postings
+from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel, Weighting
+from klsa_search.kernels.segments import ALIGNED, Segment, Segments
+from klsa_search.search.appended_arrays import AppendedArrays
+from klsa_search.search.engine.engine import Engine
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.writing import Drift
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.columns.delta_columns import DeltaColumns
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.log import Write
+
+if TYPE_CHECKING:
+    from klsa_search.search.state import State
+
+
+_STAYS: Final = 1024
+"""Documents from which a segment is not made again with every write."""
+
+
+class _Part(NamedTuple):
+    begin: int
+    end: int
+    segment: Segment
+
+
+class DeltaSegments:
+    """The counts of later documents, and segments of their postings.
+
+    The last documents are made a segment of with every write, until there are some thousand; others
+    are joined two by two, so that there are as many as the logarithm of the documents. How they are
+    divided changes no bit of any score. Memory: 12 bytes a posting.
+
+    first       position of the first document
+    block_bits, k1, b  as of the postings before
+    """
+
+    def __init__(self, first: int, block_bits: int, *, k1: float, b: float) -> None:
+        self._first, self._block_bits, self._k1, self._b = first, block_bits, k1, b
+        self._ends = Growing(np.int64)  # where the counts of each document end
+        self._terms, self._counts = Growing(np.int32), Growing(np.int32)
+        self._lengths = Growing(np.int32)
+        self._kept: list[_Part] = []
+        self._average = 0.0
+
+    def append(self, segment: DeltaSegment) -> None:
+        """Append documents. Cost O(their counts)."""
+        self._ends.extend(segment.count_starts[1:] + len(self._terms))
+        self._terms.extend(segment.terms[segment.count_terms])
+        self._counts.extend(segment.counts)
+        self._lengths.extend(segment.lengths)
+
+    def segments(self, average: float) -> list[Segment]:
+        """Segments of all documents, saturated by a standing length.
+
+        Cost: the documents behind the last segment that stays, and at times more; all of them where
+        the length is another than before.
+        """
+        if average != self._average:
+            self._kept, self._average = [], average
+        begin, end = self._kept[-1].end if self._kept else 0, len(self._lengths)
+        if end - begin >= _STAYS + ALIGNED:
+            until = end // ALIGNED * ALIGNED
+            while self._kept and until - begin >= self._kept[-1].end - self._kept[-1].begin:
+                begin = self._kept.pop().begin
+            self._kept.append(self._part(begin, until))
+            begin = until
+        found = [part.segment for part in self._kept]
+        return found if begin == end else [*found, self._part(begin, end).segment]
+
+    def _part(self, begin: int, end: int) -> _Part:
+        ends = self._ends.held
+        first, after = int(ends[begin - 1]) if begin else 0, int(ends[end - 1])
+        numbers, own = distinct(self._terms.held[first:after])
+        starts = np.concatenate(([first], ends[begin:end])) - first
+        counts = sparse.csr_array(
+            (self._counts.held[first:after], own, starts), shape=(end - begin, len(numbers))
+        )
+        norms = bm25.norms(self._lengths.held[begin:end], self._average, k1=self._k1, b=self._b)
+        postings = Postings.of(counts, norms, self._k1, block_bits=self._block_bits)
+        return _Part(begin, end, Segment.of(self._first + begin, postings, numbers))
+
+
+class DeltaIndex:
+    """Takes writes, in memory, and gives snapshots, which stay as they are.
+
+    What it gives is a function of the generation and of all writes so far, in their order, however
+    they are divided among calls. One thread at a time.
+
+    built  a generation whose D is cut
+    kept   segments in files: what is to be taken at once, so that nothing is folded again
+    titles  of all documents, read when they are asked for
+    """
+
+    def __init__(self, built: State) -> None:
+        base, facts = built.snapshot, built.facts
+        if base.cut is None:
+            raise ValueError("documents are folded in where D is cut")
+        self._base, self._documents = base, built.documents
+        self._settings = settings = facts.settings
+        self._cut = base.cut
+        epoch = open_statistics(facts.path, settings, base.vocabulary)
+        self._folding = DeltaBuilder(epoch)
+        self.kept = SegmentCache(facts.path, facts.manifest)
+        self.titles = built.suggesting.titles.going_on()
+        self._joined = AppendedArrays(facts.path, epoch.first)
+        (self._built,) = base.bm25.postings.parts
+        self._saturated = SaturatedPostings(
+            facts.path, facts.manifest, self._built.postings, base.forward, base.lengths
+        )
+        # Quantised mean lengths: of the build, of all that counts, and that of `_built`.
+        self._first_length = self._length = self._built_length = epoch.standing
+        bits = self._built.postings.block_bits
+        self._fields = DeltaColumns(
+            built.fields, facts.manifest.fields, settings.declared(), epoch.first
+        )
+        self._parts = DeltaSegments(epoch.first, bits, k1=settings.k1, b=settings.b)
+        self._words: list[str] = []  # terms that came later
+        self._moved: dict[str, int | None] = {}
+        self._reversing = ReverseNeighboursBuilder()
+        self._living = Growing(np.bool_)
+        self._living.extend(np.ones(len(base), np.bool_))
+        self._lengths = int(base.lengths.sum(dtype=np.int64))  # of all that count
+        self._common = epoch.common
+        nothing = np.zeros(len(base.vocabulary), np.int64)
+        self._gone = DeletedCounts(0, nothing, nothing)
+        self._gone_of_build = 0
+        self._later_words = self._unseen = 0  # of later documents that count
+
+    def take(self, writes: Sequence[Write]) -> None:
+        """Take writes, in their order. Cost: see `delta.folding`, and 10 µs a deletion."""
+        documents = [write.document for write in writes if write.document is not None]
+        position = self._folding.after
+        count, words_before = self._count(), self._lengths
+        changes = np.zeros((2, len(writes)), np.int64)  # of documents and words, by each write
+        if documents:
+            segment = self._segment(documents)
+            self._joined.append(segment, documents)
+            self._parts.append(segment)
+            self._fields.extend(documents)
+            self._words += segment.new_terms
+            self._reversing.append(len(self._joined), segment.reverse, segment.reverse_values)
+            passed = len(self._joined) - len(self._living.held) - len(documents)
+            self._living.extend(np.arange(passed + len(documents)) >= passed)
+            puts = [n for n, write in enumerate(writes) if write.document is not None]
+            changes[0, puts], changes[1, puts] = 1, segment.lengths
+            words = int(segment.lengths.sum(dtype=np.int64))
+            self._lengths += words
+            self._later_words += words
+            new = segment.terms >= len(self._base.vocabulary)
+            self._unseen += int(segment.counts[new[segment.count_terms]].sum(dtype=np.int64))
+        dead: list[int] = []
+        drops: list[int] = []
+        for n, write in enumerate(writes):
+            former = (
+                self._moved[write.id] if write.id in self._moved else self._documents.find(write.id)
+            )
+            if former is not None:
+                dead.append(former)
+                drops.append(n)
+            self._moved[write.id] = None
+            if write.document is not None:
+                self._moved[write.id] = position
+                position += 1
+        changes[0, drops] -= 1
+        changes[1, drops] -= self._joined.view("lengths")[dead]
+        self._drop(np.array(dead, np.int64))
+        counts, words_after = count + np.cumsum(changes[0]), words_before + np.cumsum(changes[1])
+        averages = np.where(words_after > 0, words_after / np.maximum(counts, 1), np.nan)
+        self._length = bm25.moved_length(self._length, averages)
+
+    def save(self) -> None:
+        """Store what follows from the writes in files, so that other processes need not compute it.
+
+        What is long to make is made in the background, before it is needed.
+        """
+        self.kept.save()
+        if self._lengths:
+            nearest = bm25.quantised_length(self._lengths / self._count())
+            if nearest not in (self._length, self._first_length):
+                self._saturated.prepare(nearest)
+
+    def drift(self) -> Drift:
+        """Tell how far this is from the build. Cost: nothing."""
+        gone = self._gone_of_build
+        return Drift(
+            added=self._folding.after - self._folding.first - (self._gone.documents - gone),
+            deleted=gone,
+            passed=self._gone.documents - gone,
+            words=self._later_words,
+            unseen=self._unseen,
+            bytes=self._joined.later_bytes(),
+        )
+
+    def snapshot(self) -> tuple[Snapshot, DocumentReader, Fields]:
+        """Return what is searched now. Cost O(positions + V), some ms for 300,000."""
+        base, n = self._base, len(self._joined)
+        living = self._living.held.copy()
+        mask = None if living.all() else Mask(living)
+        terms = len(base.vocabulary) + len(self._words)
+        forward = self._joined.forward(base.forward, terms)
+        segments = Segments(self._segments(), terms)
+        _ = segments.best  # made here, so that no query waits for it
+        new = [word in self._common for word in self._words]
+        common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(new)))
+        settings = self._settings
+        weighting = Weighting(settings.burstiness, common, settings.common_weight, settings.idf)
+        bm25_ = QueryKernel.of(segments, self._gone_among(terms), weighting)
+        dead = np.flatnonzero(bm25_.frequencies == 0).tolist()
+        joined = replace(
+            base,
+            vocabulary=base.vocabulary.extended(self._words, dead),
+            bm25=bm25_,
+            common=common,
+            lengths=self._joined.view("lengths"),
+            engine=Engine(bm25_, mask),
+            eigenvectors=np.zeros((n, 0), np.float32),
+            has_spectrum=False,
+            cut=self._joined.cut(self._cut),
+            forward=forward,
+            living=mask,
+            reverse=self._reversing.reverse(n),
+            average_length=self._length,
+        )
+        reader = self._documents.grown(
+            self._joined.view("documents"),
+            self._joined.view("documents_starts"),
+            MappingProxyType(dict(self._moved)),
+            living,
+        )
+        return joined, reader, self._fields.fields(living)
+
+    def _segment(self, documents: Sequence[Document]) -> DeltaSegment:
+        """Of the next documents, as it was kept, or folded."""
+        segment = self.kept.take(documents)
+        if segment is None:
+            segment = self._folding.fold(documents)
+            self.kept.append(segment)
+        else:
+            self._folding.take(segment)
+        return segment
+
+    def _count(self) -> int:
+        """How many documents count."""
+        return len(self._base) + self._folding.after - self._folding.first - self._gone.documents
+
+    def _segments(self) -> list[Segment]:
+        """Segments of all postings, saturated by the mean length of what counts now."""
+        if self._length != self._built_length:
+            (self._built,) = self._base.bm25.postings.parts
+            if self._length != self._first_length:
+                self._built = Segment(0, self._saturated.at(self._length))
+            self._built_length = self._length
+        return [self._built, *self._parts.segments(self._length)]
+
+    def _drop(self, positions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        """Let the documents at these positions count no more."""
+        if not len(positions):
+            return
+        terms = len(self._base.vocabulary) + len(self._words)
+        counts = self._joined.forward(self._base.forward, terms).counts(positions)
+        gone = self._gone_among(terms)
+        self._gone = DeletedCounts(
+            gone.documents + len(positions),
+            gone.frequencies + np.bincount(counts.indices, minlength=terms),
+            gone.occurrences + np.bincount(counts.indices, counts.data, terms).astype(np.int64),
+        )
+        lengths = self._joined.view("lengths")[positions].astype(np.int64)
+        later = positions >= self._folding.first
+        self._gone_of_build += int((~later).sum())
+        self._lengths -= int(lengths.sum())
+        self._later_words -= int(lengths[later].sum())
+        new = counts.indices >= len(self._base.vocabulary)
+        self._unseen -= int(counts.data[new].sum(dtype=np.int64))
+        self._living.held[positions] = False
+
+    def _gone_among(self, terms: int) -> DeletedCounts:
+        """What is in documents that count no more, of V terms."""
+        later = np.zeros(terms - len(self._gone.frequencies), np.int64)
+        return DeletedCounts(
+            self._gone.documents,
+            np.concatenate((self._gone.frequencies, later)),
+            np.concatenate((self._gone.occurrences, later)),
+        )

@@ -1,0 +1,260 @@
+"""Explain how the score of a document was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from klsa_search.core.array_types import Positions
+from klsa_search.core.config import SearchSettings
+from klsa_search.lowrank.sparse_expansion import LEVELS
+from klsa_search.search.coverage import Covered, Numbers, QueryWeights, Values
+from klsa_search.search.explain.explanation import (
+    Coverage,
+    CoveredTerm,
+    Expanded,
+    Explanation,
+    Latent,
+    LatentTerm,
+    Lender,
+    Lexical,
+    Seed,
+    SharedTerm,
+    TermShare,
+)
+from klsa_search.search.explain.parts import EngineSplitter, RowSplitter, ScoreParts, ScoreSplitter
+from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.rankers.bm25 import lexical
+from klsa_search.search.rankers.feedback import FEEDBACK, fed
+from klsa_search.search.rankers.klsa import mix_of
+from klsa_search.search.rankers.lsi import lsi_terms
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.storage.documents import DocumentReader
+
+MOST: Final = 5
+"""Maximum number of reported common features of two documents."""
+
+
+class Features:
+    """Compares documents feature by feature.
+
+    Where D is not cut, pairs of terms have no names: only terms are reported.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def shared(self, document: int, others: list[int]) -> list[tuple[SharedTerm, ...]]:
+        """Tell what a document shares with others, the strongest first.
+
+        Cost: their features, and 25 ns for each pair of terms that is a feature, once an index.
+        """
+        numbers, values = self._of(document)
+        found: list[tuple[Numbers, Values]] = []
+        for other in others:
+            theirs, weights = self._of(other)
+            both, mine, other_places = np.intersect1d(
+                numbers, theirs, assume_unique=True, return_indices=True
+            )
+            products = values[mine] * weights[other_places]
+            shares = products / max(float(products.sum()), 1e-300)
+            found.append((both, shares))
+        names = self._names(found)
+        result = []
+        for both, shares in found:
+            first = np.lexsort((both, -shares))
+            named = [
+                (names[int(both[i])], float(shares[i])) for i in first if int(both[i]) in names
+            ]
+            result.append(tuple(SharedTerm(term=name, share=share) for name, share in named[:MOST]))
+        return result
+
+    def _of(self, document: int) -> tuple[Numbers, Values]:
+        cut = self._snapshot.cut
+        if cut is None:
+            features = self._snapshot.kernel.features
+            row = slice(features.indptr[document], features.indptr[document + 1])
+            return features.indices[row].astype(np.int64), features.data[row].astype(np.float64)
+        entries = cut.features[cut.starts[document] : cut.starts[document + 1]]
+        values = cut.facts[document, 0] * (entries & np.uint32(LEVELS)).astype(np.float64)
+        return (entries >> np.uint32(8)).astype(np.int64), values
+
+    def _names(self, found: list[tuple[Numbers, Values]]) -> dict[int, str]:
+        """Names of the strongest of each, and of any number of others."""
+        terms = self._snapshot.vocabulary.terms
+        if self._snapshot.cut is None:
+            every = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in found)])
+            return {n: terms[n] for n in np.unique(every).tolist() if n < len(terms)}
+        strongest = [numbers[np.lexsort((numbers, -shares))[:MOST]] for numbers, shares in found]
+        wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *strongest]))
+        pairs = self._snapshot.pairs
+        size = len(pairs.terms)  # of the epoch, which later terms are no part of
+        places = pairs.places[wanted].astype(np.int64)
+        lesser = np.searchsorted(pairs.starts, places - size, side="right") - 1
+        names: dict[int, str] = {}
+        for feature, place, term in zip(
+            wanted.tolist(), places.tolist(), lesser.tolist(), strict=True
+        ):
+            if place < size:
+                names[feature] = terms[place]
+            else:
+                greater = terms[int(pairs.greater[place - size])]
+                names[feature] = f"{terms[term]} {greater}"
+        return names
+
+
+SEEDS: Final = 5
+"""Maximum number of reported seeds, and of neighbours per term."""
+
+
+class Explainer:
+    """Explains the scores of one query in one state of an index.
+
+    numbers  of the query's terms, in order, as `Ranking.terms` gives them
+    engine   whether the engine of a cut D answered, or would
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        documents: DocumentReader,
+        numbers: Sequence[int],
+        parameters: SearchSettings,
+        dimensions: int,
+        *,
+        engine: bool,
+    ) -> None:
+        self._snapshot, self._documents = snapshot, documents
+        self._ranker, self._dimensions = parameters.ranker, dimensions
+        self._query = QueryTerms.of(numbers)
+        self._row = lexical(snapshot, self._query, parameters)
+        self._asked = QueryWeights.boosted(snapshot, self._query, parameters)
+        self._fed_by: Positions = np.zeros(0, np.int64)
+        if parameters.ranker in FEEDBACK and self._row.any():
+            feedback = FEEDBACK[parameters.ranker]
+            enlarged, self._fed_by = fed(snapshot, self._query, parameters, feedback)
+            self._asked = QueryWeights.boosted(snapshot, enlarged, parameters)
+        self._features = Features(snapshot)
+        self._splitting: ScoreSplitter | None = None
+        if parameters.ranker == "klsa" and parameters.alpha > 0 and self._row.any():
+            self._splitting = (
+                EngineSplitter(snapshot, list(numbers), mix_of(snapshot, parameters))
+                if engine
+                else RowSplitter(snapshot, self._query, self._row, parameters, dimensions)
+            )
+
+    def of(self, position: int, score: float | None) -> Explanation:
+        """Explain the score of a document; without one, what it would be looked at in full.
+
+        Cost: its own and its seeds' features, and a search in the postings of the query's terms.
+        """
+        (id_,) = self._documents.ids([position])
+        if self._ranker in ("lsi", "lsi-cosine"):
+            return self._by_lsi(id_, position, score)
+        addends = self._asked.added(np.array([position]))[0]
+        bm25 = float(addends.sum())
+        if self._splitting is None:
+            lexical = Lexical(value=bm25, terms=self._terms(addends, 1.0))
+            return Explanation(
+                id=id_,
+                score=bm25 if score is None else score,
+                ranker=self._ranker,
+                bm25=bm25,
+                alpha=0.0 if self._ranker == "klsa" else None,
+                lexical=lexical,
+                feedback=tuple(self._documents.ids(self._fed_by.tolist())),
+            )
+        pieces = self._splitting.pieces(position, score)
+        covered = 0.0 if pieces.covered is None else float(pieces.covered.value.sum())
+        whole = pieces.lexical + covered + (pieces.latent or 0.0) + pieces.expansion
+        share = pieces.lexical / bm25 if bm25 else 0.0
+        return Explanation(
+            id=id_,
+            score=whole if score is None else score,
+            ranker=self._ranker,
+            bm25=bm25,
+            alpha=pieces.alpha,
+            lexical=Lexical(value=pieces.lexical, terms=self._terms(addends, share)),
+            coverage=None if pieces.covered is None else self._coverage(pieces.covered),
+            latent=None if pieces.latent is None else Latent(value=pieces.latent),
+            expansion=self._expanded(position, pieces),
+            estimated=pieces.estimated,
+        )
+
+    def _terms(self, addends: Values, share: float) -> tuple[TermShare, ...]:
+        """What each term adds, the strongest first; those that are asked for and not held at 0."""
+        terms, asked = self._snapshot.vocabulary.terms, set(self._query.numbers.tolist())
+        entries = [
+            TermShare(
+                term=terms[number],
+                value=share * addend,
+                weight=weight,
+                bm25=addend,
+                added=number not in asked,
+            )
+            for number, addend, weight in zip(
+                self._asked.numbers.tolist(), addends.tolist(), self._asked.weights.tolist(),
+                strict=True,
+            )
+            if addend or number in asked
+        ]  # fmt: skip
+        return tuple(sorted(entries, key=lambda one: (-one.bm25, one.term)))
+
+    def _coverage(self, covered: Covered) -> Coverage:
+        """What each term adds, the strongest first."""
+        terms, entries = self._snapshot.vocabulary.terms, []
+        ids = self._documents.ids(covered.lenders.tolist())
+        for at, number in enumerate(covered.terms.tolist()):
+            lent, near = covered.lent[:, at], float(covered.near[at])
+            first = [i for i in np.argsort(-lent, kind="stable")[:SEEDS].tolist() if lent[i] > 0]
+            entries.append(
+                CoveredTerm(
+                    term=terms[number],
+                    value=float(covered.value[at]),
+                    own=float(covered.own[at]),
+                    near=near,
+                    lenders=tuple(Lender(id=ids[i], share=float(lent[i]) / near) for i in first),
+                )
+            )
+        entries.sort(key=lambda one: (-one.value, one.term))
+        return Coverage(value=float(covered.value.sum()), terms=tuple(entries))
+
+    def _expanded(self, position: int, pieces: ScoreParts) -> Expanded:
+        """What the strongest seeds add; nothing where all of them together are cut at 0."""
+        strengths = np.abs(pieces.by_seed) * (pieces.expansion != 0)
+        first = [i for i in np.argsort(-strengths, kind="stable")[:SEEDS] if strengths[i] > 0]
+        seeds = [int(pieces.seeds[i]) for i in first]
+        shared = self._features.shared(position, seeds)
+        entries = tuple(
+            Seed(
+                id=record.id,
+                title=record.title,
+                weight=float(pieces.weights[i]),
+                value=float(pieces.by_seed[i]),
+                shared=terms,
+            )
+            for i, record, terms in zip(first, self._documents.records(seeds), shared, strict=True)
+        )
+        others = pieces.expansion - sum(seed.value for seed in entries)
+        return Expanded(value=pieces.expansion, seeds=entries, others=others)
+
+    def _by_lsi(self, id_: str, position: int, score: float | None) -> Explanation:
+        values = lsi_terms(self._snapshot, self._query, self._ranker, self._dimensions, position)
+        terms = self._snapshot.vocabulary.terms
+        entries = [
+            LatentTerm(term=terms[number], value=value)
+            for number, value in zip(self._query.numbers.tolist(), values.tolist(), strict=True)
+        ]
+        entries.sort(key=lambda one: (-one.value, one.term))
+        whole = float(values.sum()) if score is None else score
+        return Explanation(
+            id=id_,
+            score=whole,
+            ranker=self._ranker,
+            bm25=float(self._asked.added(np.array([position])).sum()),
+            alpha=None,
+            lexical=None,
+            latent=Latent(value=whole, terms=tuple(entries)),
+        )

@@ -1,0 +1,295 @@
+"""Split a score into the parts it is the sum of.
+
+A document that is far from the first is scored by what is at hand: E by the rows of the seeds, T by
+what it holds itself, X not at all. Which of its parts were, its score says.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.config import SearchSettings
+from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.sparse_expansion import LEVELS
+from klsa_search.search.coverage import (
+    Covered,
+    QueryWeights,
+    Values,
+    alone,
+    covered_by,
+    neighbours_of,
+)
+from klsa_search.search.engine.formulas import (
+    Compared,
+    Features,
+    Place,
+    Query,
+    alpha_of,
+    factors_of,
+    power,
+    query_of,
+    seed_weights,
+)
+from klsa_search.search.engine.reference import ReferenceEngine
+from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
+from klsa_search.search.engine.seeds import SUMS, KlsaParams
+from klsa_search.search.engine.workspace import IndexArrays
+from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.rankers.klsa import parts_of
+from klsa_search.search.snapshot import Snapshot
+
+
+class ScoreParts(NamedTuple):
+    """A score of the default ranking, in its pieces, all in units of the score.
+
+    lexical    α's rest of it
+    covered    T, whose `value` are shares of the score here; None where it has no share
+    seeds      (z,) with their weights, in the order of the query kernel
+    by_seed    (z,) what each adds to `expansion`
+    estimated  names of parts
+    """
+
+    alpha: float
+    lexical: float
+    covered: Covered | None
+    latent: float | None
+    expansion: float
+    seeds: Positions
+    weights: Values
+    by_seed: Values
+    estimated: tuple[str, ...]
+
+
+class ScoreSplitter(Protocol):
+    """Takes scores of one query apart."""
+
+    def pieces(self, document: int, score: float | None) -> ScoreParts:
+        """Take that of a document apart; the score it was answered with, if it was."""
+
+
+_F = np.float32
+
+_Way = tuple[tuple[float, bool], tuple[Covered | None, bool], tuple[float, bool]]
+"""E, T and X, each estimated or not."""
+
+
+class EngineSplitter(ReferenceEngine):
+    """Takes the scores of one query apart."""
+
+    def __init__(self, snapshot: Snapshot, numbers: list[int], mix: KlsaParams) -> None:
+        cut = snapshot.cut
+        assert cut is not None
+        super().__init__(
+            snapshot.bm25,
+            IndexArrays.of(snapshot.bm25, cut, snapshot.reverse or ReverseNeighbours.none()),
+            min(snapshot.neighbour_count, cut.rows.shape[1]),
+            snapshot.latent_dimensions,
+            snapshot.living,
+        )
+        self._snapshot, self._mix = snapshot, mix
+        query = query_of(snapshot.bm25, numbers)
+        self._asked = QueryWeights.of(snapshot, query.terms, query.times.astype(np.float64))
+        self._ask(query)
+
+    def _ask(self, query: Query) -> None:
+        """Compute what is the same for all documents, as `Plain.top` does."""
+        kernel, mix = self._kernel, self._mix
+        row = kernel.steps(query.terms, query.times.astype(np.float64))
+        row = row if self._living is None else row * self._living.allowed
+        best = top_z(row, mix.best)[0]
+        seeds = best[: mix.seeds]
+        self._row, self._best, self._seeds = row, best, seeds
+        self._first = _F(row[best[0]])
+        self._top = self._first * _F(kernel.postings.step)
+        lexical = row[seeds].astype(_F) / self._first
+        among = np.full(kernel.size, -1)
+        among[best] = np.arange(len(best))
+        terms = self._terms(query, best)
+        covered = np.zeros(len(seeds), _F)
+        if mix.coverage > 0:
+            covered = self._covered(seeds, among, terms)
+        self._weights = seed_weights(self._top, lexical, covered if mix.coverage > 0 else None, mix)
+        features = Features.held(self._held, seeds)
+        self._compared = Compared.of(features, self._weights, mix)
+        self._of_seeds = _SeedFeatures.of(self._held, seeds, self._weights, mix)
+        self._place = Place.of(self._held, self._dimensions, query)
+        self._alpha_of_query = alpha_of(kernel, query, terms, mix)
+        self._shares = factors_of(
+            self._alpha_of_query, mix, self._place.angle, self._top, self._whole(seeds), covered,
+            self._cosines(seeds), power(lexical, mix.lexical_sharpness),
+        )  # fmt: skip
+
+    def pieces(self, document: int, score: float | None) -> ScoreParts:
+        """Take a score apart; without one, that of the document looked at in full."""
+        e, t, a, x = (float(share) for share in self._shares)
+        mix, held = self._mix, float(self._row[document])
+        lexical = x * float(power(np.array([held], _F) / self._first, mix.lexical_sharpness)[0])
+        latent = a * float(self._cosines(np.array([document]))[0]) if mix.latent > 0 else None
+        whole = e * float(self._whole(np.array([document]))[0])
+        rows, by_rows = self._by_rows(document)
+        (lenders,), (shares,) = neighbours_of(self._snapshot, np.array([document]))
+        near = covered_by(self._asked, self._best, (lenders, shares), document)
+        ways = product(
+            ((whole, False), (e * rows, True)),
+            ((near, False), (alone(self._asked, near), True))
+            if mix.coverage > 0
+            else ((None, False),),
+            ((lexical, False), (0.0, True)) if lexical else ((0.0, False),),
+        )
+        seed = bool(np.isin([document], self._seeds)[0])
+
+        def off(way: _Way) -> float:
+            (expanded, _), (covered, _), (worded, _) = way
+            total = expanded + worded + (latent or 0.0)
+            total += t * float(covered.value.sum()) if covered is not None else 0.0
+            return abs(total - score) if score is not None else 0.0
+
+        found = next(iter(ways)) if score is None or seed else min(ways, key=off)
+        (expansion, by), (covered, lent), (worded, passed) = found
+        parts = (("expansion", by), ("coverage", lent), ("lexical", passed))
+        by_seed = e * (by_rows if by else self._of_seeds.values(self._held, mix, document))
+        return ScoreParts(
+            alpha=self._alpha_of_query,
+            lexical=worded,
+            covered=None if covered is None else covered._replace(value=t * covered.value),
+            latent=latent,
+            expansion=expansion,
+            seeds=self._seeds,
+            weights=(self._weights / self._weights.max()).astype(np.float64),
+            by_seed=by_seed,
+            estimated=tuple(name for name, estimated in parts if estimated),
+        )
+
+    def _whole(self, documents: Positions) -> npt.NDArray[np.float32]:
+        """E from the features."""
+        return self._compared(Features.held(self._held, documents))
+
+    def _cosines(self, documents: Positions) -> npt.NDArray[np.float32]:
+        return self._place.cosines(self._held.cards[documents], cut=self._mix.unit_length)
+
+    def _by_rows(self, document: int) -> tuple[float, Values]:
+        """E as the rows of the seeds tell, and of each."""
+        values = np.zeros(len(self._seeds))
+        for at, (seed, weight) in enumerate(zip(self._seeds, self._weights, strict=True)):
+            for row, step in self._rows_of(int(seed)) if weight > 0 else ():
+                entries = row[(row > 0) & (row >> np.uint32(8) == document)]
+                levels = float((entries & np.uint32(LEVELS)).sum())
+                values[at] += float(_F(self._mix.slope) * weight * step) * levels
+        return float(values.sum()), values
+
+
+class _SeedFeatures(NamedTuple):
+    """The features of the seeds as they are added up: of each entry its seed, number and steps.
+
+    scales, means  (z,) what centring takes off
+    step           of the sums
+    """
+
+    seed: npt.NDArray[np.int64]
+    number: npt.NDArray[np.int64]
+    steps: Values
+    scales: Values
+    means: Values
+    step: float
+
+    @classmethod
+    def of(
+        cls, held: IndexArrays, seeds: Positions, weights: npt.NDArray[np.float32], mix: KlsaParams
+    ) -> _SeedFeatures:
+        facts, largest = held.facts[seeds], 0.0
+        weighted = _F(mix.slope) * weights
+        for weight, fact in zip(weighted, facts, strict=True):
+            largest += float(weight * fact[-3]) * LEVELS
+        steps = _F(SUMS / largest) if largest > 0 else _F(0)
+        found = [held.features[:0]]
+        values = [np.zeros(0, _F)]
+        for seed, weight in zip(seeds, weighted, strict=True):
+            entries = held.features[held.feature_starts[seed] : held.feature_starts[seed + 1]]
+            factor = weight * steps * held.facts[seed, -3]
+            found.append(entries)
+            values.append(np.rint(factor * (entries & np.uint32(LEVELS)).astype(_F)))
+        sizes = [len(entries) for entries in found[1:]]
+        return cls(
+            np.repeat(np.arange(len(seeds)), sizes),
+            (np.concatenate(found) >> np.uint32(8)).astype(np.int64),
+            np.concatenate(values).astype(np.float64),
+            weighted.astype(np.float64) * facts[:, -2],
+            weighted.astype(np.float64) * facts[:, -1],
+            1.0 / float(steps) if steps > 0 else 0.0,
+        )
+
+    def values(self, held: IndexArrays, mix: KlsaParams, document: int) -> Values:
+        """What each seed adds to E of a document: (z,)."""
+        entries = held.features[held.feature_starts[document] : held.feature_starts[document + 1]]
+        step, scale, mean = held.facts[document, -3:].astype(np.float64)
+        numbers = (entries >> np.uint32(8)).astype(np.int64)
+        order = np.argsort(numbers)
+        numbers, levels = numbers[order], (entries & np.uint32(LEVELS))[order]
+        plain = np.zeros(len(self.scales))
+        if len(numbers):
+            places = np.minimum(np.searchsorted(numbers, self.number), len(numbers) - 1)
+            shared = numbers[places] == self.number
+            products = self.steps[shared] * levels[places[shared]]
+            plain += np.bincount(self.seed[shared], products, minlength=len(self.scales))
+        taken = self.scales * mean + scale * (self.means - self.scales * mix.mean_square)
+        return np.asarray(self.step * step * plain - taken)
+
+
+class RowSplitter:
+    """Takes the scores of one query apart.
+
+    row  k_q, not 0 throughout
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        query: QueryTerms,
+        row: Scores,
+        parameters: SearchSettings,
+        dimensions: int,
+    ) -> None:
+        self._snapshot = snapshot
+        self._asked = QueryWeights.of(snapshot, query.numbers, query.counts)
+        self._expansion = snapshot.expansion_of(parameters, dimensions)
+        self._parts = parts_of(snapshot, query, row, parameters, dimensions)
+
+    def pieces(self, document: int, score: float | None) -> ScoreParts:
+        """Take the score of a document apart."""
+        alpha, best, seeds, weights, parts = self._parts
+        covered, latent = None, None
+        if "coverage" in parts:
+            covered = covered_by(self._asked, best, self._near(document), document)
+            whole = float(covered.value.sum())
+            share = float(parts["coverage"].scored[document]) / whole if whole else 0.0
+            covered = covered._replace(value=share * covered.value)
+        if "latent" in parts:
+            latent = float(parts["latent"].scored[document])
+        expansion, raw = parts["expansion"].scored, float(parts["expansion"].raw[document])
+        by_seed = np.zeros(len(seeds))
+        if raw:
+            entries = self._expansion.entries(seeds, document).astype(np.float64)
+            by_seed = float(expansion[document]) / raw * weights * entries
+        return ScoreParts(
+            alpha=alpha,
+            lexical=float(parts["lexical"].scored[document]),
+            covered=covered,
+            latent=latent,
+            expansion=float(expansion[document]),
+            seeds=seeds,
+            weights=(weights / weights.max()).astype(np.float64),
+            by_seed=by_seed,
+            estimated=(),
+        )
+
+    def _near(self, document: int) -> tuple[Positions, Values]:
+        """Return the neighbours of a document, with their shares as the scores have them."""
+        near = self._snapshot.neighbours
+        assert near is not None
+        row = slice(near.indptr[document], near.indptr[document + 1])
+        return near.indices[row].astype(np.int64), near.data[row].astype(np.float64)

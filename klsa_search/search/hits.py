@@ -1,0 +1,116 @@
+"""Hits of ranked documents: titles, passages and optional parts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.config import SearchSettings
+from klsa_search.core.deadlines import in_time
+from klsa_search.search.engine.workspace import TopDocs
+from klsa_search.search.explain.explainer import Explainer
+from klsa_search.search.options import QueryPlan
+from klsa_search.search.query.parser import ParsedQuery
+from klsa_search.search.results import Hit, highlighted
+from klsa_search.search.snippets import LENGTH
+from klsa_search.search.state import State
+from klsa_search.storage.columns.values import as_number
+
+
+def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, ...], float | None]:
+    """Return hits of the documents found, and the quality of the best one if requested."""
+    in_time()
+    terms = state.language.known_terms(plan.parsed)
+    weights = _weights(state, terms) if plan.highlight else None
+    hits = hits_of(
+        state, top.positions, top.scores, terms, weights, plan.offset, plan.snippet_length
+    )
+    best = None
+    if plan.highlight:
+        hits = tuple(_highlighted(hit, terms, state.facts.analyzer) for hit in hits)
+    if plan.quality:
+        hits, best = _rated(state, plan, hits, top)
+    if plan.explain and hits:
+        explaining = explaining_of(state, plan.parsed, plan.parameters, plan.dimensions)
+        hits = tuple(map(partial(_explained, explaining), hits, top.positions.tolist()))
+    return hits, best
+
+
+def explaining_of(
+    state: State, parsed: ParsedQuery, parameters: SearchSettings, dimensions: int
+) -> Explainer:
+    """Return what explains the scores of a query."""
+    numbers = list(parsed.terms)
+    by_engine = state.ranking.by_engine(numbers, parameters)
+    return Explainer(
+        state.snapshot, state.documents, numbers, parameters, dimensions, engine=by_engine
+    )
+
+
+def _highlighted(hit: Hit, terms: Collection[str], analyzer: Analyzer) -> Hit:
+    in_time()
+    title, snippet = (highlighted(text, terms, analyzer) for text in (hit.title, hit.snippet))
+    return replace(hit, highlight={"title": title, "snippet": snippet})
+
+
+def _explained(explaining: Explainer, hit: Hit, position: int) -> Hit:
+    in_time()
+    return replace(hit, explanation=explaining.of(position, hit.score))
+
+
+def _rated(
+    state: State, plan: QueryPlan, hits: tuple[Hit, ...], top: TopDocs
+) -> tuple[tuple[Hit, ...], float | None]:
+    """Return hits with their qualities, and the best; None for a query without words."""
+    stand_ins = plan.parsed.stand_ins
+    own = state.language.known_terms(plan.parsed) - stand_ins.added
+    terms = own.union(plan.interpretation.unknown)
+    if not terms:
+        return hits, None
+    qualities = state.quality.of(state.snapshot, terms, top.positions, stand_ins.of)
+    rated = (replace(hit, quality=q) for hit, q in zip(hits, qualities, strict=True))
+    return tuple(rated), max(qualities, default=0.0)
+
+
+def _weights(state: State, terms: Collection[str]) -> dict[str, float]:
+    """Return the weights of terms in the ranking."""
+    numbers, worth = state.snapshot.vocabulary.numbers, state.snapshot.bm25.worth
+    return {term: float(worth[numbers[term]]) for term in terms if term in numbers}
+
+
+def hits_of(
+    state: State,
+    positions: Positions,
+    scores: Scores,
+    terms: Collection[str],
+    weights: Mapping[str, float] | None,
+    offset: int = 0,
+    length: int = LENGTH,
+) -> tuple[Hit, ...]:
+    """Hits of ranked documents, in their order. See `Index.hits`."""
+    records = state.documents.records(positions.tolist())
+    passages = state.passages.of(positions, terms, weights=weights, length=length)
+    numbers = [name for name, field in state.fields.items() if field.type == "number"]
+    return tuple(
+        Hit(
+            rank=rank,
+            id=record.id,
+            score=score,
+            title=record.title,
+            snippet=passage,
+            metadata=_with_numbers(record.metadata, numbers),
+        )
+        for rank, (record, passage, score) in enumerate(
+            zip(records, passages, scores.tolist(), strict=True), start=offset + 1
+        )
+    )
+
+
+def _with_numbers(metadata: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
+    """Return metadata with numbers where a number field has texts that stand for them."""
+    found = {name: as_number(metadata[name]) for name in fields if name in metadata}
+    return {**metadata, **found} if found else metadata

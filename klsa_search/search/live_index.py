@@ -1,0 +1,425 @@
+"""The open index as documents come and go: its facts, its state, and what writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Self, Unpack
+
+from klsa_search.analysis.analyzer import Analyzer
+from klsa_search.collection.model import Document, Problems
+from klsa_search.collection.opening import Reading
+from klsa_search.core.config import Settings
+from klsa_search.core.forks import lock_free_in_children
+from klsa_search.core.progress import DOCUMENTS, Progress, reporting
+from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.search.state import (
+    GenerationInfo,
+    LogTailer,
+    PointInTime,
+    State,
+    open_state,
+    reopen,
+    reopen_snapshot,
+)
+from klsa_search.search.writing import (
+    Added,
+    Drift,
+    Source,
+    WriteResult,
+    batches,
+    check_writable,
+    declared_of,
+    documents_of,
+)
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.columns.declared import field_warnings
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.generations import writing
+from klsa_search.storage.judgements import Judgements
+from klsa_search.storage.log import LogPosition, checked_id
+from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.manifest import Manifest
+from klsa_search.storage.synonyms import Given, checked_synonyms, write_synonyms
+
+
+class _Current(NamedTuple):
+    """Everything about an index that changes, replaced as a whole.
+
+    state      None once the index is closed
+    following  None once the index is closed, and if it is pinned
+    """
+
+    facts: GenerationInfo
+    state: State | None
+    following: LogTailer | None
+
+
+class LiveIndex:
+    """What an open index holds, and what is written to it; `Index` adds the searches.
+
+    What is there at a time is one immutable value, which `refresh` and `close` swap in one step.
+    """
+
+    def __init__(self, generation: Path, moment: PointInTime | None = None) -> None:
+        built = open_state(generation)
+        following = LogTailer(built)
+        self._owns = True  # the open documents; a pinned index borrows them
+        self._taking_up = lock_free_in_children(compiles=True)  # held by the one that refreshes
+        self._swapping = lock_free_in_children()  # held for moments; guards writes of _current
+        try:
+            # No search has run here yet: compile at once what is not compiled.
+            state = self._searched(following.state(built, wait=False, moment=moment))
+        except BaseException:
+            built.documents.close()
+            raise
+        self._current = _Current(state.facts, state, following if moment is None else None)
+
+    def _searched(self, state: State) -> State:
+        """Return a state as this kind of index searches it."""
+        return state
+
+    @property
+    def _facts(self) -> GenerationInfo:
+        return self._current.facts
+
+    @property
+    def path(self) -> Path:
+        """Return the folder of the generation."""
+        return self._facts.path
+
+    @property
+    def name(self) -> str:
+        """Return the name of the index."""
+        return self.path.parent.name
+
+    @property
+    def generation(self) -> str:
+        """Return the name of the generation."""
+        return self.path.name
+
+    @property
+    def manifest(self) -> Manifest:
+        """Return the manifest of the generation."""
+        return self._facts.manifest
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the index."""
+        return self._facts.settings
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """Return the analyser, which turns texts into terms."""
+        return self._facts.analyzer
+
+    @property
+    def last_write(self) -> LogPosition:
+        """Return the last write of the log that is visible to searches."""
+        return self._facts.last
+
+    @property
+    def drift(self) -> Drift:
+        """Return the drift of the index from its build."""
+        return self._facts.drift
+
+    @property
+    def max_doc(self) -> int:
+        """Return the number of doc ids, including deleted documents: the length of masks.
+
+        Equal to the number of documents until one is deleted or replaced.
+        """
+        return len(self._opened().snapshot)
+
+    def __len__(self) -> int:
+        """Return the number of live documents."""
+        return self._facts.documents
+
+    def __repr__(self) -> str:
+        """Return name, generation and number of documents."""
+        return f"<Index {self.name} generation {self.generation}: {len(self)} documents>"
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[object, ...]]:
+        """Pickle by path: unpickling opens the index at the same path.
+
+        The result is the index at that time, or for a snapshot the same state of the same
+        generation. IndexNotFound if that no longer exists.
+
+        >>> import pickle
+        >>> pickle.loads(pickle.dumps(index))
+        <Index reports generation 000001: 6 documents>
+        """
+        state, generation = self._opened(), self.path.absolute()
+        trusted = self.settings.tokenizer
+        if self._current.following is not None:
+            return reopen, (type(self), generation.parent, trusted)
+        moment = PointInTime(state.facts.last, dict(state.language.synonyms))
+        return reopen_snapshot, (type(self), generation, moment, trusted)
+
+    def refresh(self) -> bool:
+        """Make writes and new generations of other processes visible; return if any were.
+
+        Searches continue meanwhile; running ones see the state at their start. StoreError if the
+        index is or gets closed. Cost: 0.5 ms if nothing changed, else see `add`.
+
+        >>> other = open_index("index/reports")
+        >>> other.delete(["tyre", "copy"])
+        2
+        >>> len(index), index.refresh(), len(index)
+        (6, True, 4)
+        """
+        with self._taking_up:
+            following, before = self._current.following, self._opened()
+            if following is None:
+                return False
+            generation = current_generation(self.path.parent)
+            if generation == self.path:
+                state = following.state(before)
+                if state is before:
+                    return False
+                self._swap(self._searched(state), following)
+                return True
+            built = open_state(generation)
+            try:
+                following = LogTailer(built)
+                # Calls under way keep the former state, whose files close with the last of them.
+                self._swap(self._searched(following.state(built)), following)
+            except BaseException:
+                built.documents.close()
+                raise
+            return True
+
+    def _swap(self, state: State, following: LogTailer) -> None:
+        """Put a state in the place of the current one; StoreError if the index was closed."""
+        with self._swapping:
+            self._opened()
+            self._current = _Current(state.facts, state, following)
+
+    def add(
+        self, source: Source, *, progress: Progress | bool | None = None, **reading: Unpack[Reading]
+    ) -> Added:
+        """Add documents and return their number. They are durable and searchable on return.
+
+        source    as for `build`: a file or folder, or an iterable of Documents or mappings with id,
+                  title, text and metadata. A document replaces the one with the same ID.
+        progress  called with ("documents", number added so far, None) after each batch, or True for
+                  a progress bar
+        reading   `format`, `on_error`, `columns` and so on, as in `build` (`Reading`); documents
+                  without IDs, which a build numbers, are refused
+        Written in atomic batches of 1,000; if one fails, those before it are kept. BadDocument for
+        an invalid document, or one with a value that does not fit a declared field; IndexBusy
+        during a build; WritingRefused if the index is read-only or full; StoreError if the disk is.
+        A value of the wrong type for a detected field is kept and counts as missing; the `warnings`
+        of the result have their number and the first ones.
+        Cost: about 1 ms a document, and 10 ms.
+
+        >>> index.add([{"id": "fan", "title": "Fans", "text": "A fan that stands overheats."}])
+        1
+        >>> [hit.id for hit in index.search("fans").hits][:1]
+        ['fan']
+        """
+        count, warnings = 0, Problems()
+        with reporting(progress) as report:
+            for puts in batches(
+                documents_of(source, declared_of(self.settings, self.fields), **reading)
+            ):
+                written = self.write(puts)
+                count += written.written
+                for warning in written.warnings:
+                    warnings.add(warning.message, kind=warning.field)
+                report(DOCUMENTS, count, None)
+        return Added(count, warnings)
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Delete documents by ID and return how many there were.
+
+        Unknown IDs are ignored. The deletion is durable and visible on return. Errors: see `add`.
+
+        >>> index.delete(["tyre", "copy", "never there"])
+        2
+        """
+        if isinstance(ids, str):  # whose letters would be ids
+            raise CollectionError(f"ids = {ids!r} is a text; give a list of IDs", field="ids")
+        return self.write((), list(ids)).deleted
+
+    def write(self, puts: Sequence[Document] = (), deletes: Sequence[str] = ()) -> WriteResult:
+        """Write one atomic batch, deletions before documents, and return its WriteResult.
+
+        Of several documents with one ID the last is kept. Durable and searchable on return. Errors:
+        see `add`; memory is that of the batch as JSON.
+        """
+        self._refuse_pinned()
+        deletes = [checked_id(id_) for id_ in deletes]
+        with writing(self.path.parent):
+            self.refresh()
+            state = self._opened()
+            check_writable(self.name, state.snapshot, self.manifest.counts.documents, len(puts))
+            declared = declared_of(self.settings, self.fields)
+            for put in puts:
+                if fault := declared.fault(put.metadata):
+                    raise BadDocument(f"document {put.id!r}: {fault}; correct it and write again")
+            if self.analyzer.tokenizes:  # what it refuses would be in the way of all that follows
+                for text in (text for put in puts for text in (put.title, put.text)):
+                    self.analyzer.terms(text)
+            there = [id_ for id_ in set(deletes) if state.documents.find(id_) is not None]
+            with LogWriter(state.facts.path) as writer:
+                last = writer.append(puts, deletes)
+        try:
+            self.refresh()
+        except (KlsaError, OSError, MemoryError) as error:
+            reason = str(error) or "there is not enough memory"
+            raise StoreError(
+                f"the batch was written to index `{self.name}`, but is not searchable yet: {reason}"
+            ) from error
+        with self._taking_up:
+            following = self._current.following
+            if following is not None:
+                following.save()
+        warnings = tuple(field_warnings(puts, state.fields, declared.types))
+        return WriteResult(state.facts.path.name, last.seq, len(puts), len(there), warnings)
+
+    @property
+    def synonyms(self) -> Mapping[str, Sequence[str]]:
+        """Return the synonyms of words and sequences of words: see `set_synonyms`."""
+        return self._opened().language.synonyms
+
+    def set_synonyms(self, synonyms: Given) -> None:
+        """Replace the synonyms of the index.
+
+        synonyms  synonyms by word, or rules: `tv, television` for words that stand for each other,
+                  `phone => iphone, galaxy` for what *phone* finds too; at most 10,000 words with
+                  100 synonyms each. `{}` removes all
+        A side may be several words. They are of the index, whatever is built or written, and a
+        query is without them by `synonyms=False`. See docs/guides/query-syntax.md. SettingsError
+        for what is no such thing; IndexBusy, StoreError.
+
+        >>> index.set_synonyms(["automobile, engine", "chilled => coolant"])
+        >>> index.synonyms["chilled"]
+        ('coolant',)
+        >>> [hit.id for hit in index.search("chilled").hits]
+        ['leak', 'heat', 'pump']
+        >>> index.set_synonyms({})
+        """
+        self._refuse_pinned()
+        write_synonyms(self.path.parent, checked_synonyms(synonyms))
+        self.refresh()
+
+    @property
+    def judgements(self) -> Judgements:
+        """Return the relevance judgements of the index, which all generations share."""
+        return Judgements(self.path.parent)
+
+    def judge(self, query: str, id: str, grade: int) -> None:  # noqa: A002 - the field's own name
+        """Judge how relevant a document is to a query; above 0 is relevant.
+
+        Replaces an earlier grade. Durable on return, and kept if the document is deleted. Does not
+        change rankings: `klsa-eval judgements` measures them. DocumentNotFound, QueryError. Cost:
+        some ms.
+
+        >>> index.judge("leaking coolant", "leak", 1)
+        >>> index.judge("leaking coolant", "tyre", 0)
+        >>> [(judged.text, judged.grades) for judged in index.judgements.queries()]
+        [('leaking coolant', {'leak': 1, 'tyre': 0})]
+        """
+        self.doc_ids([id])
+        self.judgements.put(query, id, grade)
+
+    def snapshot(self) -> Self:
+        """Return a read-only view of the present state; it closes with this index.
+
+        For several calls that must see the same state while others write.
+
+        >>> before = index.snapshot()
+        >>> index.delete(["copy"]), len(before), len(index)
+        (1, 6, 5)
+        """
+        state = self._opened()
+        pinned = object.__new__(type(self))  # a third of the time that `copy` takes
+        current = _Current(state.facts, state, None)
+        pinned.__dict__.update(self.__dict__, _current=current, _owns=False)
+        return pinned
+
+    def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
+        """Return the document with this ID as it was indexed; DocumentNotFound."""
+        return self._opened().documents.get(id)
+
+    def ids(self, doc_ids: Iterable[int] | None = None) -> list[str]:
+        """Return the IDs of documents by doc id, or of all live documents in order of doc ids."""
+        documents = self._opened().documents
+        return documents.ids(documents.live_doc_ids() if doc_ids is None else doc_ids)
+
+    @property
+    def fields(self) -> Fields:
+        """Metadata fields as columns, by name: what `mask` of a search is made of.
+
+        A field is a column if it was declared when the index was built, or if all its values are
+        of one type; `fields.others` says why any other is none. A column that the build found keeps
+        its type: an added value that does not fit counts as missing, and its document as one of
+        the field's `misfits`. The type of a field that is first met in added documents is that of
+        its first value.
+
+        >>> sorted(index.fields)
+        ['about', 'seen', 'year']
+        >>> recent = index.fields["seen"].between("2024-03-01") & ~index.fields["year"].equal(2021)
+        >>> [hit.id for hit in index.search("coolant", mask=recent).hits]
+        ['leak', 'pump']
+        """
+        return self._opened().fields
+
+    @property
+    def arrays(self) -> Snapshot:
+        """Return the arrays of the present state, for other packages; not public."""
+        return self._opened().snapshot
+
+    def doc_ids(self, ids: Iterable[str]) -> list[int]:
+        """Return the doc ids of documents by ID, in order; DocumentNotFound."""
+        return self._opened().documents.positions(ids)
+
+    def documents(self, doc_ids: Iterable[int]) -> list[Document]:
+        """Return documents by doc id, in order, as they were indexed."""
+        return self._opened().documents.at(doc_ids)
+
+    def live_documents(self) -> Iterator[Document]:
+        """Yield all live documents as they were indexed, in order of their doc ids.
+
+        >>> [document.id for document in index.live_documents()]
+        ['heat', 'pump', 'leak', 'tyre', 'grip', 'copy']
+        """
+        return self._opened().documents.live_documents()
+
+    def close(self) -> None:
+        """Release all files and memory; later calls raise StoreError.
+
+        Running calls of other threads keep their arrays until they end, but raise StoreError if
+        they look up an ID after this, as does a running `refresh`.
+        """
+        with self._swapping:
+            state = self._current.state
+            self._current = _Current(self._facts, None, None)
+        if state is not None and self._owns:
+            state.documents.close()
+
+    def __enter__(self) -> Self:
+        """Open until the block ends."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def _refuse_pinned(self) -> None:
+        """StoreError if the index is pinned, or closed."""
+        following = self._current.following
+        self._opened()
+        if following is None:
+            raise StoreError("a snapshot is read-only; write to the index itself")
+
+    def _opened(self) -> State:
+        state = self._current.state
+        if state is None:
+            raise StoreError(
+                f"index `{self.name}` is closed; open it again with "
+                f"open_index({str(self.path.parent)!r})"
+            )
+        return state

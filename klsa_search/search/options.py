@@ -1,0 +1,247 @@
+"""Options and parameters of a search, checked against the index."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.config import LanguageSettings, SearchSettings
+from klsa_search.core.keywords import SearchParameters
+from klsa_search.errors import QueryError, SettingsError
+from klsa_search.lowrank.sparse_expansion import multiple_of_kernel
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.filters.masks import Given
+from klsa_search.search.query.parser import ParsedQuery, QueryInterpretation
+from klsa_search.search.snapshot import Snapshot
+
+_REMEMBERED: Final = 1000
+"""Sets of parameters that were checked before."""
+
+
+class Parameters:
+    """Checks the parameters of each call; those it does not name are the index's own."""
+
+    def __init__(
+        self,
+        name: str,
+        defaults: SearchSettings,
+        reading: LanguageSettings,
+        snapshot: Snapshot,
+    ) -> None:
+        self._name, self._defaults, self._snapshot = name, defaults, snapshot
+        self._reading = reading
+        self._checked: dict[tuple[Any, ...], tuple[LanguageSettings, SearchSettings]] = {}
+
+    def read(self, given: Mapping[str, object]) -> tuple[LanguageSettings, SearchSettings]:
+        """Check all parameters of a search: how its text is read, and how documents are ranked.
+
+        Cost: 50 µs, or 1 where they were checked before.
+        """
+        if not given:
+            return self._reading, self._defaults
+        # 1, 1.0 and True are equal and not all of them allowed: the type belongs to the key.
+        key = tuple([(name, type(value), value) for name, value in given.items()])
+        try:
+            return self._checked[key]
+        except (KeyError, TypeError):  # new, or not even hashable
+            parameters = dict(given)
+            reading = self._read(parameters)
+            chosen = self._check(parameters)
+            if chosen == self._defaults:
+                chosen = self._defaults  # for which everything is prepared
+        if len(self._checked) >= _REMEMBERED:
+            self._checked.clear()
+        self._checked[key] = reading, chosen
+        return reading, chosen
+
+    def _read(self, given: dict[str, Any]) -> LanguageSettings:
+        """Take out of the parameters of a search those of how its text is read, and check them."""
+        names = LanguageSettings.model_fields.keys() & given.keys()
+        changes = {name: value for name in names if (value := given.pop(name)) is not None}
+        if not changes:
+            return self._reading
+        try:
+            return LanguageSettings.checked({**self._reading.model_dump(), **changes})
+        except SettingsError as error:
+            raise QueryError(error.message, field=error.field) from None
+
+    def _check(self, given: dict[str, Any]) -> SearchSettings:
+        changes = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in given.items()
+            if value is not None
+        }
+        try:
+            chosen = SearchSettings.checked({**self._defaults.model_dump(), **changes})
+        except SettingsError as error:
+            raise QueryError(error.message, field=error.field) from None
+        self._refuse_beyond_cut(chosen)
+        for name, built in (
+            ("coverage", self._snapshot.cut is not None or self._snapshot.neighbours is not None),
+            ("latent", self._snapshot.cut is not None or self._snapshot.latent is not None),
+        ):
+            if getattr(chosen, name) and not built:
+                raise QueryError(
+                    f"{name} = {getattr(chosen, name)} is not available: index "
+                    f"`{self._name}` was built without it; use {name} = 0, or "
+                    f"rebuild it with --{name} above 0",
+                    field=name,
+                )
+        return chosen
+
+    def _refuse_beyond_cut(self, chosen: SearchSettings) -> None:
+        """Refuse what a cut D cannot answer."""
+        if self._snapshot.cut is None:
+            return
+        field = None
+        if self._snapshot.has_spectrum:
+            return
+        if chosen.ranker.startswith("lsi"):
+            field = "ranker"
+        elif not multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
+            field = "head" if chosen.head else "spectral"
+        if field is not None:
+            raise QueryError(
+                f"{field} = {getattr(chosen, field)} is not available: index "
+                f"`{self._name}` has a sparse expansion; rebuild it with "
+                "--expansion factored",
+                field=field,
+            )
+
+    def dimensions(self, wanted: int | None, parameters: SearchSettings) -> int:
+        """Eigenvectors to use: all that were built, or fewer; QueryError beyond."""
+        if not self._snapshot.has_spectrum:
+            if wanted is None:
+                return len(self._snapshot.eigenvalues)
+            raise QueryError(
+                f"dimensions = {wanted} is not available: index `{self._name}` has "
+                "a sparse expansion, with fixed dimensions; rebuild it with "
+                "--expansion factored to choose",
+                field="dimensions",
+            )
+        of_lsi = parameters.ranker.startswith("lsi")
+        basis = self._snapshot.lsi.basis if of_lsi else self._snapshot.eigenvectors
+        built = int(basis.shape[1])
+        if wanted is None:
+            return built
+        if not whole_number("dimensions", wanted) <= max(built, 1):
+            raise QueryError(
+                f"dimensions = {wanted} is more than the {built} that index "
+                f"`{self._name}` was built with; use fewer, or rebuild it with "
+                "more",
+                field="dimensions",
+            )
+        return wanted
+
+
+def whole_number(name: str, value: object, least: int = 1) -> int:
+    """Take any kind of whole number that is large enough, Python's or NumPy's; QueryError."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    raise QueryError(f"{name} = {value!r} is not a whole number of at least {least}", field=name)
+
+
+MOST_NAMES: Final = 100
+"""Fields to sort by, to count or to show, and documents that were judged."""
+
+DocumentMask = npt.NDArray[np.bool_]
+
+
+class RankingOptions(SearchParameters, total=False):
+    """Keyword arguments of `Index.rank` that affect scores."""
+
+    dimensions: int | None
+
+
+class SearchOptions(RankingOptions, total=False):
+    """Keyword arguments of `Index.search`, to be passed as `**options`.
+
+    >>> recent: SearchOptions = {"filter": "year >= 2020", "sort": ["year:desc"], "alpha": 0.5}
+    >>> [hit.id for hit in index.search("coolant", **recent).hits]
+    ['leak', 'heat']
+    """
+
+    offset: int
+    filter: Given | None
+    sort: Iterable[str]
+    facets: Iterable[str]
+    max_facet_values: int
+    distinct: str | None
+    min_score: float | None
+    positive: Iterable[str]
+    negative: Iterable[str]
+    mask: DocumentMask | None
+    explain: bool
+    highlight: bool
+    snippet_length: int
+    quality: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPlan:
+    """A search, checked against one state of an index; see `Index.search`.
+
+    parsed      query, without the documents that its operators allow
+    parameters, dimensions  of its ranking
+    mask        documents that may be returned, by the caller and by the operators; None for all
+    """
+
+    query: str
+    parsed: ParsedQuery
+    interpretation: QueryInterpretation
+    parameters: SearchSettings
+    dimensions: int
+    mask: Mask | None
+    k: int
+    offset: int
+    filter: Given | None
+    sort: tuple[str, ...]
+    facets: tuple[str, ...]
+    max_facet_values: int
+    distinct: str | None
+    min_score: float | None
+    positive: tuple[str, ...]
+    negative: tuple[str, ...]
+    explain: bool
+    highlight: bool
+    snippet_length: int
+    quality: bool
+
+    def __post_init__(self) -> None:
+        """Refuse options that exclude each other; QueryError."""
+        if self.explain and (self.positive or self.negative):
+            raise QueryError(
+                "explain: scores moved by positive or negative examples cannot be "
+                "split into parts; leave the examples out",
+                field="explain",
+            )
+
+
+def names(parameter: str, given: Iterable[str]) -> tuple[str, ...]:
+    """Take a list of names; QueryError."""
+    if isinstance(given, str):
+        raise QueryError(f"{parameter} = {given!r} is a text; give a list", field=parameter)
+    taken = tuple(given)
+    for name in taken:
+        if not isinstance(name, str):
+            raise QueryError(f"{parameter}: {name!r} is not a text", field=parameter)
+    if len(taken) > MOST_NAMES:
+        raise QueryError(
+            f"{parameter}: {len(taken):,} names, more than the limit of {MOST_NAMES}; give fewer",
+            field=parameter,
+        )
+    return taken
+
+
+def finite_score(value: Any) -> float | None:
+    """Return a minimum score; QueryError."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise QueryError(f"min_score = {value!r} is not a finite number", field="min_score")
+    return float(value)

@@ -1,0 +1,98 @@
+"""Words of titles and of texts count more or less than they were indexed: weights at query time.
+
+    sat'(t,d) = f' / (K_d + f'),   f' = title_boost · f_title(t,d) + text_boost · f_text(t,d)
+
+as BM25F has it [Robertson, Zaragoza & Taylor 2004], with f_title counted by the index's own
+`title_weight`, and K_d and idf as they stand. With r = f' / f
+
+    sat' = r · sat / (1 - sat + r · sat)
+
+so that K_d need not be known, and what has r = 1 keeps its bits. Counted are only the documents
+that have the word in their title: any other has r = text_boost.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.compiling import compiled, wait_for
+from klsa_search.core.config import SearchSettings
+from klsa_search.core.deadlines import in_time
+from klsa_search.kernels.postings import UNIT
+from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.snapshot import Snapshot
+from klsa_search.storage.forward_index import GAPS, Codes, read_code
+
+
+def lexical(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -> Scores:
+    """k_q with the boosts of the parameters: (N,) float32.
+
+    Cost: the postings of the query; with boosts also the titles of the documents that hold its
+    terms, and 3 ns a word of those that have one in the title.
+    """
+    if not parameters.boosts:
+        return snapshot.lexical(query)
+    kernel = snapshot.bm25
+    row = np.zeros(len(snapshot), np.int64)
+    weights = kernel.weighed(query.numbers, query.counts)
+    for term, count, weight in zip(query.numbers.tolist(), query.counts, weights, strict=True):
+        if count > 0:
+            in_time()
+            documents, saturations = held(snapshot, term, parameters)
+            row[documents] += 1 + ((weight * saturations.astype(np.int64)) >> 16)
+    scores = (row * kernel.postings.step).astype(np.float32)
+    return scores if snapshot.living is None else scores * snapshot.living.allowed
+
+
+def held(
+    snapshot: Snapshot, term: int, parameters: SearchSettings
+) -> tuple[Positions, npt.NDArray[np.uint16]]:
+    """Documents that hold a term, and its saturations there in 65,536ths, with the boosts."""
+    documents, saturations = snapshot.bm25.postings.of_term(term)
+    if not parameters.boosts:
+        return documents, saturations
+    forward = snapshot.forward
+    counts = np.zeros((len(documents), 2), np.int64)
+    given = (
+        forward.codes, forward.starts, documents.astype(np.int64),
+        int(forward.ranks[term]) + GAPS, counts,
+    )  # fmt: skip
+    wait_for(count_parts)
+    count_parts(*given)
+    in_title, in_text = forward.title_weight * counts[:, 0], counts[:, 1]
+    boosted = parameters.title_boost * in_title + parameters.text_boost * in_text
+    counted = in_title > 0
+    ratios = np.full(len(documents), parameters.text_boost)
+    ratios[counted] = boosted[counted] / (in_title + in_text)[counted]
+    share = saturations / UNIT
+    scaled = np.rint(UNIT * ratios * share / (1 - share + ratios * share))
+    return documents, np.clip(scaled, 1, UNIT - 1).astype(np.uint16)
+
+
+@compiled
+def count_parts(
+    codes: Codes,
+    starts: npt.NDArray[np.int64],
+    documents: npt.NDArray[np.int64],
+    wanted: int,
+    counts: npt.NDArray[np.int64],
+) -> None:
+    """Count a code in the titles of documents, and in the texts of those whose title has it.
+
+    counts  (d, 2) of title and text, written here
+    Whatever the codes are, nothing outside of them is read.
+    """
+    for i in range(len(documents)):
+        at = max(starts[documents[i]], 0)
+        end = min(starts[documents[i] + 1], len(codes))
+        title, at = read_code(codes, at, end)
+        word: Any = 0
+        while at < end and (word < title or counts[i, 0] > 0):
+            code, at = read_code(codes, at, end)
+            if code == wanted:
+                counts[i, 0 if word < title else 1] += 1
+            word += code + 1 if code < GAPS else 1

@@ -1,0 +1,300 @@
+"""Searcher: choose an engine or ranker for a query and return its best documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import Positions, Scores
+from klsa_search.core.cached import lazily
+from klsa_search.core.config import SearchSettings
+from klsa_search.core.deadlines import in_time
+from klsa_search.lowrank.expansion_matrix import top_z
+from klsa_search.lowrank.sparse_expansion import multiple_of_kernel
+from klsa_search.search.engine.mask import Mask
+from klsa_search.search.engine.seeds import KlsaParams
+from klsa_search.search.engine.workspace import TopDocs
+from klsa_search.search.query.parser import ParsedQuery
+from klsa_search.search.query.terms import QueryTerms
+from klsa_search.search.rankers import RANKERS
+from klsa_search.search.rankers.feedback import moved_by_examples
+from klsa_search.search.rankers.klsa import mix_of
+from klsa_search.search.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from klsa_search.search.index import Index
+
+
+T = TypeVar("T")
+
+CHUNK: Final = 64
+"""Queries a thread takes at a time: enough to keep it busy, few enough that all end together."""
+
+
+def in_parallel(
+    work: Callable[[Sequence[str]], list[T]], queries: Iterable[str], threads: int
+) -> list[T]:
+    """Give `work` the queries a chunk at a time, and return its answers in the queries' order.
+
+    The first failure of a chunk is raised when all before it are done.
+    """
+    asked = list(queries)
+    chunks = [asked[begin : begin + CHUNK] for begin in range(0, len(asked), CHUNK)]
+    if threads == 1 or len(chunks) <= 1:
+        return list(chain.from_iterable(map(work, chunks)))
+    with ThreadPoolExecutor(min(threads, len(chunks))) as pool:
+        return list(chain.from_iterable(pool.map(work, chunks)))
+
+
+def ids_by_position(index: Index) -> npt.NDArray[Any]:
+    """Name every position: (size,) of str, None where no document counts any more.
+
+    `Index.ids` names the documents that count, without a gap; a batch looks up by position.
+    """
+    ids = np.full(index.max_doc, None, dtype=object)
+    ids[index.arrays.counting()] = index.ids()
+    return ids
+
+
+_QUICK_POSTINGS: Final = 2**17
+"""Of all terms of a query that is quick: 250 µs of the engine's time at most."""
+
+EVERY: Final = 100
+"""Documents up to which each is scored: the rows of the seeds do not reach all that are related."""
+
+
+class Bm25Engine(Protocol):
+    """What answers by BM25: see `Engine`."""
+
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs]:
+        """Return the k best documents of each query."""
+
+
+class DefaultEngine(Protocol):
+    """What answers by the default ranking, where D is cut: see `ExpandingEngine`."""
+
+    def top(
+        self,
+        queries: Sequence[Sequence[int]],
+        k: int,
+        mix: KlsaParams,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs | None]:
+        """Return the k best documents of each query; None for one it cannot take."""
+
+
+class Engines(NamedTuple):
+    """What answers queries over one snapshot, with the same answers as its own engines."""
+
+    bm25: Bm25Engine
+    expanding: DefaultEngine
+
+
+class Searcher:
+    """Ranks the documents of a snapshot; safe to share between threads.
+
+    `parameters` and `dimensions` of each call are checked before; `defaults` are the index's own.
+
+    engines  that answer in the place of the snapshot's own
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, defaults: SearchSettings, engines: Engines | None = None
+    ) -> None:
+        self._snapshot, self._defaults, self._engines = snapshot, defaults, engines
+
+    def scores(self, asked: ParsedQuery, parameters: SearchSettings, dimensions: int) -> Scores:
+        """Score every document: (N,) float32."""
+        scores = self._scores(asked.terms, parameters, dimensions)
+        return scores if asked.allowed is None else scores * asked.allowed
+
+    def _scores(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
+        snapshot = self._snapshot
+        if snapshot.cut is not None and snapshot.small and self._expands(parameters):
+            # In a small collection it looks closely at all that it finds.
+            (top,) = self._expanded([terms], len(snapshot), parameters, None, totals=False)
+            if top is not None:
+                scores = np.zeros(len(snapshot), np.float32)
+                scores[top.positions] = top.scores
+                return scores
+        return self._row(terms, parameters, dimensions)
+
+    def moved(
+        self,
+        asked: ParsedQuery,
+        parameters: SearchSettings,
+        dimensions: int,
+        positive: Positions,
+        negative: Positions,
+    ) -> Scores:
+        """Score every document, moved by some that were judged: see `rankers.feedback`."""
+        scores = self.scores(asked, parameters, dimensions)
+        return moved_by_examples(self._snapshot, scores, positive, negative, parameters, dimensions)
+
+    def top(
+        self,
+        asked: Sequence[ParsedQuery],
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None = None,
+        *,
+        totals: bool = False,
+    ) -> list[TopDocs]:
+        """Return the k best documents of each query, of those in the mask if there is one.
+
+        totals  count, too, how many documents of the mask score above 0
+        Whatever a document scores, it scores the same with any mask. Many queries that allow all
+        documents go through the compiled engines in one call that needs no GIL.
+        """
+        terms = [each.terms for each in asked if each.allowed is None]
+        if len(terms) == len(asked):
+            return self._top(terms, k, parameters, dimensions, mask, totals=totals)
+        return [
+            self._top(
+                [each.terms],
+                k,
+                parameters,
+                dimensions,
+                intersection(mask, each.allowed),
+                totals=totals,
+            )[0]
+            for each in asked
+        ]
+
+    def _top(
+        self,
+        asked: list[Sequence[int]],
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None,
+        *,
+        totals: bool,
+    ) -> list[TopDocs]:
+        mask = self._snapshot.allowed(mask)
+        found: Sequence[TopDocs | None]
+        if parameters.ranker == "bm25" and not parameters.boosts:
+            return self._bm25.top(asked, k, mask, totals=totals)
+        if self._expands(parameters):
+            found = self._expanded(asked, k, parameters, mask, totals=totals)
+        else:
+            found = [None] * len(asked)
+        return [
+            top or self._by_row(terms, k, parameters, dimensions, mask)
+            for terms, top in zip(asked, found, strict=True)
+        ]
+
+    def is_quick(self, terms: Sequence[int]) -> bool:
+        """Whether this is answered by the index's own parameters in about a millisecond at most."""
+        if self._engines is not None:  # which may be far away
+            return False
+        held = self._held
+        return self._by_engine and sum(held[term] for term in terms if term >= 0) <= _QUICK_POSTINGS
+
+    @lazily
+    def _by_engine(self) -> bool:
+        if self._defaults.ranker == "bm25":
+            return not self._defaults.boosts
+        # Few documents are scored one by one, in a millisecond.
+        return self._snapshot.expanding is not None and self._expands_itself
+
+    @lazily
+    def _held(self) -> memoryview:
+        """Documents that hold each term, those among them that count no more: (V,)."""
+        return self._snapshot.bm25.postings.frequencies.data
+
+    def by_engine(self, terms: list[int], parameters: SearchSettings) -> bool:
+        """Whether the engine of a cut D answers this query. Cost: a search."""
+        if not self._expands(parameters):
+            return False
+        (top,) = self._expanded([terms], 1, parameters, None, totals=False)
+        return top is not None
+
+    def _expanded(
+        self,
+        asked: list[Sequence[int]],
+        k: int,
+        parameters: SearchSettings,
+        mask: Mask | None,
+        *,
+        totals: bool,
+    ) -> list[TopDocs | None]:
+        engine = self._snapshot.expanding if self._engines is None else self._engines.expanding
+        if engine is None:
+            return [None] * len(asked)
+        in_time()
+        own = parameters is self._defaults
+        mix = self._own_mix if own else mix_of(self._snapshot, parameters)
+        return engine.top(asked, k, mix, mask, totals=totals)
+
+    def _by_row(
+        self,
+        terms: Sequence[int],
+        k: int,
+        parameters: SearchSettings,
+        dimensions: int,
+        mask: Mask | None,
+    ) -> TopDocs:
+        """Answer by the score of every document."""
+        row = self._row(terms, parameters, dimensions)
+        return top_docs(row if mask is None else row * mask.allowed, k)
+
+    def _row(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
+        in_time()
+        snapshot, query = self._snapshot, QueryTerms.of(terms)
+        row = RANKERS[parameters.ranker](snapshot, query, parameters, dimensions)
+        return row if snapshot.living is None else row * snapshot.living.allowed
+
+    def _expands(self, parameters: SearchSettings) -> bool:
+        """Whether this is the ranking that the engine of a cut D gives."""
+        if self._snapshot.bm25.documents <= EVERY:
+            return False
+        if parameters is self._defaults:
+            return self._expands_itself
+        return _is_expanded(parameters)
+
+    @lazily
+    def _expands_itself(self) -> bool:
+        return _is_expanded(self._defaults)
+
+    @property
+    def _bm25(self) -> Bm25Engine:
+        return self._snapshot.engine if self._engines is None else self._engines.bm25
+
+    @lazily
+    def _own_mix(self) -> KlsaParams:
+        return mix_of(self._snapshot, self._defaults)
+
+
+def _is_expanded(parameters: SearchSettings) -> bool:
+    full = parameters.exact or parameters.boosts
+    asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not full
+    return asked and multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
+
+
+def top_docs(scores: Scores, k: int) -> TopDocs:
+    """Return the k best by the scores of all documents."""
+    positions, best = top_z(scores, k)
+    return TopDocs(positions, best, int(np.count_nonzero(scores > 0)))
+
+
+def intersection(mask: Mask | None, allowed: npt.NDArray[np.bool_] | None) -> Mask | None:
+    """Of a mask, the documents that a query allows as well."""
+    if allowed is None:
+        return mask
+    return Mask(allowed) if mask is None else mask & Mask(allowed)

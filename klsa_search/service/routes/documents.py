@@ -1,0 +1,271 @@
+"""The routes that write: documents are added, replaced and deleted, and found at once.
+
+A page of another site can have a browser send what forms can, without asking: no JSON, no PUT and
+no DELETE. So nothing is written unless it says that it is JSON.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from klsa_search.collection.model import Document
+from klsa_search.errors import BadDocument, KlsaError, QueryError
+from klsa_search.search.index import Index
+from klsa_search.search.writing import DOCUMENTS, WriteResult, declared_of
+from klsa_search.service.middleware.limits import LINES, content_type
+from klsa_search.service.requests import IndexService, Served, requires
+from klsa_search.service.schemas.errors import Failure, documented
+from klsa_search.service.schemas.responses import LineAnswer, WarningAnswer, WriteAnswer, elapsed
+from klsa_search.service.schemas.writes import (
+    Line,
+    document_of_line,
+    document_of_object,
+    documents_of_array,
+    ids_of_array,
+    lines_of,
+)
+from klsa_search.storage.columns.declared import FieldWarning
+
+router = APIRouter(dependencies=requires("write"))
+
+MAX_LINES = 100_000
+"""Lines of one stream, so that it is answered in minutes: a status of each is in memory."""
+
+_BYTES = 2**23
+"""Of lines, after which those there are are written."""
+
+_JSON = "application/json"
+_DOCUMENT = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "title": {"type": "string"},
+        "text": {"type": "string"},
+        "metadata": {"type": "object"},
+    },
+    "description": "all other names are metadata; at most 10 MiB as JSON, 512 bytes of id",
+}
+
+
+def _body(*schemas: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    content = {kind: {"schema": schema} for kind, schema in schemas}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+@router.post(
+    "/indexes/{name}/documents",
+    summary="Add or replace documents",
+    response_model=WriteAnswer,
+    responses={
+        200: {"content": {LINES: {"schema": LineAnswer.model_json_schema()}}},
+        **documented(415),
+    },
+    openapi_extra=_body(
+        (_JSON, {"type": "array", "items": _DOCUMENT, "maxItems": DOCUMENTS}), (LINES, _DOCUMENT)
+    ),
+)
+async def add_documents(name: str, request: Request, desk: Served) -> Response:
+    """Add documents; each replaces the document with the same ID. Durable and searchable on return.
+
+    A JSON array (or one object) is stored completely or not at all. A stream of lines is stored in
+    batches of 1,000; the response has one status per line, and an invalid line is skipped. If
+    writing stops early, as on a full disk, the last status is that of the first line not stored.
+    """
+    with desk.writes.place(size_of(request)):
+        if content_type(request.headers) == LINES:
+            return await _add_lines(name, request, desk)
+        refuse_other_types(request, _JSON, LINES)
+        body = await request.body()
+        return await _change(desk, name, lambda index: index.write(documents_of_array(body)))
+
+
+@router.post(
+    "/indexes/{name}/documents/delete-batch",
+    summary="Delete documents",
+    response_model=WriteAnswer,
+    responses=documented(415),
+    openapi_extra=_body((_JSON, {"type": "array", "items": {"type": "string"}})),
+)
+async def delete_documents(name: str, request: Request, desk: Served) -> Response:
+    """Delete documents by ID in one step; unknown IDs are ignored."""
+    with desk.writes.place(size_of(request)):
+        refuse_other_types(request, _JSON)
+        body = await request.body()
+        return await _change(desk, name, lambda index: index.write((), ids_of_array(body)))
+
+
+@router.put(
+    "/indexes/{name}/documents/{id:whole}",
+    summary="Add or replace a document",
+    response_model=WriteAnswer,
+    responses=documented(415),
+    openapi_extra=_body((_JSON, _DOCUMENT)),
+)
+async def put_document(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    request: Request,
+    desk: Served,
+) -> Response:
+    """Add or replace one document. The body may leave the ID out."""
+    with desk.writes.place(size_of(request)):
+        refuse_other_types(request, _JSON)
+        body = await request.body()
+        return await _change(desk, name, lambda index: index.write([document_of_object(body, id)]))
+
+
+@router.delete(
+    "/indexes/{name}/documents/{id:whole}",
+    summary="Delete a document",
+    response_model=WriteAnswer,
+)
+async def delete_document(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    desk: Served,
+) -> Response:
+    """Delete one document; an unknown ID is not an error."""
+    with desk.writes.place():
+        return await _change(desk, name, lambda index: index.write((), [id]))
+
+
+def size_of(request: Request) -> int | None:
+    """Return the declared bytes of the body; None of lines, which may come for as long as they do,
+    and of a body in chunks.
+    """
+    length = request.headers.get("content-length")
+    if length is None or content_type(request.headers) == LINES:
+        return None
+    return int(length)
+
+
+def refuse_other_types(request: Request, *kinds: str) -> None:
+    """HTTPException where a body is not said to be of one of these content types."""
+    if content_type(request.headers) not in kinds:
+        given = request.headers.get("content-type", "none")[:60]
+        wanted = " or ".join(kinds)
+        raise HTTPException(
+            415, f"content type {given} is not supported; send Content-Type: {wanted}"
+        )
+
+
+async def _change(
+    desk: IndexService, name: str, change: Callable[[Index], WriteResult]
+) -> Response:
+    def work(index: Index) -> str:
+        begin = time.perf_counter()
+        written = change(index)
+        return WriteAnswer(
+            index=name,
+            generation=written.generation,
+            added=written.written,
+            deleted=written.deleted,
+            log_position=written.last_write,
+            warnings=[WarningAnswer.model_validate(each) for each in written.warnings],
+            time_ms=elapsed(begin),
+        ).model_dump_json()
+
+    return Response(await desk.write(name, work), media_type=_JSON)
+
+
+async def _add_lines(name: str, request: Request, desk: IndexService) -> Response:
+    """Write a stream; it is answered once it has been read, as most clients read nothing before.
+
+    Where something keeps lines from being written, the last status is that of the first of them.
+    """
+    written: list[bytes] = []
+    held: list[Line] = []
+    size, count, last = 0, 0, 0
+
+    async def write() -> None:
+        written.append(await desk.write(name, lambda index: b"".join(_statuses(index, held))))
+        held.clear()
+
+    try:
+        async for line in lines_of(request.stream()):
+            count, last = count + 1, line.number
+            if count > MAX_LINES:
+                if held:
+                    await write()
+                held.append(line)
+                raise QueryError(f"more than {MAX_LINES:,} lines; send the rest in another request")
+            held.append(line)
+            size += len(line.content or b"")
+            if len(held) == DOCUMENTS or size > _BYTES:
+                await write()
+                size = 0
+        if held or not written:
+            await write()
+    except ClientDisconnect:
+        return Response(status_code=499)  # the client has left
+    except KlsaError as error:
+        if not written:
+            raise
+        written.append(_status(held[0].number if held else last + 1, None, error))
+    return Response(b"".join(written), media_type=LINES)
+
+
+def _statuses(index: Index, lines: Sequence[Line]) -> Iterator[bytes]:
+    """Write what can be kept of some lines, and tell of each what became of it."""
+    declared = declared_of(index.settings, index.fields)
+    kept: list[tuple[Line, Document]] = []
+    refused: dict[int, BadDocument] = {}
+    for line in lines:
+        try:
+            document = document_of_line(line)
+            if document is None:
+                continue
+            if fault := declared.fault(document.metadata):
+                raise BadDocument(f"line {line.number}: document {document.id!r}: {fault}")
+        except BadDocument as error:
+            refused[line.number] = error
+        else:
+            kept.append((line, document))
+    written = index.write([document for _, document in kept])
+    position = written.last_write - len(kept)
+    found = {line.number: document for line, document in kept}
+    warnings: dict[str, list[FieldWarning]] = {}
+    for warning in written.warnings:
+        warnings.setdefault(warning.id, []).append(warning)
+    for line in lines:
+        if line.number in refused:
+            yield _status(line.number, None, refused[line.number])
+        elif line.number in found:
+            position += 1
+            yield _status(
+                line.number,
+                found[line.number].id,
+                None,
+                written.generation,
+                position,
+                warnings.get(found[line.number].id),
+            )
+
+
+def _status(
+    number: int,
+    id_: str | None,
+    error: KlsaError | None,
+    generation: str | None = None,
+    position: int | None = None,
+    warnings: Sequence[FieldWarning] | None = None,
+) -> bytes:
+    failure = error and Failure(code=error.code, message=error.message, field=error.field)
+    status = LineAnswer(
+        line=number,
+        ok=error is None,
+        id=id_,
+        generation=generation,
+        log_position=position,
+        warnings=[asdict(each) for each in warnings] if warnings else None,
+        error=failure.model_dump() if failure else None,
+    )
+    return to_json(status, exclude_none=True) + b"\n"

@@ -1,0 +1,189 @@
+"""The endpoint that evaluates rankers by given queries and judgements."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Annotated, Any, Literal, Self
+
+from fastapi import APIRouter, Body, Response
+from pydantic import Field, model_validator
+
+from klsa_search.collection.model import Judgement, Query
+from klsa_search.core.config import RankerName
+from klsa_search.errors import QueryError
+from klsa_search.evaluation.comparison import Contrast
+from klsa_search.evaluation.systems import compare_rankers, own_judgements
+from klsa_search.search.index import Index
+from klsa_search.service.requests import Served, requires
+from klsa_search.service.schemas.errors import documented
+from klsa_search.service.schemas.requests import QueryText, RequestModel, Text, misfit
+from klsa_search.service.schemas.responses import Answer, elapsed
+
+MAX_JUDGED = 500
+"""Queries of a request: every document is ranked for each, by each ranker."""
+MAX_JUDGEMENTS = 20_000
+
+_Queries = dict[Text, QueryText]
+_Grades = dict[Text, dict[Text, int]]
+Interval = tuple[float, float]
+
+router = APIRouter(dependencies=requires("search"))
+
+
+class EvaluateBody(RequestModel):
+    """The body of POST /indexes/{name}/evaluate."""
+
+    queries: Annotated[_Queries, Field(min_length=1, max_length=MAX_JUDGED)] | None = Field(
+        None, description="query texts by query ID; left out with `own` judgements"
+    )
+    judgements: Annotated[_Grades, Field(min_length=1, max_length=MAX_JUDGED)] | Literal["own"] = (
+        Field(
+            description="grades of documents by query ID: above 0 is relevant; at most "
+            "20,000. Or `own`: the queries and judgements of the index"
+        )
+    )
+    rankers: list[RankerName] = Field(
+        ["bm25", "klsa"],
+        min_length=1,
+        max_length=6,
+        description="rankers to compare with the first",
+    )
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if (self.judgements == "own") != (self.queries is None):
+            raise misfit(
+                "queries",
+                "queries: required with judgements of their own, and not allowed with `own`",
+            )
+        if isinstance(self.judgements, dict):
+            if sum(map(len, self.judgements.values())) > MAX_JUDGEMENTS:
+                raise misfit("judgements", f"judgements: more than {MAX_JUDGEMENTS:,}; give fewer")
+            for id_ in self.judgements:
+                if id_ not in (self.queries or ()):
+                    raise misfit(
+                        "judgements",
+                        f"judgements: unknown query {id_!r}; add it to queries, or leave it out",
+                    )
+        if len(set(self.rankers)) < len(self.rankers):
+            raise misfit("rankers", "rankers: a ranker is given twice; give each once")
+        return self
+
+
+class AgainstFirst(Answer):
+    """Comparison of a ranker with the first, query by query."""
+
+    gain: float | None = Field(description="relative gain of the mean; null if the first has 0")
+    interval: Interval | None = Field(description="95% confidence interval of the mean difference")
+    p: float = Field(
+        description="p of the paired randomisation test, corrected for several rankers"
+    )
+    wins: int
+    losses: int
+    ties: int
+    worst: list[dict[str, Any]] = Field(
+        description="the up to five queries with the largest losses"
+    )
+    best: list[dict[str, Any]] = Field(description="the up to five queries with the largest gains")
+
+
+class EvaluatedRanker(Answer):
+    """Measures of one ranker."""
+
+    ranker: str
+    measures: dict[str, float] = Field(description="means over the judged queries")
+    interval: Interval | None = Field(
+        description="95% confidence interval of MAP; null for one query"
+    )
+    answered: int = Field(description="number of judged queries with results")
+    against_first: AgainstFirst | None = Field(
+        description="comparison with the first by MAP; null for the first"
+    )
+    queries: dict[str, dict[str, float]] = Field(description="measures of each query")
+
+
+class EvaluateAnswer(Answer):
+    """Comparison of rankers."""
+
+    index: str
+    generation: str
+    judged: int = Field(description="number of judged queries")
+    unknown: int = Field(
+        description="number of judged documents that are not in the index; they count as "
+        "missed, except for `own` judgements, where they are ignored"
+    )
+    rankers: list[EvaluatedRanker]
+    time_ms: float
+
+
+@router.post(
+    "/indexes/{name}/evaluate",
+    summary="Evaluate rankers",
+    response_model=EvaluateAnswer,
+    responses=documented(501),
+)
+async def evaluate(name: str, asked: Annotated[EvaluateBody, Body()], desk: Served) -> Response:
+    """Compare rankers by given queries and judgements: MAP, nDCG@10, P@10 and recall@1000."""
+
+    def question(index: Index) -> EvaluateAnswer:
+        begin = time.perf_counter()
+        index = index.snapshot()
+        queries, judgements, unknown = _judged(index, asked)
+        measured, compared = compare_rankers(index, queries, judgements, asked.rankers)
+        return EvaluateAnswer(
+            index=index.name,
+            generation=index.generation,
+            judged=len(compared.systems[asked.rankers[0]].values),
+            unknown=unknown,
+            rankers=[
+                EvaluatedRanker(
+                    ranker=ranker,
+                    measures=found.means(),
+                    interval=compared.systems[ranker].interval,
+                    answered=found.answered,
+                    against_first=_against(compared.systems[ranker].contrast),
+                    queries={query: dict(values) for query, values in found.queries.items()},
+                )
+                for ranker, found in measured.items()
+            ],
+            time_ms=elapsed(begin),
+        )
+
+    return await desk.ask(name, question, heavy=True)
+
+
+def _judged(index: Index, asked: EvaluateBody) -> tuple[list[Query], list[Judgement], int]:
+    """Queries, judgements, and how many documents they name that the index does not hold."""
+    if asked.queries is None or not isinstance(asked.judgements, dict):
+        queries, judgements, gone = own_judgements(index)
+        if len(queries) > MAX_JUDGED:
+            raise QueryError(
+                f"index `{index.name}` has {len(queries):,} judged queries, more "
+                f"than {MAX_JUDGED} at a time; evaluate on its machine with "
+                f"`klsa-eval judgements {index.name}`",
+                field="judgements",
+            )
+        return queries, judgements, gone
+    queries = [Query(id=id_, text=text) for id_, text in asked.queries.items()]
+    judgements = [
+        Judgement(query_id=query, document_id=document, grade=grade, gain=max(grade, 0))
+        for query, grades in asked.judgements.items()
+        for document, grade in grades.items()
+    ]
+    return queries, judgements, len({one.document_id for one in judgements} - set(index.ids()))
+
+
+def _against(contrast: Contrast | None) -> AgainstFirst | None:
+    if contrast is None:
+        return None
+    return AgainstFirst(
+        gain=contrast.gain,
+        interval=contrast.interval,
+        p=contrast.randomisation_test.holm,
+        wins=contrast.wins,
+        losses=contrast.losses,
+        ties=contrast.ties,
+        worst=[asdict(one) for one in contrast.worst],
+        best=[asdict(one) for one in contrast.best],
+    )

@@ -1,0 +1,212 @@
+"""Endpoints of the relevance judgements of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Body, Request, Response
+from pydantic import AfterValidator, Field
+
+from klsa_search.collection.qrels import qrels_text
+from klsa_search.errors import DocumentNotFound, QueryError
+from klsa_search.search.index import Index
+from klsa_search.service.requests import IndexService, Served, requires
+from klsa_search.service.schemas.requests import QueryText, RequestModel, Text, asked_of, described
+from klsa_search.service.schemas.responses import MAX_ANSWER, Answer, too_large
+from klsa_search.storage.judgements import MOST_GRADE, plain
+
+LEFT_OUT: Final = "X-Left-Out"
+"""Header with the number of judgements that a file has no place for."""
+
+router = APIRouter()
+
+
+def _plain(q: str) -> str:
+    try:
+        return plain(q)
+    except QueryError as error:
+        raise QueryError(error.message, field="q") from None  # as requests call it
+
+
+_QUERY = Annotated[
+    QueryText,
+    Field(description="query text"),
+    AfterValidator(_plain),
+]
+
+
+class JudgementBody(RequestModel):
+    """The body of PUT /indexes/{name}/judgements."""
+
+    q: _QUERY
+    id: Text = Field(description="ID of a document of the index")
+    grade: int = Field(
+        ge=-MOST_GRADE, le=MOST_GRADE, description="grade: above 0 is relevant, 0 or below is not"
+    )
+
+
+class JudgementsRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/judgements."""
+
+    q: _QUERY | None = Field(None, description="return only this query")
+
+
+class WithdrawalRequest(RequestModel):
+    """The parameters of DELETE /indexes/{name}/judgements."""
+
+    q: _QUERY
+    id: Text | None = Field(
+        None, description="ID of a document; by default all documents of the query"
+    )
+
+
+class JudgedQueryAnswer(Answer):
+    """One judged query."""
+
+    number: int = Field(description="permanent number of the query, used in exported files")
+    q: str
+    grades: dict[str, int] = Field(description="grades by document ID; above 0 is relevant")
+    deleted: list[str] = Field(description="IDs among these of deleted documents")
+
+
+class JudgementsAnswer(Answer):
+    """The judgements of an index."""
+
+    index: str
+    queries: list[JudgedQueryAnswer]
+
+    @classmethod
+    def of(cls, index: Index, q: str | None = None) -> JudgementsAnswer:
+        """Return the judgements of an index, or of one query."""
+        index = index.snapshot()
+        return cls(
+            index=index.name,
+            queries=[
+                JudgedQueryAnswer(
+                    number=each.number,
+                    q=each.text,
+                    grades=dict(each.grades),
+                    deleted=[id_ for id_ in each.grades if not _holds(index, id_)],
+                )
+                for each in index.judgements.queries(q)
+            ],
+        )
+
+
+def _holds(index: Index, id_: str) -> bool:
+    try:
+        index.doc_ids([id_])
+    except DocumentNotFound:
+        return False
+    return True
+
+
+@router.get(
+    "/indexes/{name}/judgements",
+    dependencies=requires("search"),
+    summary="List judgements",
+    response_model=JudgementsAnswer,
+    openapi_extra=described(JudgementsRequest),
+)
+async def judgements(name: str, request: Request, desk: Served) -> Response:
+    """List the judgements of an index by query, in the order queries were first judged."""
+    asked = asked_of(request, JudgementsRequest)
+    return await desk.ask(name, lambda index: JudgementsAnswer.of(index, asked.q))
+
+
+@router.get(
+    "/indexes/{name}/judgements.qrels",
+    dependencies=requires("search"),
+    summary="Export judgements as TREC qrels",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}},
+)
+async def qrels(name: str, desk: Served) -> Response:
+    """Return lines of query, 0, document, grade; judgements.tsv has the texts of the query numbers.
+
+    An ID with white space does not fit this format and is left out; the header X-Left-Out counts
+    these.
+    """
+    left_out = 0
+
+    def write(index: Index) -> str:
+        nonlocal left_out
+        judged = index.judgements.queries()
+        text, without = qrels_text(one for each in judged for one in each.judgements())
+        left_out = len(without)
+        return text
+
+    answer = await _as_text(desk, name, write)
+    if left_out:
+        answer.headers[LEFT_OUT] = str(left_out)
+    return answer
+
+
+@router.get(
+    "/indexes/{name}/judgements.tsv",
+    dependencies=requires("search"),
+    summary="Export judged queries",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}},
+)
+async def judged_queries(name: str, desk: Served) -> Response:
+    """Return lines of number, tab, query: the queries of judgements.qrels."""
+    return await _as_text(
+        desk,
+        name,
+        lambda index: "".join(each.as_line() for each in index.judgements.queries()),
+    )
+
+
+@router.put(
+    "/indexes/{name}/judgements",
+    dependencies=requires("write"),
+    summary="Judge a document",
+    response_model=JudgementsAnswer,
+)
+async def judge(
+    name: str, asked: Annotated[JudgementBody, Body()], desk: Served
+) -> JudgementsAnswer:
+    """Judge how relevant a document is to a query; replaces an earlier judgement.
+
+    Rankings do not change. White space around and between the words of a query is normalised. The
+    response has all judgements of the query.
+    """
+
+    def change(index: Index) -> JudgementsAnswer:
+        index.judge(asked.q, asked.id, asked.grade)
+        return JudgementsAnswer.of(index, asked.q)
+
+    with desk.writes.place():
+        return await desk.write(name, change)
+
+
+@router.delete(
+    "/indexes/{name}/judgements",
+    dependencies=requires("write"),
+    summary="Delete judgements",
+    response_model=JudgementsAnswer,
+    openapi_extra=described(WithdrawalRequest),
+)
+async def withdraw(name: str, request: Request, desk: Served) -> JudgementsAnswer:
+    """Delete the judgement of a document, or all of a query; missing ones are ignored."""
+    asked = asked_of(request, WithdrawalRequest)
+
+    def change(index: Index) -> JudgementsAnswer:
+        index.judgements.remove(asked.q, asked.id)
+        return JudgementsAnswer.of(index, asked.q)
+
+    with desk.writes.place():
+        return await desk.write(name, change)
+
+
+async def _as_text(desk: IndexService, name: str, write: Callable[[Index], str]) -> Response:
+    def question(index: Index) -> bytes:
+        text = write(index).encode()
+        if len(text) > MAX_ANSWER:
+            raise too_large()
+        return text
+
+    answer = await desk.ask(name, question)
+    return Response(answer.body, media_type="text/plain")

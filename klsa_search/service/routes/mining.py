@@ -1,0 +1,207 @@
+"""Endpoints of similar documents, related terms, maps and classification. No arithmetic."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request, Response
+
+from klsa_search.mining.classification import classify, classify_texts
+from klsa_search.mining.map import document_map
+from klsa_search.mining.related_terms import related, strongest_terms
+from klsa_search.mining.similar import similar
+from klsa_search.search.index import Index
+from klsa_search.service.requests import Served, requires
+from klsa_search.service.schemas.mining import (
+    ClassifiedAnswer,
+    ClassifyAnswer,
+    ClassifyBody,
+    HitAnswer,
+    MapAnswer,
+    MapBody,
+    MapClusterAnswer,
+    RelatedAnswer,
+    RelatedRequest,
+    RelatedTermAnswer,
+    SimilarAnswer,
+    SimilarRequest,
+    StrongTermAnswer,
+    StrongTermsAnswer,
+    StrongTermsRequest,
+)
+from klsa_search.service.schemas.requests import asked_of, described
+from klsa_search.service.schemas.responses import elapsed
+
+router = APIRouter(dependencies=requires("search"))
+
+_SPAN = 65_535
+"""Steps of a map's sides: two bytes."""
+
+
+@router.get(
+    "/indexes/{name}/documents/{id:whole}/similar",
+    summary="Find similar documents",
+    response_model=SimilarAnswer,
+    openapi_extra=described(SimilarRequest),
+)
+async def similar_documents(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    request: Request,
+    desk: Served,
+) -> Response:
+    """Return the documents most similar to one; scores are relative to its own."""
+    asked = asked_of(request, SimilarRequest)
+
+    def question(index: Index) -> SimilarAnswer:
+        begin = time.perf_counter()
+        hits = similar(index, id, asked.k, kernel=asked.kernel, gamma=asked.gamma)
+        return SimilarAnswer(
+            id=id,
+            index=index.name,
+            generation=index.generation,
+            kernel=asked.kernel,
+            time_ms=elapsed(begin),
+            hits=[HitAnswer.model_validate(hit) for hit in hits],
+        )
+
+    return await desk.ask(name, question, heavy=True)
+
+
+@router.get(
+    "/indexes/{name}/documents/{id:whole}/terms",
+    summary="Get the strongest terms of a document",
+    response_model=StrongTermsAnswer,
+    openapi_extra=described(StrongTermsRequest),
+)
+async def terms_of_document(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    request: Request,
+    desk: Served,
+) -> Response:
+    """Return the terms of a document that weigh most in BM25, strongest first."""
+    asked = asked_of(request, StrongTermsRequest)
+
+    def question(index: Index) -> StrongTermsAnswer:
+        begin = time.perf_counter()
+        terms = strongest_terms(index, id, asked.k)
+        return StrongTermsAnswer(
+            id=id,
+            index=index.name,
+            generation=index.generation,
+            time_ms=elapsed(begin),
+            terms=[StrongTermAnswer.model_validate(one) for one in terms],
+        )
+
+    return await desk.ask(name, question, heavy=True)
+
+
+@router.get(
+    "/indexes/{name}/terms/{term:whole}/related",
+    summary="Find related terms",
+    response_model=RelatedAnswer,
+    openapi_extra=described(RelatedRequest),
+)
+async def related_terms(
+    name: str,
+    term: str,
+    request: Request,
+    desk: Served,
+) -> Response:
+    """Return the terms most related to one or several words, as learned from the documents."""
+    asked = asked_of(request, RelatedRequest)
+
+    def question(index: Index) -> RelatedAnswer:
+        begin = time.perf_counter()
+        found = related(index, term, asked.k)
+        return RelatedAnswer(
+            term=term,
+            index=index.name,
+            generation=index.generation,
+            time_ms=elapsed(begin),
+            related=[RelatedTermAnswer.model_validate(one) for one in found],
+        )
+
+    return await desk.ask(name, question, heavy=True)
+
+
+@router.get(
+    "/indexes/{name}/map",
+    summary="Get the map of documents",
+    response_model=MapAnswer,
+)
+async def map_of_documents(name: str, desk: Served) -> Response:
+    """Return a map of the documents in two dimensions, similar ones near each other, and their
+    clusters. The first request computes it, which takes seconds for 20,000 documents.
+    """
+    return await desk.ask(name, _mapped, heavy=True)
+
+
+@router.post(
+    "/indexes/{name}/map",
+    summary="Get positions on the map",
+    response_model=MapAnswer,
+)
+async def map_of_some(name: str, asked: Annotated[MapBody, Body()], desk: Served) -> Response:
+    """Return the positions of given documents, also of those that the map of a large index leaves
+    out. `clusters` is empty; `cluster` refers to the clusters of the map.
+    """
+    return await desk.ask(name, partial(_mapped, ids=asked.ids), heavy=True)
+
+
+def _mapped(index: Index, ids: list[str] | None = None) -> MapAnswer:
+    begin = time.perf_counter()
+    index = index.snapshot()
+    drawn = document_map(index, ids=ids)
+    x, y = drawn.whole(_SPAN).T.tolist()
+    return MapAnswer(
+        index=index.name,
+        generation=index.generation,
+        time_ms=elapsed(begin),
+        documents=drawn.documents,
+        unplaced=drawn.unplaced,
+        clusters=[
+            MapClusterAnswer(
+                words=list(one.words),
+                size=one.size,
+                x=round(_SPAN * one.x),
+                y=round(_SPAN * one.y),
+                tone=one.tone,
+            )
+            for one in drawn.clusters
+        ],
+        ids=index.ids(drawn.doc_ids),
+        x=x,
+        y=y,
+        cluster=drawn.cluster.tolist(),
+    )
+
+
+@router.post(
+    "/indexes/{name}/classify",
+    summary="Classify by examples",
+    response_model=ClassifyAnswer,
+)
+async def classify_documents(
+    name: str, asked: Annotated[ClassifyBody, Body()], desk: Served
+) -> Response:
+    """Label documents, texts or all other documents, given a few labelled documents."""
+
+    def question(index: Index) -> ClassifyAnswer:
+        begin = time.perf_counter()
+        if asked.texts is not None:
+            found = classify_texts(index, asked.labels, asked.texts)
+        else:
+            most = asked.k if asked.ids is None else None
+            found = classify(index, asked.labels, asked.ids, k=most)
+        return ClassifyAnswer(
+            index=index.name,
+            generation=index.generation,
+            time_ms=elapsed(begin),
+            classified=[ClassifiedAnswer.model_validate(one) for one in found],
+        )
+
+    return await desk.ask(name, question, heavy=True)

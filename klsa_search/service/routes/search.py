@@ -1,0 +1,319 @@
+"""The routes: read what is asked, hand it to an index, tell what it found. No arithmetic.
+
+They are coroutines: what an index is asked goes through the desk to a thread, and all else is known
+at once, however busy the threads are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request, Response
+from fastapi.responses import PlainTextResponse
+
+from klsa_search.cluster.calls import tallied
+from klsa_search.core.compiling import missing
+from klsa_search.errors import IndexNotFound, KlsaError, QueryError
+from klsa_search.search.costs import estimated_cost
+from klsa_search.search.index import Index
+from klsa_search.service.requests import IndexService, Served, desk_of, requires
+from klsa_search.service.schemas.requests import DocumentRequest, asked_of, described
+from klsa_search.service.schemas.responses import (
+    MAX_ANSWER,
+    Alive,
+    DocumentAnswer,
+    Health,
+    IndexDetails,
+    IndexList,
+    IndexSummary,
+    Links,
+    Readiness,
+    RefitAnswer,
+    Welcome,
+    elapsed,
+    too_large,
+)
+from klsa_search.service.schemas.search import (
+    BatchAnswer,
+    BatchBody,
+    ExplainAnswer,
+    ExplainRequest,
+    SearchAnswer,
+    SearchRequest,
+    search_answer,
+)
+
+router = APIRouter()
+
+
+@router.get("/", dependencies=requires(), summary="Get name, version and links")
+async def welcome(request: Request) -> Welcome:
+    """Return name and version of the service, and links to the main endpoints."""
+    links = Links(search="/search?q=", indexes="/indexes", health="/health", docs="/docs")
+    return Welcome(name=request.app.title, version=request.app.version, links=links)
+
+
+@router.get(
+    "/search",
+    dependencies=requires("search"),
+    summary="Search",
+    response_model=SearchAnswer,
+    openapi_extra=described(SearchRequest),
+)
+async def search(request: Request) -> Response:
+    """Rank the documents of an index by relevance to a query.
+
+    An empty query and unknown words find nothing.
+    """
+    asked = asked_of(request, SearchRequest)
+    return await _search(asked, asked.index, desk_of(request))
+
+
+@router.post(
+    "/search",
+    dependencies=requires("search"),
+    summary="Search",
+    response_model=SearchAnswer,
+)
+async def search_body(asked: Annotated[SearchRequest, Body()], desk: Served) -> Response:
+    """Search as with GET /search, with the parameters as a JSON object."""
+    return await _search(asked, asked.index, desk)
+
+
+@router.post(
+    "/indexes/{name}/search",
+    dependencies=requires("search"),
+    summary="Search one index",
+    response_model=SearchAnswer,
+)
+async def search_index(
+    name: str, asked: Annotated[SearchRequest, Body()], desk: Served
+) -> Response:
+    """Search as with POST /search, with the index in the path."""
+    if asked.index is not None and asked.index != name:
+        raise QueryError(
+            f"index = {asked.index!r} differs from {name!r} in the path; leave it out of the body",
+            field="index",
+        )
+    return await _search(asked, name, desk)
+
+
+async def _search(asked: SearchRequest, name: str | None, desk: IndexService) -> Response:
+    came = time.perf_counter()
+
+    def question(index: Index) -> bytes:
+        begin = time.perf_counter()
+        with tallied(partial=asked.partial) as tally:
+            results = index.search(asked.q or "", asked.count, **asked.parameters())
+        found = time.perf_counter()
+        answer = search_answer(results, index, asked, 1000 * (found - begin), tally)
+        desk.metrics.searched(results.ranker, came, begin, found, time.perf_counter())
+        return answer
+
+    def quick(index: Index) -> bool:
+        return index.is_quick(asked.q or "", asked.count)
+
+    return await desk.ask(
+        name,
+        question,
+        cost=asked.cost,
+        quick=quick if asked.is_plain else None,
+    )
+
+
+@router.post(
+    "/search/batch",
+    dependencies=requires("search"),
+    summary="Search in batch",
+    response_model=BatchAnswer,
+)
+async def search_batch(asked: Annotated[BatchBody, Body()], desk: Served) -> Response:
+    """Run several searches, each as with POST /search, and answer all in order or none.
+
+    The timeouts of a single search apply to all together.
+    """
+    return await desk.all_of(_answers(asked, desk))
+
+
+async def _answers(asked: BatchBody, desk: IndexService) -> Response:
+    answers, left = [], MAX_ANSWER
+    for number, search in enumerate(asked.searches):
+        try:
+            answer = await _search(search, search.index, desk)
+        except KlsaError as error:
+            error.message = f"searches[{number}]: {error.message}"
+            raise
+        answers.append(answer.body)
+        left -= len(answer.body) + 1
+        if left < 0:
+            raise too_large()
+    return Response(b'{"answers":[' + b",".join(answers) + b"]}", media_type="application/json")
+
+
+@router.get(
+    "/indexes/{name}/explain/{id:whole}",
+    dependencies=requires("search"),
+    summary="Explain the score of a document",
+    response_model=ExplainAnswer,
+    openapi_extra=described(ExplainRequest),
+)
+async def explain(
+    name: str,
+    id: str,  # noqa: A002 - the name callers see
+    request: Request,
+    desk: Served,
+) -> Response:
+    """Explain the score of a document, found by a search or not. Its parts sum to the score."""
+    asked = asked_of(request, ExplainRequest)
+
+    def question(index: Index) -> ExplainAnswer:
+        begin = time.perf_counter()
+        index = index.snapshot()
+        found = index.explain(asked.q, id, **asked.parameters())
+        return ExplainAnswer(
+            query=asked.q,
+            index=index.name,
+            generation=index.generation,
+            time_ms=elapsed(begin),
+            explanation=found,
+        )
+
+    return await desk.ask(
+        name,
+        question,
+        cost=lambda index: estimated_cost(index.query_counts(asked.q), 1, explain=True),
+    )
+
+
+@router.get(
+    "/documents/{id:whole}",
+    dependencies=requires("search"),
+    summary="Get a document",
+    response_model=DocumentAnswer,
+    openapi_extra=described(DocumentRequest),
+)
+async def document(
+    id: str,  # noqa: A002 - the name callers see
+    request: Request,
+    desk: Served,
+) -> Response:
+    """Return a document. Percent-encode reserved characters of its ID (? # %) in the path."""
+    asked = asked_of(request, DocumentRequest)
+
+    def question(index: Index) -> DocumentAnswer:
+        found = index.document(id)
+        return DocumentAnswer(
+            id=found.id,
+            index=index.name,
+            generation=index.generation,
+            title=found.title,
+            text=found.text,
+            metadata=dict(found.metadata),
+        )
+
+    return await desk.ask(asked.index, question)
+
+
+@router.get(
+    "/indexes",
+    dependencies=requires("search", "write"),
+    summary="List indexes",
+)
+async def indexes(desk: Served) -> IndexList:
+    """List all indexes by name, including those that cannot be opened."""
+    summaries = [IndexSummary.of(status) for status in desk.statuses()]
+    return IndexList(indexes=summaries, writable=desk.may_write)
+
+
+@router.get(
+    "/indexes/{name}",
+    dependencies=requires("search", "write"),
+    summary="Get an index",
+)
+async def index_details(name: str, desk: Served) -> IndexDetails:
+    """Return the sizes, settings and spectrum of an index."""
+    target = desk.aliases().get(name, name)
+    for status in desk.statuses(besides=target if target != name else None):
+        if status.name == target:
+            return IndexDetails.of(status)
+    raise IndexNotFound(f"no index {name!r}; list indexes with GET /indexes", field="name")
+
+
+@router.get(
+    "/health",
+    dependencies=requires(),
+    summary="Get the health of the service",
+    responses={503: {"model": Health, "description": "no index can be searched"}},
+)
+async def health(request: Request, response: Response, desk: Served) -> Health:
+    """Answer 200 if at least one index can be searched, else 503 with the same body."""
+    ok = any(status.index is not None for status in desk.catalog.statuses())
+    statuses = desk.statuses()
+    summaries = [IndexSummary.of(status) for status in statuses]
+    response.status_code = 200 if ok else 503
+    sums = {status.name: status.sums for status in statuses if status.sums is not None}
+    compiling, not_compiling = await asyncio.to_thread(missing)
+    refits = await asyncio.to_thread(desk.refits.last) if desk.refits else {}
+    return Health(
+        ok=ok,
+        version=request.app.version,
+        indexes=summaries,
+        sums=sums,
+        refits={
+            name: RefitAnswer.model_validate(refit)
+            for name, refit in refits.items()
+            if any(status.name == name for status in statuses)
+        },
+        compiling=compiling,
+        not_compiling=not_compiling,
+    )
+
+
+@router.get(
+    "/metrics",
+    dependencies=requires("metrics"),
+    summary="Get metrics for Prometheus",
+    response_class=PlainTextResponse,
+)
+async def metrics(request: Request, desk: Served) -> Response:
+    """Return metrics since the start, in the text format of Prometheus or in OpenMetrics."""
+    return await desk.measured(request.headers.get("accept", ""))
+
+
+@router.get("/health/live", dependencies=requires(), summary="Check liveness")
+async def live() -> Alive:
+    """Answer 200 while the service runs, whether or not it has indexes."""
+    return Alive(ok=True)
+
+
+@router.get(
+    "/health/ready",
+    dependencies=requires(),
+    summary="Check readiness",
+    responses={
+        503: {
+            "model": Readiness,
+            "description": "an index is damaged or missing, or the query engine is being compiled",
+        }
+    },
+)
+async def ready(response: Response, desk: Served) -> Readiness:
+    """Answer 200 if all indexes can be searched, none is damaged and the engine is compiled, else
+    503.
+
+    If the newest generation of an index cannot be opened, the previous one is served, and the index
+    counts as ready; /health reports it. During compilation searches work, more slowly.
+    """
+    statuses = desk.catalog.statuses()
+    failing = sum(each.index is None or each.damaged for each in statuses)
+    compiling, _ = await asyncio.to_thread(missing)
+    ok = bool(statuses) and not failing and not compiling
+    response.status_code = 200 if ok else 503
+    return Readiness(
+        ok=ok,
+        served=sum(each.index is not None for each in statuses),
+        failing=failing,
+        compiling=compiling,
+    )

@@ -1,0 +1,363 @@
+"""Error codes of the HTTP API, and errors as responses.
+
+docs/reference/error-codes.md is generated from this table: see tools/error_codes_page.py.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from reprlib import Repr
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
+
+from klsa_search.errors import (
+    BodyTooSlow,
+    IndexBusy,
+    InsufficientScope,
+    InvalidApiKey,
+    KlsaError,
+    QueryError,
+    ServiceBusy,
+)
+from klsa_search.service.middleware.request_id import HEADER, request_id
+
+
+class ErrorCode(NamedTuple):
+    """What an error code means.
+
+    status  HTTP status
+    cause   why a request gets it
+    fix     what the client or the operator of the service can do
+    """
+
+    status: int
+    cause: str
+    fix: str
+
+
+ERROR_CODES: Final = MappingProxyType(
+    {
+        "bad_request": ErrorCode(
+            400,
+            "The request is not valid HTTP/1.1.",
+            "Correct the request, or shorten its headers.",
+        ),
+        "bad_json": ErrorCode(
+            400, "The body is not valid JSON.", "Correct the body at the character that is named."
+        ),
+        "invalid_api_key": ErrorCode(
+            401,
+            "The service requires an API key, and the request has none, or one that is unknown, "
+            "revoked or expired.",
+            "Send `Authorization: Bearer KEY` with a key created by `klsa-keys add NAME`.",
+        ),
+        "insufficient_scope": ErrorCode(
+            403,
+            "The API key lacks the scope, or is restricted to other indexes.",
+            "Use a key with the scope in `WWW-Authenticate`: `klsa-keys add NAME --scope SCOPE`.",
+        ),
+        "writing_refused": ErrorCode(
+            403,
+            "The service or the index is read-only, the index is full, or writes need an API key.",
+            "Follow the message: create a key with scope write, start `klsa-serve` with "
+            "`--writable`, or rebuild the index with `--expansion sparse`.",
+        ),
+        "not_found": ErrorCode(
+            404, "The path is not an endpoint.", "See `/docs` for all endpoints."
+        ),
+        "index_not_found": ErrorCode(
+            404,
+            "The service has no index or alias of this name.",
+            "Choose one of `GET /indexes`, or build it.",
+        ),
+        "document_not_found": ErrorCode(
+            404, "The index has no document with this ID.", "Check the ID."
+        ),
+        "term_not_found": ErrorCode(
+            404,
+            "No document of the index contains the term.",
+            "Check the spelling; `POST /indexes/{name}/analyze` shows the terms of a text.",
+        ),
+        "method_not_allowed": ErrorCode(
+            405, "The path does not support this method.", "Use one of the methods in `Allow`."
+        ),
+        "request_timeout": ErrorCode(
+            408, "The rest of the request did not arrive in time.", "Send the request again."
+        ),
+        "body_too_slow": ErrorCode(
+            408, "The body arrived too slowly.", "Send it faster, or in several requests."
+        ),
+        "body_too_long": ErrorCode(
+            413, "The body is too large.", "Send less at a time, or documents as lines of JSON."
+        ),
+        "unsupported_media_type": ErrorCode(
+            415, "The content type is not supported.", "Send the content type that is named."
+        ),
+        "unknown_host": ErrorCode(
+            421,
+            "The `Host` header is not a name of this machine.",
+            "Use a name of the machine, or start `klsa-serve` with `--allowed-host NAME`.",
+        ),
+        "bad_query": ErrorCode(
+            422,
+            "A parameter is missing, unknown or invalid, or the answer would be too large.",
+            "Correct the parameter in `field`.",
+        ),
+        "bad_document": ErrorCode(
+            422, "A document or its ID is not valid.", "Correct the document, then send it again."
+        ),
+        "bad_collection": ErrorCode(
+            422, "The documents or judgements are not valid.", "Correct them as the message says."
+        ),
+        "rate_exceeded": ErrorCode(
+            429, "The client exceeded `--rate-limit`.", "Wait for the seconds in `Retry-After`."
+        ),
+        "too_many_writes": ErrorCode(
+            429, "Too many writes are waiting.", "Wait for the seconds in `Retry-After`."
+        ),
+        "bad_settings": ErrorCode(
+            500,
+            "A setting or file of the service is not valid, such as its key file.",
+            "See the log of the service.",
+        ),
+        "internal": ErrorCode(
+            500,
+            "A bug.",
+            "Report it, with the lines of the log that have the ID in `X-Request-ID`.",
+        ),
+        "missing_extra": ErrorCode(
+            501,
+            "An optional package is not installed.",
+            "Install the extra that is named: `pip install 'klsa-search[EXTRA]'`.",
+        ),
+        "busy": ErrorCode(
+            503,
+            "The service has more requests than it can answer in time.",
+            "Wait for the seconds in `Retry-After`; raise `--threads` or `--queue-size`.",
+        ),
+        "timed_out": ErrorCode(
+            503,
+            "The request waited or ran longer than the service allows.",
+            "Send a cheaper request, or raise `--queue-timeout` or `--request-timeout`.",
+        ),
+        "index_unusable": ErrorCode(
+            503,
+            "The index cannot be read or written, or there is no index at all.",
+            "Follow the message on the machine of the service.",
+        ),
+        "index_busy": ErrorCode(
+            503,
+            "Another process is changing the index.",
+            "Wait for the seconds in `Retry-After`.",
+        ),
+        "index_damaged": ErrorCode(
+            503,
+            "A file of the index is missing or damaged.",
+            "Run `klsa-index repair NAME`, or restore a backup.",
+        ),
+        "format_unsupported": ErrorCode(
+            503,
+            "The index has a format that this version cannot read.",
+            "Run `klsa-index upgrade NAME`, or rebuild it.",
+        ),
+        "cluster_failed": ErrorCode(
+            503, "The cluster cannot be reached, or its processes fail.", "Check `ray status`."
+        ),
+        "shard_missing": ErrorCode(
+            503,
+            "Some shards of the index do not answer.",
+            "Check the machines of the cluster, or send `partial=true` for the other shards.",
+        ),
+    }
+)
+"""Error codes in the order of their statuses."""
+
+
+Shape = Callable[[JSONResponse], JSONResponse]
+_Handler = Callable[[Request, Exception], Awaitable[JSONResponse]]
+
+_log = logging.getLogger(__name__)
+
+_MEANINGS = {
+    400: "the body is not JSON",
+    401: "no valid API key, and one is needed",
+    403: "the API key lacks the scope or the index, or the service or index is read-only",
+    404: "unknown index, document or term",
+    413: "the body is too large",
+    415: "the content type is not supported",
+    429: "the rate limit is exceeded, or too many writes are waiting",
+    422: "a parameter or document is missing, unknown or invalid, or the answer is too large",
+    500: "internal error (a bug)",
+    501: "an optional package that this needs is not installed",
+    503: "the index cannot be used, or the service is busy or has no indexes",
+}
+
+_REFUSALS = {
+    400: ("bad_json", "the body is not valid JSON; correct it"),
+    404: ("not_found", "no endpoint at {path}; see /docs for all endpoints"),
+    405: ("method_not_allowed", "{method} is not allowed for {path}; use {allowed}"),
+    413: ("body_too_long", "{detail}"),
+    415: ("unsupported_media_type", "{detail}"),
+}
+
+_INTERNAL = "internal"
+_CHALLENGE = 'Bearer realm="klsa-search"'
+
+_BRIEF = Repr()
+_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 60
+
+
+class Failure(BaseModel):
+    """What went wrong."""
+
+    code: str = Field(description="a stable word for programs")
+    message: str = Field(description="one sentence: the thing, the fact, the next step")
+    field: str | None = Field(description="the parameter at fault, if it is one")
+
+
+class FailureAnswer(BaseModel):
+    """The answer to every request that cannot be served."""
+
+    error: Failure
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe these failures of a route for the OpenAPI schema."""
+    return {
+        status: {"model": FailureAnswer, "description": _MEANINGS[status]} for status in statuses
+    }
+
+
+def install(
+    app: FastAPI, routes: Sequence[BaseRoute], shapes: Mapping[str, Shape] | None = None
+) -> None:
+    """Make the application answer every failure in the one shape.
+
+    routes  those of the routers it includes, which it may not list among its own
+    shapes  formats of errors of other APIs, by prefix of their paths
+    """
+    app.state.routes = routes
+    kinds = {
+        KlsaError: _explained,
+        RequestValidationError: _invalid,
+        HTTPException: _refused,
+        Exception: _slipped,
+    }
+    for kind, handler in kinds.items():
+        app.add_exception_handler(kind, _shaped(handler, shapes or {}))
+
+
+def _shaped(handler: _Handler, shapes: Mapping[str, Shape]) -> _Handler:
+    """Make a handler answer in the format of the API of the request."""
+
+    async def formatted(request: Request, error: Exception) -> JSONResponse:
+        failure = await handler(request, error)
+        for prefix, shape in shapes.items():
+            if request.url.path.startswith(prefix):
+                return shape(failure)
+        return failure
+
+    return formatted
+
+
+def failure_answer(
+    code: str,
+    message: str,
+    field: str | None = None,
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
+    """Return the answer to a request that cannot be served."""
+    answer = FailureAnswer(error=Failure(code=code, message=message, field=field))
+    return JSONResponse(answer.model_dump(), ERROR_CODES[code].status, headers)
+
+
+def explained(error: KlsaError) -> JSONResponse:
+    """Answer one of our own errors, which explain themselves."""
+    code = error.code if error.code in ERROR_CODES else _INTERNAL
+    headers = {}
+    if isinstance(error, ServiceBusy | IndexBusy):
+        headers["Retry-After"] = str(error.after if isinstance(error, ServiceBusy) else 1)
+    if isinstance(error, InvalidApiKey):  # as RFC 6750 has it
+        headers["WWW-Authenticate"] = _CHALLENGE + (', error="invalid_token"' if error.sent else "")
+    if isinstance(error, InsufficientScope):
+        wanted = f', error="insufficient_scope", scope="{error.scope}"'
+        headers["WWW-Authenticate"] = _CHALLENGE + wanted
+    if isinstance(error, BodyTooSlow):
+        headers["Connection"] = "close"
+    return failure_answer(code, error.message, error.field, headers)
+
+
+async def _explained(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, KlsaError)
+    return explained(error)
+
+
+def invalid(error: RequestValidationError) -> JSONResponse:
+    """Answer a request that does not fit the types: the first offence, by name."""
+    first = error.errors()[0]
+    kind, place, context = first["type"], first["loc"], first.get("ctx", {})
+    if kind == "json_invalid":
+        reason = f"{context['error']} at character {place[-1]}"
+        return failure_answer("bad_json", f"the body is not JSON ({reason}); correct it")
+    if "field" in context:
+        return failure_answer(QueryError.code, first["msg"], str(context["field"]))
+    if len(place) < 2:
+        message = "the body must be a JSON object, sent with Content-Type: application/json"
+        return failure_answer(QueryError.code, message)
+    field = str(place[1])
+    if kind == "missing":
+        message = f"{field} is missing; add it"
+    else:
+        message = f"{field} = {_BRIEF.repr(first['input'])}: {first['msg']}"
+    return failure_answer(QueryError.code, message, field)
+
+
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    return invalid(error)
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    """Answer what the framework refuses: no such path, no such method, a body too long."""
+    assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, KlsaError):  # raised while FastAPI read the body
+        return explained(error.__cause__)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(request))
+    code, message = _REFUSALS.get(error.status_code, ("bad_request", "{detail}"))
+    message = message.format(
+        method=request.method,
+        path=request.url.path,
+        allowed=headers.get("Allow", "another method"),
+        detail=error.detail,
+    )
+    return failure_answer(code, message, headers=headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """Methods that a path knows; a refusal itself names those of one route only."""
+    known = {
+        method
+        for route in (*request.app.routes, *request.app.state.routes)
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }
+    return sorted(known | {"HEAD"} if "GET" in known else known)
+
+
+async def _slipped(request: Request, error: Exception) -> JSONResponse:
+    """Answer a slip of our own; the server logs its traceback, the user gets the request's name."""
+    name = request_id(request.scope)
+    _log.error("request %s failed: %s: %s", name, type(error).__name__, error)
+    message = f"internal error (a bug); see the log of the service for request {name}"
+    # This answer is made outside of all middleware, which cannot add the header any more.
+    return failure_answer(_INTERNAL, message, headers={HEADER: name})

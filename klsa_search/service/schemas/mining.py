@@ -1,0 +1,231 @@
+"""Request and response bodies of mining an index."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from klsa_search.core.config import SpectralName
+from klsa_search.service.schemas.requests import MAX_HITS, QueryText, RequestModel, Text, encodable
+from klsa_search.service.schemas.responses import Answer
+
+MAX_RELATED = 100  # to show how a term is written, five documents are read
+MAX_STRONG = 1_000  # terms of a document
+MAX_LABELLED = 10_000
+MAX_LABELS = 100
+MAX_LABEL = 100  # characters, which each score has with it
+MAX_CLASSIFIED = 10_000
+MAX_TEXTS = 1_000
+MAX_SCORES = 100_000  # one of each label for each document or text
+
+KernelName = Literal["latent", "document"] | SpectralName
+Label = Annotated[str, Field(max_length=MAX_LABEL), AfterValidator(encodable)]
+
+
+class SimilarRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/documents/{id}/similar."""
+
+    k: int = Field(10, ge=1, le=MAX_HITS, description="maximum number of documents")
+    kernel: KernelName = Field(
+        "latent",
+        description="latent for the same subject, document for shared words, or a function of "
+        "the spectrum of the document kernel",
+    )
+    gamma: float | None = Field(None, gt=0, le=100, description="gamma of that function")
+
+
+class HitAnswer(Answer):
+    """One similar document."""
+
+    rank: int = Field(description="rank from 1")
+    id: str
+    score: float
+    title: str
+    snippet: str
+    metadata: dict[str, Any]
+
+
+class SimilarAnswer(Answer):
+    """The documents most similar to one."""
+
+    id: str
+    index: str
+    generation: str
+    kernel: str
+    time_ms: float
+    hits: list[HitAnswer]
+
+
+class RelatedRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/terms/{term}/related."""
+
+    k: int = Field(10, ge=1, le=MAX_RELATED, description="maximum number of terms")
+
+
+class RelatedTermAnswer(Answer):
+    """One related term."""
+
+    word: str = Field(description="word as documents write it")
+    term: str = Field(description="term as it is indexed")
+    similarity: float = Field(description="cosine in the latent space, reduced for rare terms")
+    documents: int = Field(description="number of documents that contain it")
+
+
+class RelatedAnswer(Answer):
+    """The terms most closely related to one."""
+
+    term: str
+    index: str
+    generation: str
+    time_ms: float
+    related: list[RelatedTermAnswer]
+
+
+class StrongTermsRequest(RequestModel):
+    """The parameters of GET /indexes/{name}/documents/{id}/terms."""
+
+    k: int = Field(10, ge=1, le=MAX_STRONG, description="maximum number of terms")
+
+
+class StrongTermAnswer(Answer):
+    """One term of a document."""
+
+    word: str = Field(description="word as the document writes it")
+    term: str = Field(description="term as it is indexed")
+    weight: float = Field(description="its contribution to the BM25 score of a query with it")
+    count: int = Field(description="number of occurrences in the document")
+    documents: int = Field(description="number of documents that contain it")
+
+
+class StrongTermsAnswer(Answer):
+    """The strongest terms of a document."""
+
+    id: str
+    index: str
+    generation: str
+    time_ms: float
+    terms: list[StrongTermAnswer]
+
+
+class MapBody(RequestModel):
+    """The body of POST /indexes/{name}/map."""
+
+    ids: list[Text] = Field(max_length=MAX_HITS, description="IDs of the documents to place")
+
+
+class MapClusterAnswer(Answer):
+    """One cluster on the map."""
+
+    words: list[str] = Field(
+        description="words that weigh more in it than elsewhere, strongest first"
+    )
+    size: int = Field(description="number of documents in it, on the map or not")
+    x: int = Field(description="x of its densest point")
+    y: int
+    tone: int = Field(description="colour number, from 0 to 7")
+
+
+class MapAnswer(Answer):
+    """A map of an index in two dimensions, as parallel lists with one entry a document."""
+
+    index: str
+    generation: str
+    time_ms: float
+    documents: int = Field(
+        description="number of documents; at most 25,000 of them, evenly chosen, are drawn"
+    )
+    unplaced: int = Field(description="number of documents without a position, which are not drawn")
+    clusters: list[MapClusterAnswer] = Field(description="clusters, largest first")
+    ids: list[str] = Field(description="IDs of the drawn documents")
+    x: list[int] = Field(description="x of each, from 0 to 65,535")
+    y: list[int] = Field(description="y of each, from 0 to 65,535, upwards")
+    cluster: list[int] = Field(description="index into `clusters` of each, from 0")
+
+
+class ClassifyBody(RequestModel):
+    """The body of POST /indexes/{name}/classify."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"labels": {"leak": "engine", "grip": "road"}, "k": 2}]},
+    )
+
+    labels: dict[Text, Label] = Field(
+        max_length=MAX_LABELLED,
+        description="labels of some documents by ID; 2 to 100 distinct labels, each of at "
+        "most 100 characters",
+    )
+    ids: list[Text] | None = Field(
+        None,
+        max_length=MAX_CLASSIFIED,
+        description="IDs of documents to label; answered in this order",
+    )
+    texts: list[QueryText] | None = Field(
+        None, max_length=MAX_TEXTS, description="texts to label, answered in this order"
+    )
+    k: int = Field(
+        100,
+        ge=1,
+        le=MAX_CLASSIFIED,
+        description="number of most certain results, if neither ids nor texts are given",
+    )
+
+    @field_validator("labels")
+    @classmethod
+    def _few(cls, labels: dict[str, str]) -> dict[str, str]:
+        kinds = len(set(labels.values()))
+        if kinds > MAX_LABELS:
+            raise PydanticCustomError(
+                "too_many_labels",
+                "labels: {kinds} different labels; give at most {most}",
+                {"kinds": kinds, "most": MAX_LABELS, "field": "labels"},
+            )
+        return labels
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        if self.ids is not None and self.texts is not None:
+            raise PydanticCustomError(
+                "two_questions",
+                "texts: `ids` are given too; give one of them",
+                {"field": "texts"},
+            )
+        field, asked = "k", self.k
+        if self.ids is not None:
+            field, asked = "ids", len(self.ids)
+        elif self.texts is not None:
+            field, asked = "texts", len(self.texts)
+        kinds = len(set(self.labels.values()))
+        if asked * kinds > MAX_SCORES:
+            raise PydanticCustomError(
+                "too_many_scores",
+                "{field}: {asked} times {kinds} different labels is more than "
+                "{most} scores; give at most {fewer}",
+                {
+                    "asked": asked,
+                    "kinds": kinds,
+                    "most": MAX_SCORES,
+                    "fewer": MAX_SCORES // kinds,
+                    "field": field,
+                },
+            )
+        return self
+
+
+class ClassifiedAnswer(Answer):
+    """The label of one document or text."""
+
+    id: str | None = Field(description="ID of the document; null for a text")
+    label: str
+    margin: float = Field(description="difference between the best and the second best score")
+    scores: dict[str, float] = Field(description="score of every label")
+
+
+class ClassifyAnswer(Answer):
+    """Labels with margins."""
+
+    index: str
+    generation: str
+    time_ms: float
+    classified: list[ClassifiedAnswer]

@@ -1,0 +1,315 @@
+"""Response models, and the limit of the size of a response.
+
+Documents, writes and the state of indexes; what is found is in `found`, what is mined in `mining`.
+
+To tell it is one call that lets nothing else run: neither a deadline nor /health nor a signal.
+"""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring
+from time import perf_counter
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from klsa_search.errors import QueryError
+from klsa_search.search.index import Index
+from klsa_search.service.catalog import Status
+from klsa_search.storage.manifest import ColumnEntry, Counts, SpectrumEntry
+
+
+class Answer(BaseModel):
+    """Base of all response bodies."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True, ser_json_inf_nan="null")
+
+
+def elapsed(begin: float) -> float:
+    """Milliseconds since then, as answers tell them; see `perf_counter`."""
+    return round(1000 * (perf_counter() - begin), 3)
+
+
+class DocumentAnswer(Answer):
+    """One document."""
+
+    id: str
+    index: str
+    generation: str
+    title: str
+    text: str
+    metadata: dict[str, Any]
+
+
+class WarningAnswer(Answer):
+    """A value of the wrong type for its field: the document is kept, the value is missing."""
+
+    id: str = Field(description="ID of the document")
+    field: str
+    message: str
+
+
+class WriteAnswer(Answer):
+    """Result of a write, which is durable and searchable when it is answered."""
+
+    index: str
+    generation: str = Field(description="generation that was written to")
+    added: int = Field(description="documents added or replaced")
+    deleted: int = Field(description="documents deleted")
+    log_position: int = Field(description="position of the last row in the log of writes")
+    warnings: list[WarningAnswer] = Field(
+        [],
+        description="values of the wrong type for their fields; filters, sorting and facets "
+        "ignore them",
+    )
+    time_ms: float
+
+
+class LineAnswer(Answer):
+    """Result of one line of a stream; names without a value are left out."""
+
+    line: int = Field(description="line number from 1, counting blank lines")
+    ok: bool
+    id: str | None = None
+    generation: str | None = Field(None, description="generation that the document was written to")
+    log_position: int | None = Field(None, description="position of its row in the log of writes")
+    warnings: list[dict[str, str]] | None = Field(
+        None, description="values of the document of the wrong type for their fields"
+    )
+    error: dict[str, str | None] | None = Field(None, description="error, as in an error response")
+
+
+class DriftAnswer(Answer):
+    """Drift of an index: how far it is from its build."""
+
+    added: int = Field(description="live documents added after the build")
+    deleted: int = Field(description="documents of the build that were deleted or replaced")
+    added_share: float = Field(
+        description="share of the live documents that were added after the build"
+    )
+    changed_share: float = Field(
+        description="share of all documents, past and present, that were added, replaced or "
+        "deleted after the build"
+    )
+    unseen_share: float = Field(
+        description="share of the words of added documents that the build does not know"
+    )
+    max_doc: int = Field(description="number of doc ids, including deleted documents")
+    bytes: int = Field(description="bytes of memory of the delta index")
+    segments: int = Field(description="segments of the postings, including that of the build")
+    log_position: int = Field(
+        description="position in the log of writes up to which it is searchable"
+    )
+
+    @classmethod
+    def of(cls, index: Index) -> DriftAnswer:
+        """Return the drift of a snapshot of an index."""
+        drift = index.drift
+        return DriftAnswer(
+            added=drift.added,
+            deleted=drift.deleted,
+            added_share=round(drift.added_share(len(index)), 6),
+            changed_share=round(drift.changed_share(len(index)), 6),
+            unseen_share=round(drift.unseen_share, 6),
+            max_doc=index.max_doc,
+            bytes=drift.bytes,
+            segments=len(index.arrays.bm25.postings.parts),
+            log_position=index.last_write.seq,
+        )
+
+
+class IndexSummary(Answer):
+    """One index in short. `ok` is false if the newest generation cannot be opened; `error` says
+    why, and the other fields are those of the generation still served, or null.
+    """
+
+    name: str
+    ok: bool
+    error: str | None
+    generation: str | None
+    documents: int | None
+    drift: DriftAnswer | None = Field(description="what was written after the generation was built")
+
+    @classmethod
+    def of(cls, status: Status) -> IndexSummary:
+        """Summarise an index of the catalog."""
+        index = status.index
+        return IndexSummary(
+            name=status.name,
+            ok=status.failure is None,
+            error=status.failure,
+            generation=index.generation if index is not None else None,
+            documents=len(index) if index is not None else None,
+            drift=DriftAnswer.of(index) if index is not None else None,
+        )
+
+
+class IndexDetails(IndexSummary):
+    """One index with the facts of its manifest; null if no generation is served."""
+
+    source: str | None
+    created: str | None = Field(description="time of the build: UTC, ISO 8601")
+    fingerprint: str | None = Field(description="fingerprint of documents and settings")
+    settings: dict[str, Any] | None
+    counts: Counts | None
+    fields: dict[str, ColumnEntry] | None = Field(
+        description="filterable metadata fields, for filters, sorting and facets, as built"
+    )
+    bytes: int | None = Field(description="bytes on disk of the build")
+    spectra: dict[str, SpectrumEntry] | None
+
+    @classmethod
+    def of(cls, status: Status) -> IndexDetails:
+        """Describe an index of the catalog and its manifest."""
+        manifest = status.index.manifest if status.index else None
+        return IndexDetails(
+            **IndexSummary.of(status).model_dump(),
+            source=manifest.source if manifest else None,
+            created=manifest.build.created if manifest else None,
+            fingerprint=manifest.fingerprint if manifest else None,
+            settings=manifest.settings if manifest else None,
+            counts=manifest.counts if manifest else None,
+            fields=_columns(status.index) if status.index else None,
+            bytes=manifest.bytes() if manifest else None,
+            spectra=manifest.spectra if manifest else None,
+        )
+
+
+def _columns(index: Index) -> dict[str, ColumnEntry]:
+    """Return the columns as built, with the misfits that there are now."""
+    fields = index.fields
+    return {
+        name: column.model_copy(update={"misfits": fields[name].misfits})
+        for name, column in index.manifest.fields.columns.items()
+    }
+
+
+class RefitAnswer(Answer):
+    """The last refit of an index, automatic or requested."""
+
+    generation: str = Field(description="generation that was or is being rebuilt")
+    begun: str = Field(description="time at which it started or was requested: UTC, ISO 8601")
+    phase: str | None = Field(description="phase of the build; null before the first")
+    done: int = Field(description="amount of that phase that is done")
+    total: int | None = Field(description="total amount of that phase, if known")
+    seconds: float | None = Field(description="duration; null while it waits or runs")
+    error: str | None = Field(description="why it failed; an automatic refit will be retried")
+
+
+class IndexList(Answer):
+    """All indexes of the index directory."""
+
+    writable: bool = Field(description="whether this request could write")
+    indexes: list[IndexSummary]
+
+
+class Health(Answer):
+    """State of the service and of its indexes."""
+
+    ok: bool = Field(description="whether at least one index can be searched")
+    version: str
+    indexes: list[IndexSummary]
+    sums: dict[str, str] = Field(
+        description="state of the checksum comparison of the files of each open index: "
+        "checking, whole, damaged or stopped"
+    )
+    refits: dict[str, RefitAnswer] = Field(
+        description="last refit of each index, automatic (`klsa-serve --refit-threshold`) or "
+        "requested (POST /indexes/{{name}}/refit)"
+    )
+    compiling: list[str] = Field(
+        description="parts of the query engine that are being compiled in the background; "
+        "until then the same answers take longer"
+    )
+    not_compiling: str | None = Field(description="why they cannot be compiled, if so")
+
+
+class Alive(Answer):
+    """Liveness."""
+
+    ok: bool
+
+
+class Readiness(Answer):
+    """Readiness."""
+
+    ok: bool
+    served: int = Field(description="number of indexes that can be searched")
+    failing: int = Field(
+        description="number of indexes that cannot be searched or are damaged: see /health"
+    )
+    compiling: list[str] = Field(
+        description="parts of the query engine that are being compiled in the background; "
+        "until then the same answers take longer"
+    )
+
+
+class Links(Answer):
+    """Links to the main endpoints."""
+
+    search: str
+    indexes: str
+    health: str
+    docs: str
+
+
+class Welcome(Answer):
+    """Name, version and links of the service."""
+
+    name: str
+    version: str
+    links: Links
+
+
+MAX_ANSWER: Final = 2**25
+"""Maximum bytes of the JSON of an answer: 0.1 s of writing, enough for a document of 30 MB."""
+
+_NUMBER: Final = 25
+"""Bytes of a number, true, false or null at most, with what stands between it and the next."""
+
+_MARKS: Final = 6
+"""Bytes of a text's quotes, of what stands before and after it, and of a pair of brackets."""
+
+_PLAIN: Final = (float, int, type(None))
+_HOLDERS: Final = (dict, list, tuple)
+
+
+def refuse_too_large(answer: BaseModel) -> None:
+    """QueryError where an answer would take more than `MAX_ANSWER` bytes.
+
+    Cost: that of the bound, however large the answer is; some microseconds a hit.
+    """
+    if _exceeds(answer):
+        raise too_large()
+
+
+def too_large() -> QueryError:
+    """Say that an answer would be."""
+    return QueryError(
+        f"the answer is larger than {MAX_ANSWER:,} bytes; request less at a time, "
+        "or read the index in Python (klsa_search.open_index)"
+    )
+
+
+def _exceeds(answer: BaseModel) -> bool:
+    left = MAX_ANSWER
+    waiting: list[object] = [answer]
+    while waiting and left >= 0:
+        value = waiting.pop()
+        if isinstance(value, str):
+            left -= _MARKS + _width(value)
+        elif isinstance(value, _PLAIN):
+            left -= _NUMBER
+        else:
+            left -= _MARKS
+            if not isinstance(value, _HOLDERS):
+                value = vars(value)  # of a model
+            waiting += value
+            if isinstance(value, dict):
+                waiting += value.values()
+    return left < 0
+
+
+def _width(text: str) -> int:
+    # One that is longer than all may be is not written out, so that no text costs more than that.
+    return len(text) if len(text) > MAX_ANSWER else len(encode_basestring(text).encode())

@@ -1,0 +1,212 @@
+"""What is written comes as JSON, an array or one object, or as lines of it; here it is read.
+
+A document is what `collection.mappings` makes of it; NaN and infinite numbers are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Final
+
+from klsa_search.collection.intake import text_fault
+from klsa_search.collection.json_files import document_of
+from klsa_search.collection.mappings import ID_NAMES, as_document
+from klsa_search.collection.model import Document
+from klsa_search.errors import BadDocument, CollectionError, QueryError
+from klsa_search.search.writing import DOCUMENTS
+from klsa_search.storage.log import document_as_json
+
+MAX_BODY = 2**25
+"""Bytes of JSON, or of one line: a document of 10 MiB however its characters are escaped."""
+
+MAX_IDS = 10_000
+
+_BOM = b"\xef\xbb\xbf"
+_SPACE = " \t\r\n"
+_DECODER: Final = json.JSONDecoder()
+
+
+class BadJson(QueryError):
+    """A body that is not JSON."""
+
+    code = "bad_json"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a stream by its number, from 1; None where it is longer than it may be."""
+
+    number: int
+    content: bytes | None
+
+
+async def lines_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[Line]:
+    """Divide a stream into lines, without the blank ones, one of them in memory at a time."""
+    number, held, too_long = 1, bytearray(), False
+    async for chunk in chunks:
+        *whole, rest = chunk.split(b"\n")
+        for part in whole:
+            if too_long or len(held) + len(part) > MAX_BODY:
+                yield Line(number, None)
+            elif held or part:
+                yield Line(number, bytes(held) + part)
+            number, too_long = number + 1, False
+            held.clear()
+        too_long = too_long or len(held) + len(rest) > MAX_BODY
+        if too_long:
+            held.clear()
+        else:
+            held += rest
+    if held or too_long:
+        yield Line(number, None if too_long else bytes(held))
+
+
+def document_of_line(line: Line) -> Document | None:
+    """Make a document of a line, None of one that is blank; BadDocument where it cannot be kept."""
+    origin = f"line {line.number}"
+    if line.content is None:
+        raise BadDocument(f"{origin}: more than {MAX_BODY:,} bytes; split it")
+    content = line.content.removeprefix(_BOM) if line.number == 1 else line.content
+    if content.isspace() or not content:
+        return None
+    try:
+        return _kept(document_of(content.decode("utf-8", "surrogateescape"), origin))
+    except BadDocument:
+        raise
+    except CollectionError as error:
+        raise BadDocument(f"{error.message}; correct it and send it again") from None
+
+
+def documents_of_array(body: bytes) -> list[Document]:
+    """Make documents of an array of objects, or of one; at most `DOCUMENTS`.
+
+    BadJson; BadDocument for the first that cannot be kept, by its place. Other threads run between
+    two of them.
+    """
+    documents: list[Document] = []
+    for number, record in enumerate(_elements(_text_of(body))):
+        if number == DOCUMENTS:
+            raise QueryError(
+                f"the body has more than {DOCUMENTS:,} documents; send fewer at a "
+                "time, or any number as lines (Content-Type: "
+                "application/x-ndjson)"
+            )
+        documents.append(_document(record, f"documents[{number}]"))
+    return documents
+
+
+def document_of_object(body: bytes, id_: str) -> Document:
+    """Make a document of an object, for that id, which it may hold itself. Errors: see above."""
+    record = _whole(_text_of(body))
+    if isinstance(record, dict):
+        given = [str(record.pop(name)) for name in ID_NAMES if name in record]
+        if given and given[0] != id_:
+            raise QueryError(
+                f"id {given[0][:60]!r} in the body differs from {id_[:60]!r} in "
+                "the path; leave it out of the body",
+                field="id",
+            )
+        record = {"id": id_, **record}
+    return _document(record, "the body")
+
+
+def ids_of_array(body: bytes) -> list[str]:
+    """Read an array of ids, at most `MAX_IDS`; numbers among them as those of documents."""
+    ids = _whole(_text_of(body))
+    if not isinstance(ids, list) or not all(
+        isinstance(id_, str) or (_is_number(id_) and isfinite(id_)) for id_ in ids
+    ):
+        raise QueryError('the body is not an array of IDs; send one, as in ["a", "b"]')
+    if len(ids) > MAX_IDS:
+        raise QueryError(f"the body has {len(ids):,} IDs; send at most {MAX_IDS:,} at a time")
+    return [str(id_) for id_ in ids]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _document(record: Any, origin: str) -> Document:
+    if not isinstance(record, dict):
+        raise BadDocument(f"{origin} is a {type(record).__name__}; send a JSON object")
+    try:
+        return _kept(as_document(record, origin))
+    except BadDocument:
+        raise
+    except CollectionError as error:
+        raise BadDocument(f"{error.message}; correct it and send it again") from None
+
+
+def _kept(document: Document) -> Document:
+    """Return a document that can be kept; BadDocument."""
+    document_as_json(document)
+    return document
+
+
+def _text_of(body: bytes) -> str:
+    text = body.removeprefix(_BOM).decode("utf-8", "surrogateescape")
+    fault = text_fault(text)
+    if fault:
+        raise BadJson(f"the body {fault}; correct it")
+    return text
+
+
+def _whole(text: str) -> Any:
+    value, end = _decoded(text, _skipped(text, 0))
+    _end_at(text, end)
+    return value
+
+
+def _elements(text: str) -> Iterator[Any]:
+    """Yield the elements of an array, each read when it is asked for, or the only value."""
+    at = _skipped(text, 0)
+    if text[at : at + 1] != "[":
+        yield _whole(text)
+        return
+    at = _skipped(text, at + 1)
+    if text[at : at + 1] == "]":
+        _end_at(text, at + 1)
+        return
+    while True:
+        value, at = _decoded(text, at)
+        yield value
+        at = _skipped(text, at)
+        after = text[at : at + 1]
+        if after == "]":
+            _end_at(text, at + 1)
+            return
+        if after != ",":
+            raise _bad("Expecting ',' delimiter", at)
+        at = _skipped(text, at + 1)
+
+
+def _decoded(text: str, at: int) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise _bad(error.msg, error.pos) from None
+    except ValueError as error:
+        raise _bad(str(error)) from None  # the place is not reported
+    except RecursionError:
+        raise _bad("it is nested too deeply") from None
+
+
+def _skipped(text: str, at: int) -> int:
+    while text[at : at + 1] and text[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _end_at(text: str, at: int) -> None:
+    end = _skipped(text, at)
+    if end < len(text):
+        raise _bad("Extra data", end)
+
+
+def _bad(reason: str, at: int | None = None) -> BadJson:
+    if at is None:
+        return BadJson(f"the body is not JSON ({reason}); correct it")
+    return BadJson(f"the body is not JSON ({reason} at character {at}); correct it")

@@ -1,0 +1,192 @@
+"""Arrays and sparse matrices of a generation as memory-mapped `.npy` files."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from klsa_search.core.array_types import narrowed
+from klsa_search.errors import IndexDamaged
+from klsa_search.storage.current import step_for
+from klsa_search.storage.files import is_exhausted
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+
+VOCABULARY = "vocabulary.txt"
+
+_HEADER = re.compile(
+    r"\{'descr': '(?P<type>[<|]\w+)', 'fortran_order': False, "
+    r"'shape': \((?P<shape>[\d, ]*)\), \}\s*"
+)
+
+
+def write_arrays(generation: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write each array to `<name>.npy`; OSError names the file where the disk is full."""
+    for name, array in arrays.items():
+        path = generation / f"{name}.npy"
+        contiguous = np.ascontiguousarray(array)
+        with _named(path), path.open("xb") as stream:
+            header = np.lib.format.header_data_from_array_1_0(contiguous)
+            np.lib.format.write_array_header_1_0(stream, header)
+            # Not ndarray.tofile, which np.save uses: it loses the reason of a failure.
+            stream.write(contiguous.reshape(-1).view(np.uint8).data)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Have an OSError name the file."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+class ArrayWriter:
+    """Writes an array to `<name>.npy`, some rows at a time. Use as a context manager.
+
+    columns  of an array of two dimensions; None for one of one
+
+    OSError names the file where the disk is full.
+    """
+
+    def __init__(
+        self, generation: Path, name: str, kind: npt.DTypeLike, columns: int | None = None
+    ) -> None:
+        self._path = generation / f"{name}.npy"
+        self._kind = np.dtype(kind)
+        self._row = () if columns is None else (columns,)
+        self._length = 0
+        with _named(self._path):
+            self._stream = self._path.open("xb")
+            self._write_header()
+
+    def __enter__(self) -> ArrayWriter:
+        """Return itself."""
+        return self
+
+    def append(self, piece: bytes | npt.NDArray[Any]) -> None:
+        """Append an array of the type, or its bytes."""
+        content = piece if isinstance(piece, bytes) else piece.reshape(-1).data.cast("B")
+        self._length += len(content) // (self._kind.itemsize * math.prod(self._row))
+        with _named(self._path):
+            self._stream.write(content)
+
+    def __exit__(self, *failure: object) -> None:
+        """Write the length, and close."""
+        with _named(self._path), self._stream:
+            if failure[0] is None:
+                self._stream.seek(0)
+                self._write_header()
+
+    def _write_header(self) -> None:
+        # NumPy leaves room in it for a length that grows.
+        kind = np.lib.format.dtype_to_descr(self._kind)
+        header = {"descr": kind, "fortran_order": False, "shape": (self._length, *self._row)}
+        np.lib.format.write_array_header_1_0(self._stream, header)
+
+
+def open_array(generation: Path, name: str) -> npt.NDArray[Any]:
+    """Map `<name>.npy` into memory, read-only; IndexDamaged if it is no array file.
+
+    OSError where the process has too many files open.
+    The header is read here and not by NumPy, which gives it to Python's own parser: in two threads
+    at once that now and then fails, and took a query with it.
+    """
+    path = generation / f"{name}.npy"
+    try:
+        with path.open("rb") as stream:
+            kind, shape, begin = read_header(stream)
+        mapped = np.memmap(path, kind, "r", begin, shape, "C")
+    except (OSError, ValueError, TypeError, OverflowError) as error:
+        if is_exhausted(error):
+            raise
+        raise unreadable(path, error) from error
+    # A plain array over the same memory: np.memmap's own indexing is several times slower.
+    return np.asarray(mapped)
+
+
+def array_of(content: bytes) -> npt.NDArray[Any]:
+    """Return the array of the bytes of a `.npy` file, over them; ValueError if it is none."""
+    kind, shape, begin = read_header(io.BytesIO(content))
+    return np.frombuffer(content, kind, offset=begin).reshape(shape)
+
+
+def read_header(stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+    """Read the type and shape of an array file, and where its numbers begin.
+
+    ValueError or TypeError where they are not those of one that was written here.
+    """
+    version = np.lib.format.read_magic(stream)
+    length = int.from_bytes(stream.read(2), "little")
+    header = _HEADER.fullmatch(stream.read(length).decode("latin1"))
+    begin = stream.tell()
+    if version != (1, 0) or header is None:
+        raise ValueError("its header is none")
+    shape = tuple(map(int, header["shape"].replace(",", " ").split()))
+    return np.dtype(header["type"]), shape, begin
+
+
+def has_array(generation: Path, name: str) -> bool:
+    """Whether the generation holds that array."""
+    return (generation / f"{name}.npy").is_file()
+
+
+def write_vocabulary(generation: Path, terms: Sequence[str]) -> None:
+    """Write the terms, one a line, in order; no term holds a line break."""
+    with (generation / VOCABULARY).open("x", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(f"{term}\n" for term in terms)
+
+
+def read_vocabulary(generation: Path) -> list[str]:
+    """Read the terms, in order; IndexDamaged where they are no text."""
+    path = generation / VOCABULARY
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        if is_exhausted(error):
+            raise
+        raise unreadable(path, error) from error
+    return text.split("\n")[:-1]
+
+
+def unreadable(path: Path, error: Exception) -> IndexDamaged:
+    """Say that a file cannot be read for that reason."""
+    reason = " ".join(str(error).split())  # NumPy quotes a header with its padding and line end
+    return IndexDamaged(f"cannot read `{path}` ({reason}); {step_for(path)}")
+
+
+def sparse_arrays(name: str, matrix: sparse.csr_array) -> dict[str, npt.NDArray[np.generic]]:
+    """Take a CSR matrix apart: `<name>_starts`, `<name>_columns`, `<name>_weights`, float32."""
+    return {
+        f"{name}_starts": matrix.indptr.astype(np.int64),
+        f"{name}_columns": matrix.indices.astype(np.int32),
+        f"{name}_weights": matrix.data.astype(np.float32),
+    }
+
+
+def open_sparse(generation: Path, name: str, columns: int) -> sparse.csr_array:
+    """Put it together again over the mapped files, reading only the starts."""
+    from scipy import sparse
+
+    starts = narrowed(open_array(generation, f"{name}_starts"))
+    matrix = sparse.csr_array(
+        (
+            open_array(generation, f"{name}_weights"),
+            open_array(generation, f"{name}_columns"),
+            starts,
+        ),
+        shape=(len(starts) - 1, columns),
+        copy=False,
+    )
+    matrix.has_sorted_indices = True
+    return matrix

@@ -1,0 +1,158 @@
+"""Export the documents of an index, or copy the whole index while it is in use."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+from klsa_search.collection.model import Document
+from klsa_search.errors import IndexDamaged, StoreError
+from klsa_search.storage.current import current_generation, step_for
+from klsa_search.storage.directories import is_unfinished
+from klsa_search.storage.files import sync, writable
+from klsa_search.storage.generations import check_sizes, commit, new_generation, sync_files
+from klsa_search.storage.judgements import Judgements
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.manifest import Manifest, read_manifest, sha256_of
+from klsa_search.storage.names import CURRENT, JUDGED, NEW
+from klsa_search.storage.recovery import RecoveredRecords
+from klsa_search.storage.synonyms import read_synonyms, replace_synonyms
+
+
+def copy_index(source: Path, target: Path) -> Manifest:
+    """Copy the generation in use, its log, the synonyms and the judgements to a folder that is not
+    there.
+
+    The target is an index once all of it is there. What an interrupted copy or build left at the
+    target is replaced. The index may be searched and written meanwhile: the copy
+    has what was acknowledged when its log is copied, last. Every file is compared with its sum.
+    IndexNotFound; IndexDamaged names a file of the source that has changed; StoreError if something
+    is at the target, the generation was removed meanwhile, or there is no room. Cost: reading and
+    writing all files.
+    """
+    if os.path.lexists(target) and not is_unfinished(target):
+        raise _taken(target)
+    generation = current_generation(source)
+    manifest = read_manifest(generation)
+    check_sizes(generation, manifest)
+    with new_generation(target) as fresh:
+        if os.path.lexists(target / CURRENT):  # finished by another process just now
+            raise _taken(target)
+        for name in manifest.files:
+            try:
+                shutil.copyfile(generation / name, fresh / name)
+            except FileNotFoundError as error:
+                raise StoreError(
+                    f"`{generation}` was removed during the copy; copy the index again"
+                ) from error
+            found = sha256_of(fresh / name)
+            if found != manifest.files[name].sha256:
+                raise IndexDamaged(
+                    f"`{generation / name}` has changed since it was built; "
+                    f"{step_for(generation / name)}"
+                )
+        WriteLog(generation).copy_to(fresh)
+        for name in JUDGED:  # of a copy of another index that was interrupted
+            (target / name).unlink(missing_ok=True)
+        replace_synonyms(target, read_synonyms(source))
+        Judgements(source).copy_to(target)
+        sync_files(fresh)
+        commit(fresh, manifest)
+    return manifest
+
+
+def _taken(target: Path) -> StoreError:
+    return StoreError(f"`{target}` already exists; choose another name, or delete it first")
+
+
+def live_documents(
+    records: RecoveredRecords, log: WriteLog, faults: list[str] | None = None
+) -> Iterator[Document]:
+    """Yield the documents that were neither deleted nor replaced, in order of their doc ids.
+
+    records  documents of the build
+    log      writes since the build, read as of one moment
+    faults   collects what is damaged, and all that can be read is yielded; if None, raise
+             IndexDamaged, and no document is yielded unless all writes are intact
+
+    Memory: the IDs in the log. Cost: reading the log three times, and the records once.
+    """
+    writes = log.readable_rows
+    try:
+        log.check()
+        writes = partial(log.rows, last=log.last())
+    except IndexDamaged as damage:
+        if faults is None:
+            raise
+        faults.append(damage.message)
+    last_put = {write.id: write.seq if write.document else 0 for write in writes()}
+    for document in records.documents(faults):
+        if document.id not in last_put:
+            yield document
+    for write in writes():
+        if write.document and last_put[write.id] == write.seq:
+            yield write.document
+
+
+def readable_documents(generation: Path, faults: list[str]) -> Iterator[Document]:
+    """Yield the live documents that can be read; what is damaged is appended to `faults`."""
+    records = RecoveredRecords(generation)
+    try:
+        if fault := records.fault(read_manifest(generation)):
+            faults.append(fault)
+    except IndexDamaged as damage:
+        faults.append(damage.message)
+    return live_documents(records, WriteLog(generation), faults)
+
+
+def as_line(document: Document) -> str:
+    """Write a document as a line of JSON that a build reads as the same document."""
+    line = {"id": document.id, "title": document.title, "text": document.text}
+    metadata = {"metadata": dict(document.metadata)} if document.metadata else {}
+    return json.dumps({**line, **metadata}, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def export(generation: Path, file: Path, known_faults: Iterable[str] = ()) -> int:
+    """Write the live documents to a file, which is replaced in one step; return their number.
+
+    known_faults  why this may not be the generation in use: see `readable_generation`
+    It is durable on return. StoreError where it cannot be written: then nothing is left of it.
+    IndexDamaged where something cannot be read: a new file has all that can be, one that was there
+    stays as it is.
+    """
+    fresh = file.with_name(f".{file.name}.{uuid4().hex}.{NEW}")  # others may write the same file
+    count = 0
+    faults = list(known_faults)
+    with writable(file):
+        try:
+            with fresh.open("x", encoding="utf-8", newline="\n") as stream:
+                for document in readable_documents(generation, faults):
+                    stream.write(as_line(document))
+                    count += 1
+                stream.flush()
+                os.fsync(stream.fileno())
+            if faults and file.exists():
+                raise IndexDamaged(
+                    f"`{file}` was not changed, because some documents cannot be "
+                    f"read: {faults[0]}; export to a new file to save the readable "
+                    "documents"
+                )
+            fresh.replace(file)
+            sync(file.parent)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+    refuse_faults(faults, f"{file} has {count:,} documents")
+    return count
+
+
+def refuse_faults(faults: list[str], done: str) -> None:
+    """Raise IndexDamaged if not everything could be read; `done` says what was written."""
+    if faults:
+        more = f" (and {len(faults) - 1:,} more faults)" if len(faults) > 1 else ""
+        raise IndexDamaged(f"{done}, but some documents could not be read: {faults[0]}{more}")

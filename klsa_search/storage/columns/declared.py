@@ -1,0 +1,121 @@
+"""Declared fields, and values that do not fit their field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from klsa_search.collection.model import Collection, Document, Refusing
+from klsa_search.core.config import FieldType
+from klsa_search.errors import CollectionError
+from klsa_search.storage.columns.builder import CANDIDATES, NO_VALUE
+from klsa_search.storage.columns.columns import Fields
+from klsa_search.storage.columns.values import (
+    DECLARED,
+    FOUND,
+    TypeMismatch,
+    elements,
+    first_type,
+    plain,
+    taker,
+    type_of,
+)
+
+
+class DeclaredFields:
+    """The fields that must be columns, in one pass over the documents.
+
+    types  by name; None until the first value of one that was declared without a type
+    """
+
+    def __init__(self, types: Mapping[str, FieldType | None]) -> None:
+        self.types = dict(types)
+
+    def fault(self, metadata: Mapping[str, Any]) -> str | None:
+        """Say which value of the next document does not fit its field; None if all do."""
+        if not self.types or not metadata:
+            return None
+        known, types = plain(metadata), {}
+        for name, kind in self.types.items():
+            for value in elements(known.get(name)):
+                try:
+                    kind = kind or type_of(value)
+                    taker(kind, DECLARED, declared=True)(value)
+                except TypeMismatch as reason:
+                    described = f"{kind} field" if kind else "field"
+                    return f"the {described} {name!r} contains {shown(value)}, which is {reason}"
+            types[name] = kind
+        self.types.update(types)  # what is refused decides nothing
+        return None
+
+
+def fitting(collection: Collection, declared: DeclaredFields) -> Iterator[Document]:
+    """Yield the documents that fit the declared fields, and have the collection refuse others.
+
+    CollectionError where it cannot.
+    """
+    for document in collection.documents():
+        fault = declared.fault(document.metadata)
+        if fault is None:
+            yield document
+            continue
+        message = f"{document.origin or 'document'}: document {document.id!r}: {fault}"
+        if not isinstance(collection, Refusing):
+            raise CollectionError(f"{message}; declare another type, or remove the declaration")
+        collection.refuse(message)
+
+
+def shown(value: object) -> str:
+    """Write a value for a sentence."""
+    written = json.dumps(value, ensure_ascii=False)
+    return written if len(written) <= 60 else f"{written[:57]}..."
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWarning:
+    """A value that is not of its field's type: the document is kept as it is, and filters, sorting
+    and facets take the value for missing.
+
+    id       of the document
+    field    its name
+    message  document, field, value and type in a sentence
+    """
+
+    id: str
+    field: str
+    message: str
+
+
+def field_warnings(
+    documents: Sequence[Document], fields: Fields, declared: Container[str] = ()
+) -> Iterator[FieldWarning]:
+    """Yield a warning for each field of a document with a value that does not fit it, the first.
+
+    fields    of the index before these documents; the type of any other is that of its first value
+    declared  fields that are passed over: their values were checked
+    Cost: 2 µs a value.
+    """
+    types: dict[str, FieldType] = {name: field.type for name, field in fields.items()}
+    takers = {kind: taker(kind, FOUND, declared=False) for kind in CANDIDATES}
+    for document in documents:
+        for name, held in plain(document.metadata).items():
+            if name in declared or fields.others.get(name, NO_VALUE) != NO_VALUE:
+                continue
+            values = elements(held)
+            if name not in types:
+                kind = first_type(values)
+                if kind is None:
+                    continue
+                types[name] = kind
+            for value in values:
+                try:
+                    takers[types[name]](value)
+                except TypeMismatch as misfit:
+                    message = (
+                        f"document {document.id!r}: the {types[name]} field {name!r} has "
+                        f"{shown(value)}, which is {misfit}: it counts as missing"
+                    )
+                    yield FieldWarning(document.id, name, message)
+                    break

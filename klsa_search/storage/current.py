@@ -1,0 +1,141 @@
+"""CURRENT: the one word on which generation of an index is in use.
+
+    000003                   the generation
+    sha256 5a0c...           of its manifest.json, which has the sums of all other files
+    kept 000002 sha256 91...  the same of other generations that are there, for who goes back
+
+The first release wrote the first line only. Anything else is damage, never a path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from klsa_search.errors import IndexDamaged, IndexNotFound
+from klsa_search.storage.aliases import alias_at
+from klsa_search.storage.files import is_exhausted, read_regular, sync, write_fresh
+from klsa_search.storage.names import CURRENT, DELETED, GENERATION, MANIFEST, MARKER, NEW_CURRENT
+
+_MOST = 65_536  # bytes; ours have some hundred
+_KEPT = re.compile(r"kept ([0-9]{6}) sha256 ([0-9a-f]{64})\n")
+_WHOLE = re.compile(
+    rf"(?P<name>{GENERATION.pattern})"
+    rf"(?:\n?|\nsha256 (?P<sum>[0-9a-f]{{64}})\n(?P<kept>(?:{_KEPT.pattern})*))"
+)
+
+
+@dataclass(frozen=True)
+class Current:
+    """What CURRENT says.
+
+    generation  in use, by name
+    sums        SHA-256 of the manifests of this and other generations, where they are known
+    """
+
+    generation: str
+    sums: Mapping[str, str]
+
+
+def read_current(path: Path) -> Current:
+    """Read CURRENT of the index at `path`; IndexNotFound without one, IndexDamaged if it is none.
+
+    OSError where the process has too many files open.
+    """
+    try:
+        content = read_regular(path / CURRENT, _MOST)
+    except (FileNotFoundError, NotADirectoryError):
+        raise IndexNotFound(_missing(path)) from None
+    except OSError as error:
+        if is_exhausted(error):
+            raise
+        raise IndexDamaged(
+            f"cannot read `{path / CURRENT}` ({error.strerror}); {repair_step(path)}"
+        ) from error
+    found = _WHOLE.fullmatch(content.decode("ascii", "replace"))
+    sums = dict(_KEPT.findall(found["kept"] or "")) if found else {}
+    if found is None or found["name"] in sums:
+        shown = content[:40].decode("utf-8", "backslashreplace")
+        raise IndexDamaged(
+            f"`{path / CURRENT}` is damaged, it begins with {shown!r}; {repair_step(path)}"
+        )
+    if found["sum"]:
+        sums[found["name"]] = found["sum"]
+    return Current(found["name"], sums)
+
+
+def write_current(path: Path, current: Current) -> None:
+    """Point CURRENT at a generation, in one step, and make that durable."""
+    name, sums = current.generation, current.sums
+    kept = [f"kept {other} sha256 {sums[other]}\n" for other in sorted(sums) if other != name]
+    fresh = path / NEW_CURRENT
+    with suppress(FileNotFoundError):
+        fresh.unlink()
+    write_fresh(fresh, f"{name}\nsha256 {sums[name]}\n{''.join(kept)}")
+    os.replace(fresh, path / CURRENT)
+    sync(path)
+
+
+def current_generation(path: Path) -> Path:
+    """Folder of the generation in use; IndexNotFound without one, IndexDamaged if it is gone."""
+    name = read_current(path).generation
+    generation = path / name
+    if not generation.is_dir():
+        raise IndexDamaged(
+            f"`{path / CURRENT}` names generation {name!r}, which does not exist; "
+            f"{repair_step(path)}"
+        )
+    return generation
+
+
+def repair_step(path: Path) -> str:
+    """Say how to mend the index at a path, for the end of a message about damage.
+
+    A repair keeps what was written since the build. A rollback or a new build would lose it.
+    """
+    return f"run `klsa-index repair {path.name} --home {path.parent}`, which keeps all writes"
+
+
+def last_resort(path: Path) -> str:
+    """Say what is left if an index cannot be repaired, for the end of a message."""
+    export = f"`klsa-index export {path.name} FILE --home {path.parent}`"
+    return f"restore a backup, or save all readable documents with {export}"
+
+
+def step_for(file: Path) -> str:
+    """Say how to mend an index of whose generation a file is damaged. See `repair_step`."""
+    return repair_step(file.parent.parent)
+
+
+def _missing(path: Path) -> str:
+    """Say that there is no index, and how to get one, or get it back."""
+    if target := alias_at(path):
+        return f"`{path}` is an alias of `{target}`; name that index"
+    again = f"`klsa-index delete {path.name} --home {path.parent}`"
+    if os.path.lexists(path / DELETED):
+        return f"a deletion of `{path}` was interrupted; finish it with {again}"
+    if _has_generation(path):
+        return f"{path / CURRENT} is missing: {repair_step(path)}"
+    if os.path.lexists(path / MARKER):
+        return (
+            f"{path} is unfinished: a build or restore of it is running or was interrupted; run it "
+            f"again, or remove what it left with {again}"
+        )
+    build = f"klsa-index build SOURCE --name {path.name} --home {path.parent}"
+    return f"no index at `{path}`; build one with `{build}`"
+
+
+def _has_generation(path: Path) -> bool:
+    """Say whether a generation with a manifest is there."""
+    try:
+        with os.scandir(path) as entries:
+            return any(
+                GENERATION.fullmatch(entry.name) and os.path.isfile(Path(entry.path, MANIFEST))
+                for entry in entries
+            )
+    except OSError:
+        return False  # then the message has enough to say

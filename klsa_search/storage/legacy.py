@@ -1,0 +1,80 @@
+"""Documents and settings of an index of a former format, so that it can be carried over.
+
+format 3   documents.db, a table of whole documents
+format 4   documents.npy and documents_starts.npy, as they are now
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+from klsa_search.collection.model import Document
+from klsa_search.errors import IndexDamaged
+from klsa_search.storage.checksums import compare_checksum
+from klsa_search.storage.documents import DocumentReader
+from klsa_search.storage.log import DECODER
+from klsa_search.storage.manifest import Manifest, sha256_of
+from klsa_search.storage.names import MANIFEST
+
+_TABLE = "documents.db"
+_RECORDS = (_TABLE, "documents.npy", "documents_starts.npy")
+_AS_IT_WAS: Final = {
+    "title_weight": 1,
+    "common_weight": 1.0,
+    "burstiness": 1.0,
+    "hold_back": 0.0,
+    "symbols": False,
+}
+"""Values, of settings that came later, that leave everything as it was."""
+
+
+def legacy_settings(manifest: Manifest) -> dict[str, Any]:
+    """Give the settings of an index of a former format as they are called today.
+
+    Stop words were all of the long list, or none.
+    """
+    known = manifest.settings
+    words = {True: "long", False: "none"}.get(known.get("stop_words", True))
+    # There were no tokenizers; one that stands there all the same would be code to run.
+    return {**_AS_IT_WAS, **known, "stop_words": words, "tokenizer": None}
+
+
+def legacy_documents(generation: Path, manifest: Manifest) -> Iterator[Document]:
+    """Yield the documents of a generation of a former format, in order, as they were indexed.
+
+    Their files are compared with their sums first; no other file is read, so none of them need be
+    whole. IndexDamaged if they are not what was built.
+    """
+    table = manifest.format_version == 3
+    for name in (_TABLE,) if table else _RECORDS:
+        if name not in manifest.files:
+            raise IndexDamaged(
+                f"`{generation / MANIFEST}` has no entry for {name}; rebuild the "
+                "index from its source"
+            )
+        compare_checksum(generation / name, manifest, sha256_of)
+    return _of_table(generation / _TABLE) if table else _of_records(generation)
+
+
+def _of_records(generation: Path) -> Iterator[Document]:
+    with closing(DocumentReader(generation)) as reader:
+        yield from reader.live_documents()
+
+
+def _of_table(path: Path) -> Iterator[Document]:
+    from sqlite_utils import Database
+
+    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            table, columns = Database(connection)["documents"], "id, title, text, metadata"
+            for row in table.rows_where(select=columns, order_by="position"):
+                yield Document(**row | {"metadata": DECODER.decode(row["metadata"])})
+    except sqlite3.DatabaseError as error:
+        raise IndexDamaged(
+            f"cannot read `{path}` ({error}); rebuild the index from its source"
+        ) from error

@@ -1,0 +1,135 @@
+"""Child processes import nothing from the current folder, and all are started in one place."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import klsa_search
+from klsa_search.core.child_processes import command_of
+from tests.support.hostile import hostile_folder, imported_from
+from tests.support.sources import nodes
+from tests.support.waiting import PATIENCE
+
+PACKAGE = Path(klsa_search.__file__).parent
+ANALYSE = """
+from klsa_search.analysis import Analyzer
+from klsa_search.analysis.workers import AnalysisWorkers
+with AnalysisWorkers(Analyzer(), 1) as workers:
+    workers.submit(["a pump"]).result()
+"""
+PARSE = """
+import sys
+from pathlib import Path
+from klsa_search.collection.files.formats import format_of
+from klsa_search.collection.files.sandbox import Sandbox
+path = Path("note.rst")
+path.write_text("a pump")
+with Sandbox() as parser:
+    assert [content.text for content in parser.read(format_of(path), path)] == ["a pump"]
+"""
+STARTING = {
+    ("sys", "executable"),
+    ("os", "fork"),
+    ("os", "system"),
+    ("os", "popen"),
+    ("os", "posix_spawn"),
+    ("os", "posix_spawnp"),
+    ("concurrent.futures", "ProcessPoolExecutor"),
+}
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    return hostile_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        pytest.param("klsa_search.cli.compile_child", [], marks=pytest.mark.long),
+        pytest.param("klsa_search.cli.refit_child", ["--help"], marks=pytest.mark.long),
+        ("klsa_search.cli.worker", ["0", "0", "."]),
+    ],
+)
+def test_a_command_imports_nothing_from_the_current_folder(hostile, module, arguments):
+    ended = subprocess.run(
+        command_of(module, *arguments),
+        cwd=hostile,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE,
+    )
+    assert imported_from(hostile) == []
+    assert b"Traceback" not in ended.stderr
+
+
+def test_python_itself_would_import_from_it(hostile):
+    subprocess.run(
+        [sys.executable, "-m", "klsa_search.cli.worker"],
+        cwd=hostile,
+        capture_output=True,
+        timeout=PATIENCE,
+    )
+    assert imported_from(hostile) != []
+
+
+@pytest.mark.parametrize("work", [ANALYSE, PARSE])
+def test_a_worker_imports_nothing_from_the_current_folder(hostile, work):
+    subprocess.run([sys.executable, "-P", "-c", work], cwd=hostile, check=True, timeout=PATIENCE)
+    assert imported_from(hostile) == []
+
+
+def test_a_worker_imports_what_lies_beside_the_script(tmp_path):
+    (tmp_path / "beside.py").write_text(
+        "import re\n"
+        "def words(text):\n"
+        "    return [(found[0], *found.span()) for found in re.finditer('p+', text)]\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from klsa_search.analysis import Analyzer\n"
+        "from klsa_search.analysis.tokenizers import trust\n"
+        "from klsa_search.analysis.workers import AnalysisWorkers\n"
+        "from klsa_search.core.config import AnalysisSettings\n"
+        "import beside\n"
+        "analyzer = Analyzer(AnalysisSettings(tokenizer=trust(beside.words)))\n"
+        "with AnalysisWorkers(analyzer, 1) as workers:\n"
+        "    print(list(workers.submit(['a pump']).result().terms))\n"
+    )
+    told = subprocess.check_output([sys.executable, script], cwd="/", text=True, timeout=PATIENCE)
+    assert told == "['p']\n"
+
+
+def test_processes_are_started_in_one_place():
+    offences = []
+    started = [
+        *(
+            (path, node, node.value.id, node.attr)
+            for path, node in nodes("klsa_search", ast.Attribute)
+            if isinstance(node.value, ast.Name)
+        ),
+        *(
+            (path, node, node.module or "", alias.name)
+            for path, node in nodes("klsa_search", ast.ImportFrom)
+            for alias in node.names
+        ),
+        *(
+            (path, node, (node.module or "").partition(".")[0], "")
+            for path, node in nodes("klsa_search", ast.ImportFrom)
+        ),
+        *(
+            (path, node, alias.name.partition(".")[0], "")
+            for path, node in nodes("klsa_search", ast.Import)
+            for alias in node.names
+        ),
+    ]
+    for path, node, module, name in started:
+        if path == PACKAGE / "core/child_processes.py":
+            continue
+        execs = module == "os" and name.startswith(("exec", "spawn"))
+        if (module, name) in STARTING or module in ("multiprocessing", "runpy") or execs:
+            offences.append(f"{path}:{node.lineno}: {module}.{name}")
+    assert not offences

@@ -1,0 +1,116 @@
+"""One logger has all that is told: the library is silent, commands and the service show it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from klsa_search import build
+from klsa_search.collection import open_collection
+
+GOOD = {"id": "w", "text": "a wing in supersonic flow"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """One document and a bad record, a file that is not read, and one without ids."""
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(json.dumps(GOOD) + "\n{\n")
+    (folder / "b.jsonl").write_text(json.dumps({"text": "bread dough"}) + "\n")
+    (folder / "picture.png").write_bytes(b"png")
+    return folder
+
+
+def ran(program, cwd):
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=cwd, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def told(caplog):
+    return [(each.name.partition(".")[0], each.getMessage()) for each in caplog.records]
+
+
+SKIPPED = "reports: 1 skipped; the first: "
+UNREAD = "reports: 1 not read (1 .png); the first: picture.png"
+NUMBERED = "b.jsonl have no id and are numbered"
+
+
+def test_a_build_warns_of_what_it_left_out(folder, tmp_path, caplog):
+    build(folder, name="t", home=tmp_path / "index", format="jsonl", on_error="skip").close()
+    assert {name for name, _ in told(caplog)} == {"klsa_search"}
+    skipped, unread, numbered = (message for _, message in told(caplog))
+    assert skipped.startswith(SKIPPED)
+    assert unread == UNREAD
+    assert NUMBERED in numbered
+
+
+def test_an_addition_warns_too(folder, tmp_path, caplog):
+    index = build([GOOD], name="t", home=tmp_path / "index")
+    (folder / "b.jsonl").unlink()
+    assert index.add(folder, format="jsonl", on_error="skip") == 1
+    skipped, unread = (message for _, message in told(caplog))
+    assert skipped.startswith(SKIPPED)
+    assert unread == UNREAD
+
+
+def test_who_opened_a_collection_is_told_by_it_alone(folder, tmp_path, caplog):
+    collection = open_collection(folder, format="jsonl", on_error="skip")
+    build(collection, name="t", home=tmp_path / "index").close()
+    assert (collection.problems.count, collection.unread.count) == (1, 1)
+    assert not told(caplog)
+
+
+@pytest.mark.long
+def test_the_library_writes_nothing(folder):
+    program = """
+import klsa_search as klsa
+index = klsa.build("reports", name="t", format="jsonl", on_error="skip")
+index.search("wing")
+index.add([{"id": "1", "text": "bread"}])
+klsa.open_index("index/t").search("bread", explain=True, highlight=True)
+"""
+    assert ran(program, folder.parent) == ("", "")
+
+
+COMMAND = """
+import click, logging
+from klsa_search.cli.main import run
+@click.command()
+def command():
+    logging.getLogger("klsa_search.any.room").warning("told %s", "once")
+    logging.getLogger("klsa_search.any.room").info("not told")
+run(command, [])
+"""
+WORKER = """
+import logging
+from klsa_search.cli.serving import _journal
+from klsa_search.service.settings import ServiceSettings
+_journal(ServiceSettings(log_format={log!r}))
+logging.getLogger("klsa_search.any.room").warning("told %s", "once")
+"""
+
+
+@pytest.mark.parametrize(
+    "program", [COMMAND, pytest.param(WORKER.format(log="plain"), marks=pytest.mark.long)]
+)
+def test_commands_and_the_service_write_sentences_to_stderr(program, tmp_path):
+    assert ran(program, tmp_path) == ("", "told once\n")
+
+
+def test_a_service_writes_json_where_that_is_asked(tmp_path):
+    out, err = ran(WORKER.format(log="json"), tmp_path)
+    line = json.loads(err)
+    assert (out, line["level"], line["message"]) == ("", "warning", "told once")
+
+
+def test_who_uses_the_library_chooses_where_it_goes():
+    handlers = logging.getLogger("klsa_search").handlers
+    assert [type(handler) for handler in handlers] == [logging.NullHandler]

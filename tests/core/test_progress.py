@@ -1,0 +1,20 @@
+"""Steps of a phase are counted from 1, told of or not."""
+
+from __future__ import annotations
+
+import pytest
+
+from klsa_search.core.progress import steps
+
+
+@pytest.mark.parametrize("total", [3, None])
+def test_each_step_is_told_with_how_many_are_done(total):
+    told = []
+    step = steps(lambda *given: told.append(given), "splits", total)
+    for _ in range(3):
+        step()
+    assert told == [("splits", 1, total), ("splits", 2, total), ("splits", 3, total)]
+
+
+def test_without_progress_nobody_is_told():
+    steps(None, "splits")()

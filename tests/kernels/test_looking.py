@@ -1,0 +1,65 @@
+"""Rows that are looked for in parts are those found in one piece, with any effort."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from klsa_search.kernels import bm25
+from klsa_search.kernels.candidates import cut_postings
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.nearest_neighbours import (
+    KnnParams,
+    KnnSearcher,
+    Rows,
+    empty_rows,
+    matrix_of,
+    nearest_rows,
+    posting_scales,
+)
+from tests.support.worlds import counts_of, random_documents
+
+N = 300
+
+
+@pytest.mark.parametrize("edges", [[0, 300], [0, 120, 300], [0, 0, 77, 150, 299, 300]])
+@pytest.mark.parametrize("effort", [KnnParams(), KnnParams(40, 5, 100, 12), KnnParams(7, 2, 1, 1)])
+def test_parts_change_no_bit(edges, effort):
+    counts = counts_of(*random_documents(N, 120, seed=8))
+    Phi = bm25.document_features(counts, k1=3.0, b=0.75, idf_power=1.0, pairs=0.5)
+    kernel = DocumentKernel.of(Phi, centred=True, normalised=True)
+    whole = cut_postings(kernel.features, posting_scales(kernel), effort.cut)
+    parts = [
+        (
+            first,
+            part_of(whole, first, last),
+            Rows.of(
+                DocumentKernel(kernel.features[first:last], kernel.scales[first:last], kernel.mean),
+                first,
+            ),
+        )
+        for first, last in pairwise(edges)
+    ]
+    features = Rows.of(kernel)
+    looking = KnnSearcher(effort, 64, N, Phi.shape[1], features.longest)
+    rows = empty_rows(N, 9)
+    for begin in range(0, N, 64):
+        looking.ask(np.arange(begin, min(begin + 64, N)), features, whole[0])
+        for first, postings, _ in parts:
+            looking.add(first, postings)
+        for _, _, some in parts:
+            looking.compare(some)
+        looking.keep(rows, begin)
+    found = matrix_of(rows, np.arange(N), (N, N))
+    expected = nearest_rows(kernel, 9, effort=effort)
+    for name in ("indptr", "indices", "data"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+
+
+def part_of(postings, first, last):
+    starts, documents, values = postings
+    here = (documents >= first) & (documents < last)
+    own = np.concatenate(([0], np.cumsum(here)))[starts]
+    return own, documents[here] - np.int32(first), values[here]

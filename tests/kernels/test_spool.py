@@ -1,0 +1,25 @@
+"""Spools: the same values in memory and in a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from klsa_search.kernels.spool import Spools
+
+
+@pytest.mark.parametrize("room", [None, 0, 12, 10**6])
+def test_what_goes_in_comes_out(tmp_path, room):
+    spools = Spools() if room is None else Spools(tmp_path, room)
+    spool = spools.spool(np.int32)
+    assert (len(spool), spool.read().tolist()) == (0, [])
+    for piece in ([1, 2], [], [3, 4, 5]):
+        spool.append(np.array(piece, np.int64))
+        spool.read(0, 1)  # between two appends, it disturbs none
+    assert len(spool) == 5
+    assert spool.read().tolist() == [1, 2, 3, 4, 5]
+    assert spool.read(1, 4).tolist() == [2, 3, 4]
+    assert spool.read().dtype == np.int32
+    assert len(list(tmp_path.iterdir())) == (room in (0, 12))
+    spool.close()
+    assert not list(tmp_path.iterdir())

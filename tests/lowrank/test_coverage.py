@@ -1,0 +1,34 @@
+"""Coverage against its definition, written out over dense arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from klsa_search.kernels import bm25
+from klsa_search.kernels.document_kernel import DocumentKernel
+from klsa_search.kernels.nearest_neighbours import neighbour_graph
+from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD, coverage
+from tests.support.worlds import counts_of, query_kernel, random_documents
+
+
+@pytest.mark.parametrize("asked", [1, 3, 16, 17, 40])
+@pytest.mark.parametrize("best", [np.arange(60), np.array([41, 3, 17, 8]), np.arange(0)])
+def test_coverage_is_its_definition(asked, best):
+    counts = counts_of(*random_documents(60, 40))
+    kernel = query_kernel(counts)
+    held = np.zeros((60, 40))
+    terms = np.arange(40)[-asked:]
+    query = np.arange(1, asked + 1, dtype=np.float32)
+    for term, times in zip(terms.tolist(), query.tolist(), strict=True):
+        documents, impacts = kernel.impacts_of(term, times)
+        held[documents, term] = impacts / (times * kernel.worth[term])
+    Phi = bm25.document_features(counts, k1=3.0, b=0.75)
+    W = neighbour_graph(DocumentKernel.of(Phi, centred=True), 5).astype(np.float32)
+    counting = np.isin(np.arange(60), best)[:, None]
+    sat = counting * held[:, terms]
+    y = sat + NEIGHBOURHOOD * W.toarray() @ sat
+    expected = (y / (y + HALF)) @ (query * kernel.worth[terms])
+    found = coverage(kernel, W, terms, query, best)
+    assert found.dtype == np.float32
+    assert found == pytest.approx(expected, rel=1e-5)

@@ -1,0 +1,34 @@
+"""top_z: the largest entries, ties by document order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search.lowrank.expansion_matrix import top_z
+
+
+@pytest.mark.parametrize(
+    ("row", "z", "positions"),
+    [
+        ([1, 3, 2], 2, [1, 2]),
+        ([5, 5, 5], 2, [0, 1]),
+        ([0, 1, 0], 2, [1]),
+        ([0, -1], 3, []),
+        ([], 1, []),
+        ([2, 1], 9, [0, 1]),
+    ],
+)
+def test_worked_examples(row, z, positions):
+    row = np.array(row, dtype=np.float32)
+    found, values = top_z(row, z)
+    assert found.tolist() == positions
+    assert values.tolist() == row[positions].tolist()
+
+
+@given(st.lists(st.integers(-2, 4), max_size=30), st.integers(1, 12))
+def test_it_is_a_stable_sort_cut_short(row, z):
+    expected = sorted((i for i, value in enumerate(row) if value > 0), key=lambda i: -row[i])[:z]
+    assert top_z(np.array(row, dtype=np.float32), z)[0].tolist() == expected

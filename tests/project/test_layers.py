@@ -1,0 +1,104 @@
+"""The layers of ARCHITECTURE.md: a package imports itself and packages of lower layers only."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import klsa_search
+from tests.support.sources import nodes
+
+PACKAGE = Path(klsa_search.__file__).parent
+ROOT = PACKAGE.parent
+TOP_LEVEL = PACKAGE / "__init__.py"
+LAYERS = {
+    "errors": 0,
+    "core": 1,
+    "collection": 2,
+    "analysis": 3,
+    "kernels": 4,
+    "lowrank": 5,
+    "estimators": 6,
+    "storage": 6,
+    "delta": 7,
+    "search": 8,
+    "indexing": 9,
+    "mining": 9,
+    "evaluation": 10,
+    "connect": 10,
+    "cluster": 10,
+    "service": 11,
+    "cli": 12,
+}
+PRINTING = ("cli", "service")
+ENVIRONMENT = {"environ", "getenv"}
+READING_ENVIRONMENT = {
+    "cluster/ray.py",
+    "collection/public_collections.py",
+    "core/compiling.py",
+}
+"""Ray takes some settings from the environment only; KLSA_COLLECTIONS applies to Python as well,
+and so do the variables of numba, which must be known before it is imported."""
+
+
+def imports(folder: str):
+    """Yield (file, name of the module, level) of every import."""
+    for path, node in nodes(folder, ast.Import):
+        yield from ((path, alias.name, 0) for alias in node.names)
+    for path, node in nodes(folder, ast.ImportFrom):
+        yield path, node.module or "", node.level
+
+
+def package_of(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def modules():
+    return [path for path in sorted(PACKAGE.rglob("*.py")) if path != TOP_LEVEL]
+
+
+def test_every_package_has_a_layer():
+    assert {package_of(path) for path in modules()} == set(LAYERS)
+
+
+def test_packages_import_lower_layers_only():
+    offences = []
+    for path, name, level in imports("klsa_search"):
+        if level:
+            offences.append(f"{path}: relative import of {name}")
+        if path == TOP_LEVEL or not name.startswith("klsa_search."):
+            continue
+        package, other = package_of(path), name.split(".")[1]
+        if other != package and LAYERS[other] >= LAYERS[package]:
+            offences.append(f"{path}: {package} imports {other}")
+    assert not offences
+
+
+def test_the_table_of_packages_is_that_of_the_layers():
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    table = re.findall(r"^\| (\d+) \| `(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
+    assert {name: int(layer) for layer, name in table} == LAYERS
+
+
+def test_the_package_imports_nothing_from_its_repository():
+    offences = []
+    strangers = {"klsa_search": {"benchmarks", "studies"}, "studies": {"benchmarks"}}
+    for folder, strange in strangers.items():
+        for path, name, _ in imports(folder):
+            if name.split(".")[0] in strange:
+                offences.append(f"{path}: imports {name}")
+    assert not offences
+
+
+def test_only_service_and_commands_print_or_read_the_environment():
+    offences = []
+    for path, name in nodes("klsa_search", ast.Name):
+        if name.id == "print" and package_of(path) not in PRINTING:
+            offences.append(f"{path}:{name.lineno}: print")
+    for path, attribute in nodes("klsa_search", ast.Attribute):
+        allowed = path.relative_to(PACKAGE).as_posix() in READING_ENVIRONMENT
+        if attribute.attr in ENVIRONMENT and package_of(path) not in PRINTING and not allowed:
+            offences.append(f"{path}:{attribute.lineno}: environment")
+    assert not offences

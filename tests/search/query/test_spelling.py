@@ -1,0 +1,265 @@
+"""Words that no document holds are put right by those that documents hold, and only they."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build
+from klsa_search.errors import QueryError
+from klsa_search.search.query import spelling
+
+TEXTS = {
+    "boundary": "The boundary layer of a supersonic wing; boundary layers are thin.",
+    "network": "Wi-Fi networks and the wi-fi of a network, an e-mail server.",
+    "university": "A university of universities: universal.",
+    "retrieval": "Information retrieval retrieves documents, online and on paper. Heat transfer.",
+    "bread": "Bread, flour, water: the flower of bakeries. Supporters support supporters.",
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
+    opened = build(documents, name="spelt", home=tmp_path_factory.mktemp("home"), dimensions=2)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("retreival", "retrieval"),  # two letters changed places
+        ("boundry", "boundary"),  # one is missing, and the stem ends otherwise
+        ("netwrok", "network"),
+        ("supersonnic", "supersonic"),
+        ("informotion", "Information"),
+        ("Universty", "university"),
+        ("wifi", "wi fi"),
+        ("email", "e mail"),
+        ("heattransfer", "heat transfer"),
+    ],
+)
+def test_what_was_meant(index, wrong, right):
+    found = index.search(wrong)
+    assert found.interpretation.corrections == {wrong: right}
+    assert found.interpretation.did_you_mean == right
+    assert found.interpretation.words == tuple(right.split())
+    assert found.interpretation.unknown == ()
+    assert found.hits == index.search(right).hits
+
+
+@pytest.mark.parametrize(
+    "word", ["bred", "zzzzzz", "b747", "wnig7", "xretrieval", "of", "flwer bread"[:3], "雪雪雪雪"]
+)
+def test_what_nothing_is_near_stays(index, word):
+    """Short words, words with figures, words that begin otherwise."""
+    said = index.search(f"{word} bread").interpretation
+    assert said.corrections == ({} if word != "bred" else {"bred": "Bread"})
+    assert (said.did_you_mean is None) == (word != "bred")
+
+
+def test_the_nearest_comes_first_then_the_one_in_most_documents(tmp_path):
+    documents = [{"id": str(i), "text": text} for i, text in enumerate(
+        ["flowers", "flower", "flowed", "flowed", "floor", "floor"])]  # fmt: skip
+    index = build(documents, name="near", home=tmp_path, dimensions=2, stemmer="none")
+    assert index.search("flowes").interpretation.corrections == {"flowes": "flowed"}
+    assert index.search("flor").interpretation.did_you_mean == "floor"
+    index.close()
+
+
+def test_words_are_corrected_to_what_is_written_alone(tmp_path):
+    """A stem is no word: what ends as the query's word does has to be in a document."""
+    texts = ["Diversification of a portfolio", "An adjacency matrix", "Convergence of series"]
+    documents = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
+    index = build(documents, name="written", home=tmp_path, dimensions=2)
+    for word in ("DIVERSIFYING", "diversifies", "convergently"):
+        said = index.search(word).interpretation
+        assert (said.corrections, said.did_you_mean) == ({}, None)
+    assert index.search("diversifcation").interpretation.did_you_mean == "Diversification"
+    # Another form of a known stem is known, whether a document writes it or not.
+    assert index.search("converges").interpretation.words == ("converges",)
+    index.close()
+
+
+def test_a_small_collection_only_suggests(tmp_path, monkeypatch):
+    """Most words are in none of a few documents: one that is near another may well be right."""
+    monkeypatch.setattr(spelling, "MANY", 3)
+    texts = ["The intersection graph of paths", "A survey of computer response"]
+    documents = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
+    index = build(documents, name="small", home=tmp_path, dimensions=2)
+    found = index.search("human computer interaction")
+    assert found.interpretation.words == ("computer",)
+    assert found.interpretation.corrections == {"interaction": "intersection"}
+    assert found.interpretation.did_you_mean == "human computer intersection"
+    assert found.hits == index.search("computer").hits
+    # Two letters that changed places are a slip wherever they are.
+    assert index.search("intersetcion").interpretation.words == ("intersection",)
+    index.add([{"id": "new", "text": "A tree"}])
+    assert index.search("interaction").interpretation.words == ("intersection",)
+    index.delete(["new"])
+    assert index.search("interaction").interpretation.words == ()
+    index.close()
+
+
+def test_only_words_that_no_document_holds_are_put_right(index):
+    for text in TEXTS.values():
+        said = index.search(text).interpretation
+        assert (said.corrections, said.unknown, said.did_you_mean) == ({}, (), None)
+
+
+def test_what_may_well_be_a_word_of_its_own_stays(tmp_path):
+    """Function words are none that a document has to hold; of a short word it is only told."""
+    text = "The shape of a duck: who floored it at ease and in former times."
+    index = build([{"id": "a", "text": text}], name="words", home=tmp_path)
+    for word in ("whom", "else", "formerly"):
+        assert index.search(word).interpretation.corrections == {}
+    for word, near in {"shake": "shape", "deck": "duck", "flor": None}.items():
+        said = index.search(f"{word} times").interpretation
+        assert (said.words, said.unknown) == (("times",), (word,))
+        assert said.corrections == ({word: near} if near else {})
+        assert said.did_you_mean == (f"{near} times" if near else None)
+    assert index.search("shaep").interpretation.words == ("shape",)
+    index.close()
+
+
+def test_it_may_be_suggested_or_left(index):
+    suggested = index.search("retreival paper", spelling="suggest")
+    assert suggested.hits == index.search("paper").hits
+    assert suggested.interpretation.unknown == ("retreival",)
+    assert suggested.interpretation.did_you_mean == "retrieval paper"
+    off = index.search("retreival paper", spelling="off")
+    assert off.hits == suggested.hits
+    assert off.interpretation.did_you_mean is None
+    with pytest.raises(QueryError, match="spelling"):
+        index.search("paper", spelling="on")
+
+
+def test_what_must_be_there_is_put_right_and_what_must_not_is_not(index):
+    assert [hit.id for hit in index.search("+retreival paper")] == ["retrieval"]
+    assert [hit.id for hit in index.search('"informotion retreival"')] == ["retrieval"]
+    assert [hit.id for hit in index.search("text:wifi")] == ["network"]
+    excluded = index.search("paper -retreival")
+    assert excluded.interpretation.corrections == {}
+    assert "retrieval" in [hit.id for hit in excluded]
+    said = index.search('+retreival "boundry layer"').interpretation
+    assert said.did_you_mean == '+retrieval "boundary layer"'
+
+
+def test_words_with_hyphens_are_found_where_they_are_written_without(index):
+    said = index.search("an on-line server").interpretation
+    assert said.joined == {"on-line": "online"}
+    assert [hit.id for hit in index.search("+on-line")] == ["retrieval"]
+    assert "retrieval" not in [hit.id for hit in index.search("server heat -on-line")]
+    assert index.search("on-line", spelling="off").interpretation.joined == {}
+
+
+def test_a_prefix_longer_than_the_stem(index):
+    assert index.search("universit*").interpretation.prefixes == {"universit*": ("univers",)}
+    assert index.search("universitu*").interpretation.prefixes == {"universitu*": ()}
+
+
+def test_later_documents_put_words_right(tmp_path):
+    documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
+    index = build(documents, name="later", home=tmp_path, dimensions=2)
+    assert index.search("aerodinamics").interpretation.corrections == {}
+    index.add([{"id": "new", "text": "Aerodynamics of gliders"}])
+    assert index.search("aerodinamics").interpretation.did_you_mean == "Aerodynamics"
+    index.delete(["new"])
+    assert index.search("aerodinamics").interpretation.corrections == {}
+    index.close()
+
+
+FEW = ["wing", "winglet", "drag", "dragon", "turbine", "turbines", "propeller"]
+
+
+def test_deleted_words_are_as_unknown_as_in_a_fresh_build(tmp_path):
+    """Whatever was added and deleted: the same words known, corrected and suggested."""
+    made = random.Random(3)
+    live = {"first": "propeller shaft", "a": "turbine wing", "b": "winglet of a dragon"}
+    written = build(_documents(live), name="written", home=tmp_path, dimensions=2, ranker="bm25")
+    gone = 0
+    for _ in range(3):
+        for _ in range(4):
+            name, words = made.choice("abcd"), made.choices(FEW, k=made.randrange(3))
+            if words:
+                live[name] = " ".join(words)
+                written.add(_documents({name: live[name]}))
+            elif live.pop(name, None):
+                written.delete([name])
+        fresh = build(_documents(live), name="fresh", home=tmp_path, dimensions=2, ranker="bm25")
+        known = written.arrays.vocabulary
+        assert {*known.numbers} == {*fresh.arrays.vocabulary.numbers}
+        gone += len(known) - len(known.numbers)
+        for word in [*FEW, "propelled", "drags", "turbne", "wingdragon", "wing-let"]:
+            assert written.search(word).interpretation == fresh.search(word).interpretation
+            assert written.suggest(word) == fresh.suggest(word)
+        fresh.close()
+    assert gone
+    written.close()
+
+
+def test_synonyms_of_a_word_that_is_gone_count_as_of_one_never_seen(tmp_path):
+    index = build(_documents({"a": "tv", "b": "radio"}), name="gone", home=tmp_path, dimensions=2)
+    index.set_synonyms(["tv, television", "wireless => radio, tv"])
+    index.delete(["a"])
+    said = index.search("wireless").interpretation
+    assert said.synonyms == {"wireless": ("radio",)}
+    assert index.search("tv").interpretation.unknown == ("tv",)
+    index.close()
+
+
+def _documents(texts):
+    return [{"id": name, "text": text} for name, text in texts.items()]
+
+
+@given(st.text(max_size=60) | st.text(st.sampled_from('retival "+-:wifo*'), max_size=30))
+def test_any_text_is_a_query(index, text):
+    for done in ("auto", "suggest", "off"):
+        index.search(text, 3, spelling=done)
+
+
+def test_names_with_signs_are_words(tmp_path):
+    texts = {
+        "plus": "Written in C++",
+        "sharp": "C# for .NET",
+        "c": "The C language",
+        "net": "A net",
+    }
+    documents = [{"id": name, "text": text} for name, text in texts.items()]
+    index = build(documents, name="names", home=tmp_path, dimensions=2, ranker="bm25")
+    found = {
+        query: [hit.id for hit in index.search(query)]
+        for query in ("C++", "c#", ".net", "net", "c", "+C++", '"in C++"', "language -C++")
+    }
+    assert found == {
+        "C++": ["plus"],
+        "c#": ["sharp"],
+        ".net": ["sharp"],
+        "net": ["net"],
+        "c": ["c"],
+        "+C++": ["plus"],
+        '"in C++"': ["plus"],
+        "language -C++": ["c"],
+    }
+    assert index.search("C++ C").interpretation.words == ("C++", "C")
+    index.close()
+
+
+def test_the_published_method_reads_words_as_they_stand(tmp_path):
+    documents = [{"id": name, "text": text} for name, text in TEXTS.items()]
+    index = build(documents, name="paper", home=tmp_path, preset="paper")
+    said = index.search('retreival -"boundary" on-line').interpretation
+    assert said.unknown == ("retreival", "line")
+    assert (said.corrections, said.excluded, said.joined) == ({}, (), {})
+    index.close()
+
+
+def test_the_first_ten_unknown_words_are_put_right(index):
+    wrong = [f"retreiva{letter}" for letter in "abcdefghijklmn"]
+    said = index.search(" ".join([*wrong, wrong[0]])).interpretation
+    assert list(said.corrections) == wrong[:10]
+    assert said.unknown == tuple(wrong[10:])

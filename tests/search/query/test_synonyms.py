@@ -1,0 +1,195 @@
+"""Synonyms count as if they were asked for, each once, and nothing else changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build, open_index
+from klsa_search.core.config import LanguageSettings
+from klsa_search.errors import QueryError, StoreError
+
+from .conftest import WORDS, documents
+
+TEXTS = {
+    "a": "A television on a stand, and another stand.",
+    "b": "The TVs in the room.",
+    "c": "NYC is large.",
+    "d": "New York, a city.",
+    "e": "New shoes in the city.",
+}
+RULES = ["tv, television", "new york, nyc, big apple", "phone => tv", "room => york pier, hall"]
+RANKERS = ("klsa", "bm25", "rm3", "rocchio")
+
+
+@pytest.fixture
+def index(tmp_path):
+    given = [{"id": name, "text": text} for name, text in TEXTS.items()]
+    opened = build(given, name="towns", home=tmp_path, dimensions=2)
+    opened.set_synonyms(RULES)
+    yield opened
+    opened.close()
+
+
+def found(index, query, **asked):
+    """Scores by document; every operator counts."""
+    return {hit.id: hit.score for hit in index.search(query, operators=True, **asked)}
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("tv", "tv television"),
+        ("televisions", "tv television"),
+        ("tv television", "tv television"),
+        ("TV tv", "tv tv television"),
+        ("phone", "tv"),
+        ("phone tv", "tv television"),
+        ("nyc", "nyc new york"),
+        ("in New York!", "new york nyc"),
+        ("big apple", "new york nyc"),
+        ("new the york", "new york nyc"),
+        ("york new", "york new"),
+        ("room", "room"),  # no document has a pier, nor a hall
+        ("+city nyc", "+city nyc new york"),
+        ("tvv city -nyc", "tvv city -nyc"),
+    ],
+)
+def test_a_query_is_that_of_all_its_words(index, asked, meant, ranker):
+    assert found(index, asked, ranker=ranker) == found(index, meant, ranker=ranker, synonyms=False)
+
+
+@pytest.mark.parametrize("asked", ['"new york"', "+tv", "-tv city", "text:tv", "telev*", "+nyc"])
+def test_what_has_a_sign_is_meant_as_it_stands(index, asked):
+    assert found(index, asked) == found(index, asked, synonyms=False)
+    assert index.search(asked).interpretation.synonyms == {}
+
+
+def test_words_in_a_row_are_neighbours(index):
+    for apart in ("new +york", "new -city york", 'new "city" york'):
+        assert index.search(apart).interpretation.synonyms == {}
+
+
+def test_it_is_told_what_was_asked_for(index):
+    interpretation = index.search("big apple phone room").interpretation
+    assert interpretation.synonyms == {"big apple": ("new york", "nyc"), "phone": ("tv",)}
+    assert interpretation.unknown == ("big", "apple", "phone")
+    marked = index.search("phone", highlight=True)[0].highlight["snippet"]
+    assert [marked.text[first:after] for first, after in marked.marks] == ["TVs"]
+
+
+def test_a_word_with_synonyms_is_no_slip_and_one_put_right_has_them(index):
+    index.set_synonyms(["citi => room", "stand => shoes"])
+    assert index.search("citi").interpretation.corrections == {}
+    right = index.search("stannd").interpretation
+    assert (right.corrections, right.synonyms) == ({"stannd": "stand"}, {"stand": ("shoes",)})
+    told = index.search("stannd", spelling="suggest").interpretation
+    assert (told.did_you_mean, told.synonyms) == ("stand", {})
+
+
+def test_a_match_is_as_good_by_a_synonym(index):
+    def quality(query, **asked):
+        answer = index.search(query, quality=True, **asked)
+        return {hit.id: hit.quality for hit in answer}
+
+    alone = quality("television", synonyms=False)
+    assert quality("tv")["a"] == quality("television")["a"] == alone["a"]
+    assert quality("phone")["b"] == quality("tv", synonyms=False)["b"]
+    assert quality("nyc")["c"] == quality("nyc", synonyms=False)["c"]
+
+
+def test_explanations_add_up(index):
+    for query in ("tv city", "phone", "nyc"):
+        for hit in index.search(query, explain=True):
+            told = hit.explanation
+            parts = (told.lexical, told.coverage, told.latent, told.expansion)
+            added = sum(part.value for part in parts if part is not None)
+            assert added == pytest.approx(hit.score, abs=1e-6)
+    told = index.explain("phone", "b").lexical.terms
+    assert [term.term for term in told] == ["tv"]
+
+
+def test_many_at_once_are_as_each_alone(index):
+    asked = ["tv", "nyc city", "phone -room", '"new york" tv']
+    for (positions, scores), text in zip(index.rank_many(asked), asked, strict=True):
+        alone = index.rank(text)
+        assert positions.tolist() == alone[0].tolist()
+        assert scores.tolist() == alone[1].tolist()
+        every = index.scores(text)
+        assert np.allclose(every[positions], scores, atol=1e-6)
+
+
+def test_a_mask_changes_no_score(index):
+    mask = np.array([True, False, True, False, True])
+    every = dict(zip(*map(list, index.rank("nyc tv")), strict=True))
+    within = dict(zip(*map(list, index.rank("nyc tv", mask=mask)), strict=True))
+    assert within == {position: score for position, score in every.items() if mask[position]}
+
+
+def test_other_readers_take_them_up_and_pinned_ones_do_not(index):
+    other, before = open_index(index.path.parent), index.snapshot()
+    index.set_synonyms({"shoes": ["room"]})
+    assert "b" in found(index, "shoes")
+    assert "b" not in found(before, "shoes")
+    assert other.synonyms != index.synonyms
+    assert other.refresh()
+    assert not other.refresh()
+    assert other.synonyms == index.synonyms == {"shoes": ("room",)}
+    with pytest.raises(StoreError, match="snapshot"):
+        before.set_synonyms({})
+    other.close()
+
+
+def test_they_count_for_what_is_added_later(index):
+    assert "f" not in found(index, "room")
+    index.add([{"id": "f", "text": "A hall."}])
+    assert "f" in found(index, "room")
+    index.set_synonyms({})
+    assert "f" not in found(index, "room")
+
+
+def test_an_index_can_be_without_and_a_query_with(tmp_path):
+    given = [{"id": name, "text": text} for name, text in TEXTS.items()]
+    with_off = build(given, name="off", home=tmp_path, dimensions=2, synonyms=False)
+    with_off.set_synonyms(RULES)
+    assert list(found(with_off, "phone", ranker="bm25")) == []
+    assert list(found(with_off, "phone", ranker="bm25", synonyms=True)) == ["b"]
+    with pytest.raises(QueryError, match="synonyms"):
+        with_off.search("phone", synonyms="yes")
+    with_off.close()
+
+
+QUERIES = st.lists(st.sampled_from([*WORDS, "+wing", '"wi fi"', "-drag", "-"]), max_size=6)
+SOME = st.lists(st.sampled_from(WORDS[:9]), min_size=1, max_size=2).map(" ".join)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    opened = build(documents(), name="alone", home=tmp_path_factory.mktemp("home"), dimensions=4)
+    yield opened
+    opened.close()
+
+
+@given(QUERIES.map(" ".join), st.dictionaries(SOME, st.lists(SOME, max_size=2), max_size=3))
+def test_whatever_the_synonyms_a_query_can_be_without(alone, query, synonyms):
+    alone.set_synonyms({})
+    before = alone.search(query)
+    alone.set_synonyms(synonyms)
+    without = alone.search(query, synonyms=False)
+    assert (without.hits, without.total) == (before.hits, before.total)
+    with_them = alone.search(query)
+    assert {hit.id for hit in alone.search(query, 60, ranker="bm25", synonyms=False)} <= {
+        hit.id for hit in alone.search(query, 60, ranker="bm25")
+    }
+    if not with_them.interpretation.synonyms:
+        assert with_them.hits == before.hits
+
+
+def test_a_word_said_often_is_stood_for_once(index):
+    words = index.search("tv tv television").interpretation.words
+    assert words == ("tv", "tv", "television")
+    asked = index._opened().language.read("tv tv television", LanguageSettings())
+    assert asked.stand_ins.of == {"tv": (("televis",),), "televis": (("tv",),)}

@@ -1,0 +1,135 @@
+"""Aliases: other names of indexes, in one step, and never in the place of one."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from klsa_search import build, list_indexes, open_index
+from klsa_search.errors import IndexBusy, IndexNotFound, SettingsError, StoreError
+from klsa_search.storage.aliases import aliases_in, remove_alias, set_alias
+from klsa_search.storage.files import write_fresh
+from klsa_search.storage.maintenance import delete_index
+from tests.support.forked import another_thread
+
+
+def made(home, name, text="wing"):
+    build([{"id": name, "text": text}], name=name, home=home).close()
+
+
+@pytest.fixture
+def home(tmp_path):
+    made(tmp_path, "one")
+    made(tmp_path, "two")
+    return tmp_path
+
+
+def found(home, name):
+    index = open_index(home / name)
+    ids = index.ids()
+    index.close()
+    return ids
+
+
+def test_an_alias_is_another_name_and_points_where_it_is_told(home):
+    set_alias(home, "live", "one")
+    assert (found(home, "live"), aliases_in(home)) == (["one"], {"live": "one"})
+    set_alias(home, "live", "two")
+    assert (found(home, "live"), aliases_in(home)) == (["two"], {"live": "two"})
+    assert list_indexes(home) == ["one", "two"]
+    remove_alias(home, "live")
+    assert aliases_in(home) == {}
+    with pytest.raises(IndexNotFound):
+        open_index(home / "live")
+    assert found(home, "two") == ["two"]
+
+
+def test_who_has_opened_it_keeps_what_it_stood_for(home):
+    set_alias(home, "live", "one")
+    index = open_index(home / "live")
+    set_alias(home, "live", "two")
+    assert not index.refresh()
+    assert (index.name, index.ids()) == ("one", ["one"])
+    index.close()
+
+
+def test_nothing_is_built_deleted_or_aliased_in_its_place(home):
+    set_alias(home, "live", "one")
+    with pytest.raises(StoreError, match="is an alias of `one`"):
+        made(home, "live")
+    with pytest.raises(StoreError, match="is an alias of `one`"):
+        delete_index(home / "live")
+    with pytest.raises(SettingsError, match="name that index"):
+        set_alias(home, "other", "live")
+    with pytest.raises(SettingsError, match="alias"):
+        set_alias(home, "two", "one")
+    (home / "notes").write_text("mine")
+    with pytest.raises(SettingsError, match="alias"):
+        set_alias(home, "notes", "one")
+    assert (home / "notes").read_text() == "mine"
+    assert found(home, "live") == ["one"]
+    assert found(home, "two") == ["two"]
+
+
+@pytest.mark.parametrize("name", ["", "../up", ".hidden", "a/b", "x" * 101, "é"])
+def test_names_that_no_index_can_have(home, name):
+    for change in (lambda: set_alias(home, name, "one"), lambda: set_alias(home, "live", name)):
+        with pytest.raises(SettingsError):
+            change()
+    with pytest.raises(SettingsError):
+        remove_alias(home, name)
+
+
+def test_what_is_not_there(home, tmp_path):
+    with pytest.raises(IndexNotFound, match="before you set the alias"):
+        set_alias(home, "live", "three")
+    with pytest.raises(IndexNotFound, match="no alias"):
+        remove_alias(home, "one")
+    assert aliases_in(tmp_path / "nowhere") == {}
+    set_alias(home, "live", "one")
+    delete_index(home / "one")
+    with pytest.raises(IndexNotFound, match="one"):
+        open_index(home / "live")
+
+
+@pytest.mark.parametrize("content", [b"", b"klsa-search alias\n", b"\xff\0", b"x" * 300,
+                                     b"klsa-search alias\n../up\n"])  # fmt: skip
+def test_other_files_are_no_aliases(home, content):
+    (home / "file").write_bytes(content)
+    os.symlink(home / "file", home / "link")
+    assert aliases_in(home) == {}
+    with pytest.raises(StoreError):
+        open_index(home / "file")
+
+
+def test_whoever_reads_meanwhile_finds_one_or_the_other(home):
+    set_alias(home, "live", "one")
+    seen = set()
+    with another_thread(lambda: seen.add(aliases_in(home).get("live"))):
+        for count in range(100):
+            set_alias(home, "live", ("one", "two")[count % 2])
+    assert seen <= {"one", "two"}
+    assert not [each for each in home.iterdir() if each.name.startswith(".live")]
+
+
+def test_changes_of_aliases_wait_for_each_other(home, monkeypatch):
+    """One that comes while another is half done is refused when it has waited for long enough."""
+
+    def meanwhile(path, *given, former=write_fresh):
+        for change in (lambda: set_alias(home, "live", "two"), lambda: remove_alias(home, "old")):
+            with pytest.raises(IndexBusy, match="is being changed"):
+                change()
+        former(path, *given)
+
+    set_alias(home, "old", "one")
+    monkeypatch.setattr("klsa_search.storage.aliases._PATIENCE", 0)
+    monkeypatch.setattr("klsa_search.storage.aliases.write_fresh", meanwhile)
+    set_alias(home, "live", "one")
+    assert aliases_in(home) == {"live": "one", "old": "one"}
+
+
+def test_many_at_once_all_succeed(home):
+    with ThreadPoolExecutor(4) as pool:
+        for _ in pool.map(lambda name: set_alias(home, name, "one"), ["a", "b", "same", "same"]):
+            pass
+    assert sorted(aliases_in(home)) == ["a", "b", "same"]

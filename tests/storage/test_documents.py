@@ -1,0 +1,207 @@
+"""The documents come back as they went in, and what is damaged is named."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search.collection.model import Document
+from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
+from klsa_search.storage.documents import IDS, DocumentReader, DocumentWriter
+from klsa_search.storage.records import Records, text_at
+from tests.support.forked import another_thread, in_child
+from tests.support.waiting import PATIENCE
+
+text = st.text(st.characters(exclude_categories=["Cs"]))
+metadata = st.dictionaries(
+    st.text(max_size=5), st.one_of(st.none(), st.integers(), text, st.lists(st.booleans()))
+)
+
+
+def stored(path, documents):
+    with DocumentWriter(path) as writer:
+        writer.extend(documents)
+    return DocumentReader(path)
+
+
+@given(contents=st.lists(st.tuples(text, text, metadata), max_size=8))
+def test_what_goes_in_comes_out(tmp_path_factory, contents):
+    documents = [
+        Document(id=f"d/{number}", title=title, text=body, metadata=extra)
+        for number, (title, body, extra) in enumerate(contents)
+    ]
+    reader = stored(tmp_path_factory.mktemp("store"), documents)
+    assert reader.at(range(len(documents))) == documents
+    assert reader.ids(reader.live_doc_ids()) == [document.id for document in documents]
+    assert [reader.get(document.id) for document in documents] == documents
+    reader.close()
+
+
+def test_order_and_repeats_of_positions_are_kept_past_a_batch(tmp_path):
+    with DocumentWriter(tmp_path) as writer:
+        for begin in range(0, 2500, 1000):
+            writer.extend(Document(id=str(n)) for n in range(begin, min(begin + 1000, 2500)))
+    reader = DocumentReader(tmp_path)
+    wanted = [2499, 0, 7, 7, *range(1200)]
+    assert reader.ids(wanted) == [str(number) for number in wanted]
+    assert [document.id for document in reader.at(wanted)] == [str(number) for number in wanted]
+
+
+def test_an_unknown_id_is_named(tmp_path):
+    with pytest.raises(DocumentNotFound, match="'x'"):
+        stored(tmp_path, []).get("x")
+
+
+def test_threads_may_share_a_reader(tmp_path):
+    reader = stored(tmp_path, [Document(id=str(number)) for number in range(100)])
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda number: reader.ids([number]), list(range(100)) * 5))
+    assert found == [[str(number)] for number in list(range(100)) * 5]
+
+
+def test_a_record_is_the_document_without_its_text(tmp_path):
+    documents = [Document(id="a", title="Ä", text="wing"), Document(id="b", metadata={"year": 1})]
+    reader = stored(tmp_path, documents)
+    assert [record[:3] for record in reader.records([1, 0])] == [
+        ("b", "", {"year": 1}),
+        ("a", "Ä", {}),
+    ]
+    assert [reader.text(position) for position in (0, 1)] == ["wing", ""]
+    for position, document in enumerate(documents):
+        begin, end = text_at(reader.content, reader.starts, position)
+        assert bytes(reader.content[begin:end]).decode() == document.text
+
+
+def test_a_position_beyond_the_last_is_no_document(tmp_path):
+    reader = stored(tmp_path, [Document(id="a")])
+    with pytest.raises(IndexError):
+        reader.at([1])
+
+
+@given(changes=st.lists(st.tuples(st.integers(0, 79), st.integers(0, 255)), max_size=4))
+def test_a_damaged_record_is_named_or_read(tmp_path, changes):
+    """Whatever its bytes are: nothing outside of the file is looked at."""
+    written = [Document(id=str(n), title="wing", text="flow", metadata={"n": n}) for n in range(3)]
+    folder = tmp_path / "store"
+    if not folder.exists():
+        folder.mkdir()
+        stored(folder, written).close()
+    reader = DocumentReader(folder)
+    content = reader.content.copy()
+    for place, value in changes:
+        content[place] = value
+    damaged = Records(content, reader.starts, folder / "documents.npy")
+    for position in range(3):
+        begin, end = text_at(content, reader.starts, position)
+        with contextlib.suppress(IndexDamaged):
+            damaged.document(position)
+        assert 0 <= begin <= end <= len(content)
+
+
+@pytest.mark.parametrize("begin", [-5, -(2**62), 2**62, 10**9])
+def test_a_place_outside_of_the_records_is_damage(tmp_path, begin):
+    reader = stored(tmp_path, [Document(id="a", text="wing"), Document(id="b")])
+    starts = reader.starts.copy()
+    starts[1] = begin
+    damaged = Records(reader.content, starts, tmp_path / "documents.npy")
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*documents\.npy`"):
+        damaged.document(1)
+    assert text_at(reader.content, starts, 1) == (0, 0)
+
+
+WRITING = """
+import resource, sys
+from pathlib import Path
+from klsa_search.collection.model import Document
+from klsa_search.errors import StoreError
+from klsa_search.storage.documents import DocumentWriter
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+try:
+    with DocumentWriter(Path(sys.argv[1])) as writer:
+        for begin in range(0, 4000, 100):
+            some = range(begin, begin + 100)
+            writer.extend(Document(id=str(n), text="wing " * 100) for n in some)
+except StoreError as error:
+    print(error.message)
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("room", [0, 4096, 10_000, 1_000_000, 2_000_000])
+def test_a_disk_that_is_full_is_named_wherever_it_fills_up(tmp_path, room):
+    """Files that may grow no further fail as a full disk does: at the opening too."""
+    command = [sys.executable, "-c", WRITING, str(tmp_path), str(room)]
+    said = subprocess.check_output(command, text=True, timeout=PATIENCE)
+    of_ids = str(tmp_path / IDS) in said and "free disk space" in said
+    assert of_ids or said == f"[Errno 27] File too large: '{tmp_path / 'documents.npy'}'\n"
+    assert said.count("\n") == 1
+
+
+def test_a_folder_that_lets_nothing_in_is_named(tmp_path):
+    (tmp_path / IDS).mkdir()
+    with pytest.raises(StoreError, match=r"cannot write .*documents\.db.*owner"):
+        DocumentWriter(tmp_path)
+
+
+def test_a_store_that_cannot_be_opened_is_damage(tmp_path):
+    stored(tmp_path, []).close()
+    (tmp_path / IDS).unlink()
+    with pytest.raises(IndexDamaged, match=r"cannot read .*documents\.db.*permissions"):
+        DocumentReader(tmp_path)
+    (tmp_path / "documents.npy").unlink()
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*documents\.npy`"):
+        DocumentReader(tmp_path)
+
+
+def test_a_file_that_is_no_store_is_damage(tmp_path):
+    stored(tmp_path, []).close()
+    (tmp_path / IDS).write_bytes(b"\xff" * 8192)
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*documents\.db` .*klsa-index repair"):
+        DocumentReader(tmp_path).get("a")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_reads_over_a_connection_of_its_own(tmp_path):
+    documents = [Document(id=str(number), text="wing " * number) for number in range(300)]
+    reader = stored(tmp_path, documents)
+
+    def work():
+        assert reader.at(range(300)) == documents
+        assert reader.get("7") == documents[7]
+
+    with another_thread(lambda: reader.at(range(300))):
+        assert [in_child(work) for _ in range(10)] == [0] * 10
+    work()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_forked_child_says_that_the_file_is_no_longer_there(tmp_path, replaced):
+    reader = stored(tmp_path, [Document(id="a", text="of old")])
+    for path in tmp_path.iterdir():
+        path.unlink()
+    if replaced:
+        stored(tmp_path, [Document(id="a", text="of new")])
+
+    def work():
+        with pytest.raises(StoreError, match="removed or replaced since this process was forked"):
+            reader.get("a")
+
+    assert in_child(work) == 0
+    assert reader.get("a").text == "of old"
+
+
+def test_a_closed_reader_says_so(tmp_path):
+    reader = stored(tmp_path, [])
+    reader.close()
+    reader.close()
+    with pytest.raises(StoreError, match=r"documents\.db` was closed"):
+        reader.get("a")

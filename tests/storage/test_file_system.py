@@ -1,0 +1,66 @@
+"""Logs on a network file system are not written, and read only while nobody else writes."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from klsa_search.collection import Document
+from klsa_search.errors import StoreError, WritingRefused
+from klsa_search.storage import files
+from klsa_search.storage.files import kind_of, network_file_system
+from klsa_search.storage.log import WriteLog
+from klsa_search.storage.log_writer import LogWriter
+
+MOUNTS = r"""
+22 1 259:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p1 rw
+60 22 0:52 / /data rw,relatime - nfs4 server:/export rw,vers=4.2
+61 60 259:2 / /data/local\040disk rw,relatime shared:7 master:2 - xfs /dev/sdb1 rw
+62 22 0:53 / /home rw - autofs systemd-1 rw
+63 62 0:54 / /home rw - fuse.sshfs me@host: rw
+a line of something else
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "ext4"),
+        ("/database/x", "ext4"),
+        ("/data", "nfs4"),
+        ("/data/index/cars", "nfs4"),
+        ("/data/local disk/cars", "xfs"),
+        ("/home/me", "fuse.sshfs"),
+    ],
+)
+def test_the_deepest_and_last_mount_tells(path, kind):
+    assert kind_of(path, MOUNTS) == kind
+
+
+def test_where_nothing_is_told_nothing_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MOUNTS", tmp_path / "none")
+    files._kind.cache_clear()
+    assert network_file_system(tmp_path) is None
+    files._kind.cache_clear()
+
+
+def test_a_log_on_a_network_file_system(tmp_path, monkeypatch):
+    (tmp_path / "000001").mkdir()
+    log = WriteLog(tmp_path / "000001")
+    with LogWriter(log.path.parent) as writer:
+        last = writer.append([Document(id="a", text="one")])
+    monkeypatch.setattr(files, "network_file_system", lambda path: "nfs4")
+    with LogWriter(log.path.parent) as writer:
+        for write in (lambda: writer.append(deletes=["a"]), writer.undo):
+            with pytest.raises(WritingRefused, match=r"network file system \(nfs4\)"):
+                write()
+    assert log.last() == last
+    assert [row.id for row in log.rows()] == ["a"]
+    assert not list(log.path.parent.glob("WRITES-shm"))
+    monkeypatch.undo()
+    with closing(WriteLog(log.path.parent)._connected()), LogWriter(log.path.parent) as writer:
+        writer.append(deletes=["a"])
+        monkeypatch.setattr(files, "network_file_system", lambda path: "nfs4")
+        with pytest.raises(StoreError, match="another machine is writing"):
+            log.last()

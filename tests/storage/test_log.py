@@ -1,0 +1,374 @@
+"""The log of writes: what was acknowledged is there, in order, exactly, and nothing else."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import sqlite3
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.faults.privileges import without_privileges
+from klsa_search.collection import Document
+from klsa_search.errors import BadDocument, CollectionError, IndexDamaged, StoreError
+from klsa_search.storage.log import MOST_DOCUMENT, LogPosition, WriteLog, document_of
+from klsa_search.storage.log_writer import LogWriter
+from tests.support.forked import another_thread, in_child
+from tests.support.waiting import PATIENCE
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
+ids = st.sampled_from(["a", "b", "c", "'", "ü;--", " \n-"])
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+documents = st.builds(
+    Document, id=ids, title=texts, text=texts, metadata=st.dictionaries(texts, json_values)
+)
+steps = st.lists(
+    st.tuples(st.lists(documents, max_size=3), st.lists(ids, max_size=2)) | st.integers(1, 3),
+    max_size=8,
+)
+
+
+def doc(id_, text=""):
+    return Document(id=id_, text=text)
+
+
+def pairs(rows):
+    return [(row.id, row.document) for row in rows]
+
+
+@given(steps=steps)
+def test_a_log_is_the_list_of_what_was_written_at_any_state_of_it(tmp_path_factory, steps):
+    folder = tmp_path_factory.mktemp("log")
+    log, model, states = WriteLog(folder), [], []
+    with LogWriter(folder) as writer:
+        for step in steps:
+            if isinstance(step, int):
+                if step > len(model):
+                    with pytest.raises(StoreError, match=f"has {len(model)} batches .* not {step}"):
+                        writer.undo(step)
+                else:
+                    last = writer.undo(step)
+                    del model[-step:]
+                    assert log.last() == last
+            else:
+                puts, deletes = step
+                last = writer.append(puts, deletes)
+                if puts or deletes:
+                    model.append([*((each, None) for each in deletes), *((d.id, d) for d in puts)])
+                assert log.last() == last
+            states.append((log.last(), [pair for batch in model for pair in batch]))
+    log.check()
+    for last, wanted in states:
+        rows = list(log.rows(last=last))
+        assert pairs(rows) == wanted
+        for half in (0, len(rows) // 2):
+            after = rows[half - 1].seq if half else 0
+            assert list(log.rows(after, last)) == rows[half:]
+        kept = log.kept(last)
+        had = [row for row in log.rows(last=last) if row.seq <= kept]
+        assert had == [row for row in log.rows() if row.seq <= kept]
+        assert kept == last.seq or log.last().turns > last.turns
+    standing = [each for each in log.batches() if each.undone is None]
+    assert [each.puts + each.deletes for each in standing] == [len(batch) for batch in model]
+
+
+def test_it_is_made_by_the_first_write_and_read_before(tmp_path):
+    log = WriteLog(tmp_path)
+    assert (log.last(), list(log.rows()), log.batches(), log.check()) == (LogPosition(), [], [], 0)
+    with LogWriter(tmp_path) as writer:
+        assert writer.append() == LogPosition(0, 0)
+        assert log.batches() == []
+        assert writer.append([doc("a")]) == LogPosition(1, 0)
+        assert log.last() == LogPosition(1, 0)
+    assert [each for each in os.listdir(tmp_path) if not each.startswith("WRITES")] == []
+    [batch] = log.batches()
+    assert (batch.number, batch.puts, batch.deletes, batch.last, batch.undone) == (1, 1, 0, 1, None)
+    assert batch.time.endswith("+00:00")
+
+
+def test_what_is_not_there_can_be_deleted_again_and_again(tmp_path):
+    with LogWriter(tmp_path) as writer:
+        for _ in range(2):
+            writer.append(deletes=["never"])
+        writer.append([doc("never")], deletes=["never"])
+    assert pairs(WriteLog(tmp_path).rows())[-2:] == [("never", None), ("never", doc("never"))]
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        (doc(""), "the id is blank"),
+        (doc("x" * 513), r"the id 'x+' has 513 bytes, 512 are allowed"),
+        (doc("ü" * 257), "has 514 bytes"),
+        (doc("a", "b\0"), "the text contains a NUL byte"),
+        (doc("a", "\ud800"), "half of a character"),
+        (doc("a", 7), "the text is of type int, not str"),
+        (doc("big", "x" * MOST_DOCUMENT), r"'big' has 10,485,7\d\d bytes .*split it"),
+        (Document(id="a", metadata={"at": object()}), "is not JSON"),
+        (Document(id="a", metadata=[1]), "the metadata is of type list"),
+    ],
+)
+def test_what_cannot_be_kept_is_named_and_nothing_of_its_batch_is(tmp_path, document, told):
+    with LogWriter(tmp_path) as writer:
+        with pytest.raises(CollectionError, match=told):
+            writer.append([doc("good"), document])
+        assert WriteLog(tmp_path).last() == LogPosition()
+        for id_ in ("x" * 513, "\ud800", 7):
+            with pytest.raises(CollectionError, match=r"the id '.*choose another"):
+                writer.append([doc("good")], deletes=[id_])
+    assert WriteLog(tmp_path).last() == LogPosition()
+
+
+def test_the_largest_documents_and_ids(tmp_path):
+    deep = {"a": {"b": [{"c": [1, 2.5, None, "d"]}]}, "n": 10**400}
+    wanted = [
+        doc("ü" * 256, "x\n" * (MOST_DOCUMENT // 3 - 20)),
+        *(doc(f"{n}", "x" * (MOST_DOCUMENT // 2)) for n in range(4)),
+        Document(id="deep", metadata=deep),
+    ]
+    with LogWriter(tmp_path) as writer:
+        writer.append(wanted)
+    assert [row.document for row in WriteLog(tmp_path).rows()] == wanted
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_numbers_that_json_lacks_are_refused(tmp_path, number):
+    with (
+        LogWriter(tmp_path) as writer,
+        pytest.raises(BadDocument, match="the field 'x' contains NaN"),
+    ):
+        writer.append([Document(id="a", metadata={"x": number})])
+
+
+def test_those_that_version_0_2_kept_are_null():
+    written = '{"text": "leak", "metadata": {"x": [NaN, 1, -Infinity]}}'
+    assert document_of("a", written).metadata == {"x": [None, 1, None]}
+
+
+def test_it_is_read_while_it_is_written_and_by_threads(tmp_path):
+    log, seen, failed = WriteLog(tmp_path), [], []
+
+    def look():
+        try:
+            while not seen or seen[-1] < 60:
+                last = log.last()
+                assert [row.seq for row in log.rows(last=last)] == list(range(1, last.seq + 1))
+                assert last.seq % 3 == 0
+                seen.append(last.seq)
+        except BaseException as failure:
+            failed.append(failure)
+            raise
+
+    threads = [threading.Thread(target=look) for _ in range(3)]
+    with LogWriter(tmp_path) as writer:
+        for thread in threads:
+            thread.start()
+        for n in range(20):
+            writer.append([doc("a", f"{n}"), doc("b")], ["c"])
+        for thread in threads:
+            thread.join(PATIENCE)
+    assert not failed
+
+
+def test_reading_needs_no_right_to_write(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to give up rights and take them back")
+    folder = tmp_path / "000001"
+    folder.mkdir()
+    log, seen = WriteLog(folder), []
+
+    def look_in_child():
+        for each in (*folder.iterdir(), folder):
+            each.chmod(0o555)
+        return in_child(look)
+
+    def look():
+        with without_privileges():
+            with pytest.raises(PermissionError):
+                (folder / "mine").touch()
+            assert pairs(log.rows()) == seen
+            assert log.check() == len(seen)
+
+    assert look_in_child() == 0
+    with LogWriter(folder) as writer:
+        for n in range(3):
+            writer.append([doc(f"{n}")])
+            seen.append((f"{n}", doc(f"{n}")))
+            assert look_in_child() == 0
+    assert sorted(os.listdir(folder)) == ["WRITES", "WRITES-begun"]
+    assert look_in_child() == 0
+    assert sorted(os.listdir(folder)) == ["WRITES", "WRITES-begun"]
+
+
+def test_a_forked_child_reads_and_does_not_write(tmp_path):
+    log = WriteLog(tmp_path)
+    with LogWriter(tmp_path) as writer:
+        writer.append([doc("a")])
+
+        def work():
+            assert log.last() == LogPosition(1, 0)
+            with pytest.raises(StoreError, match="forked from"):
+                writer.append([doc("b")])
+
+        with another_thread(lambda: log.last()):
+            for _ in range(8):
+                assert in_child(work) == 0
+        assert writer.append([doc("b")]) == LogPosition(2, 0)
+    assert log.check() == 2
+
+
+@pytest.mark.parametrize("removed", ["folder", "file"])
+def test_a_generation_that_goes_is_noticed_by_reader_and_writer(tmp_path, removed):
+    folder = tmp_path / "000001"
+    folder.mkdir()
+    log = WriteLog(folder)
+    with LogWriter(folder) as writer:
+        writer.append([doc("a")])
+        if removed == "folder":
+            shutil.rmtree(folder)
+            with pytest.raises(StoreError, match=r"000001` was removed; open the index again"):
+                log.last()
+        else:
+            (folder / "WRITES").unlink()
+        with pytest.raises(StoreError, match=r"removed or replaced|cannot write"):
+            writer.append([doc("b")])
+
+
+@pytest.mark.parametrize("what", ["text", "database", "link", "folder"])
+def test_what_is_no_log_is_refused_and_left_alone(tmp_path, what):
+    path = tmp_path / "WRITES"
+    if what == "text":
+        path.write_text("mine, and long enough to be looked at" * 30)
+    elif what == "database":
+        with sqlite3.connect(path) as mine:
+            mine.execute("create table mine (a)")
+        mine.close()
+    elif what == "link":
+        path.symlink_to(tmp_path / "elsewhere")
+    else:
+        path.mkdir()
+    before = path.read_bytes() if path.is_file() else None
+    with (
+        LogWriter(tmp_path) as writer,
+        pytest.raises(StoreError, match=r"(cannot (read|write) .*WRITES|does not belong)"),
+    ):
+        writer.append([doc("a")])
+    if before is not None:
+        assert path.read_bytes() == before
+        with pytest.raises(IndexDamaged, match=r"cannot read `.*WRITES` .*restore a backup"):
+            WriteLog(tmp_path).last()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_no_changed_byte_is_taken_for_what_was_written(tmp_path):
+    with LogWriter(tmp_path) as writer:
+        for n in range(8):
+            writer.append([doc(f"{n}", "some text " * 40)], ["gone"])
+        writer.undo(2)
+    whole = (tmp_path / "WRITES").read_bytes()
+    log = WriteLog(tmp_path)
+    wanted, batches = list(log.rows()), log.batches()
+    refused = fine = 0
+    for place in range(0, len(whole), 97):
+        changed = bytearray(whole)
+        changed[place] ^= 0x15
+        (tmp_path / "WRITES").write_bytes(changed)
+        try:
+            log.check()
+        except StoreError as error:
+            refused += str(tmp_path / "WRITES") in error.message
+        else:
+            fine += 1
+            assert list(log.rows()) == wanted
+            assert log.batches() == batches
+    assert refused > 20
+    assert refused + fine == len(range(0, len(whole), 97))
+
+
+def test_a_log_cut_short_is_named(tmp_path):
+    with LogWriter(tmp_path) as writer:
+        writer.append([doc(f"{n}", "some text " * 20) for n in range(100)])
+    whole = (tmp_path / "WRITES").read_bytes()
+    for length in (0, 1, 99, 4096, 8192, len(whole) - 4096):
+        (tmp_path / "WRITES").write_bytes(whole[:length])
+        with pytest.raises(StoreError, match=r"cannot read `.*WRITES`"):
+            WriteLog(tmp_path).check()
+
+
+def test_a_copy_is_the_log_of_that_moment(tmp_path):
+    here, there = tmp_path / "a", tmp_path / "b"
+    here.mkdir()
+    there.mkdir()
+    log = WriteLog(here)
+    log.copy_to(there)
+    assert os.listdir(there) == []
+    with LogWriter(here) as writer:
+        writer.append([doc("a"), doc("b")])
+        writer.append([doc("c")])
+        writer.undo()
+        log.copy_to(there)
+        writer.append([doc("d")])
+    copy = WriteLog(there)
+    assert pairs(copy.rows()) == [("a", doc("a")), ("b", doc("b"))]
+    assert len(copy.batches()) == 2
+    assert sorted(os.listdir(there)) == ["WRITES", "WRITES-begun"]
+    with LogWriter(there) as writer:
+        assert writer.append([doc("e")]) == LogPosition(4, 1)
+
+
+def test_a_log_that_is_missing_or_another_is_named(tmp_path):
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+        with LogWriter(folder) as writer:
+            writer.append([doc("a")])
+    log = WriteLog(folders[0])
+    for damage in ("swapped", "removed", "unmarked"):
+        if damage == "swapped":
+            (folders[0] / "WRITES").rename(tmp_path / "mine")
+            shutil.copy(folders[1] / "WRITES", folders[0])
+        elif damage == "removed":
+            (folders[0] / "WRITES").unlink()
+        else:
+            (tmp_path / "mine").rename(folders[0] / "WRITES")
+            (folders[0] / "WRITES-begun").unlink()
+        with pytest.raises(IndexDamaged, match=r"cannot read `.*a/WRITES`"):
+            log.last()
+        with LogWriter(folders[0]) as writer, pytest.raises(IndexDamaged, match="a/WRITES"):
+            writer.append([doc("b")])
+
+
+def test_what_is_beside_the_log_of_another_is_named(tmp_path):
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+        with LogWriter(folder) as writer:
+            writer.append([doc("a", folder.name)])
+            shutil.copy(folder / "WRITES-wal", tmp_path / f"{folder.name}-wal")
+            shutil.copy(folder / "WRITES", tmp_path / f"{folder.name}-writes")
+    shutil.copy(tmp_path / "a-writes", folders[0] / "WRITES")
+    shutil.copy(tmp_path / "b-wal", folders[0] / "WRITES-wal")
+    with pytest.raises(
+        IndexDamaged, match=r"cannot read `.*a/WRITES` .WRITES-begun does not belong"
+    ):
+        list(WriteLog(folders[0]).rows())
+    for name in ("WRITES-wal", "WRITES-shm"):
+        (folders[0] / name).unlink(missing_ok=True)
+    shutil.copy(tmp_path / "a-wal", folders[0] / "WRITES-wal")
+    assert [row.id for row in WriteLog(folders[0]).rows()] == ["a"]
+    (folders[0] / "WRITES-begun").unlink()
+    (folders[0] / "WRITES-begun").mkdir()
+    with pytest.raises(IndexDamaged, match=r"cannot read `.*WRITES-begun` .Is a directory"):
+        WriteLog(folders[0]).last()

@@ -1,0 +1,240 @@
+"""One changed byte: CURRENT follows from the generations, starts from ids; or damage is named."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from klsa_search.collection import Document
+from klsa_search.errors import IndexDamaged, IndexNotFound
+from klsa_search.storage import recovery
+from klsa_search.storage.backup import export, readable_documents
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.current import current_generation, read_current
+from klsa_search.storage.documents import DocumentWriter
+from klsa_search.storage.generations import commit, new_generation
+from klsa_search.storage.judgements import Judgements
+from klsa_search.storage.log_writer import LogWriter
+from klsa_search.storage.maintenance import rollback
+from klsa_search.storage.manifest import read_manifest
+from klsa_search.storage.names import HOLDERS, INDEX_FILES, LOCKS
+from klsa_search.storage.recovery import (
+    RecoveredRecords,
+    check_current,
+    readable_generation,
+    recovered_current,
+    repair_current,
+)
+from klsa_search.storage.synonyms import write_synonyms
+
+from .worlds import manifest_of
+
+BASE = [
+    Document(id=f"d{n}", title=f"Title {n}", text=f"text of {n}", metadata={"n": n})
+    for n in range(12)
+]
+
+
+def build(path, documents):
+    with new_generation(path) as generation:
+        with DocumentWriter(generation) as writer:
+            writer.extend(documents)
+        commit(generation, manifest_of(generation, len(documents)))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two generations; the one in use was written to, and there is a file of every kind."""
+    path = tmp_path_factory.mktemp("recovery") / "cars"
+    build(path, BASE[:5])
+    build(path, BASE)
+    with LogWriter(current_generation(path)) as writer:
+        writer.append([Document(id="new", text="later")], ["d3"])
+    write_synonyms(path, {"tv": ("television",)})
+    Judgements(path).put("brakes", "d1", 1)
+    return path
+
+
+@pytest.fixture
+def path(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "cars")
+
+
+def flipped(file, position, bits):
+    content = bytearray(file.read_bytes())
+    content[position] ^= bits
+    file.write_bytes(content)
+
+
+def sampled(file, count):
+    size = file.stat().st_size
+    return sorted({size * each // count for each in range(count)} | {size - 1})
+
+
+@pytest.mark.parametrize("in_use", ["000001", "000002"])
+def test_any_changed_byte_of_current_is_found_and_repaired(path, in_use):
+    if in_use == "000001":
+        rollback(path)
+    whole = (path / "CURRENT").read_bytes()
+    for position in range(0, len(whole), 1 if in_use == "000002" else 5):
+        for bits in (3,) if position > 9 else (1, 3, 0x80):
+            flipped(path / "CURRENT", position, bits)
+            with pytest.raises((IndexDamaged, IndexNotFound), match="klsa-index repair cars"):
+                check_current(path)
+            assert repair_current(path)
+            assert (path / "CURRENT").read_bytes() == whole
+    assert repair_current(path) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 164, None])
+@pytest.mark.parametrize("in_use", ["000001", "000002"])
+def test_without_current_the_generation_that_was_written_last_is_in_use(path, in_use, content):
+    if in_use == "000001":
+        rollback(path)
+        with LogWriter(path / in_use) as writer:
+            writer.append(deletes=["d0"])
+        for file in (path / "000002").glob("WRITES*"):
+            file.unlink()
+    whole = read_current(path)
+    if content is None:
+        (path / "CURRENT").unlink()
+    else:
+        (path / "CURRENT").write_bytes(content)
+    assert recovered_current(path) == whole
+    repair_current(path)
+    assert read_current(path) == whole
+
+
+def test_a_changed_manifest_is_not_taken_for_a_changed_current(path):
+    flipped(path / "000002" / "manifest.json", 50, 1)
+    assert repair_current(path) is None
+    with pytest.raises(IndexDamaged, match=r"000002/manifest\.json"):
+        read_manifest(path / "000002")
+
+
+def test_headers_and_starts_are_recovered_and_records_are_not_guessed(path):
+    generation = path / "000002"
+    manifest = read_manifest(generation)
+    for name, recovered in (("documents_starts", True), ("documents", False)):
+        file = generation / f"{name}.npy"
+        whole = file.read_bytes()
+        for position in (*sampled(file, 25), 3, 60, 100):
+            flipped(file, position, 0x21)
+            records = RecoveredRecords(generation)
+            if recovered or position < 128:
+                assert records.fault(manifest) is None, (name, position)
+                assert list(records.documents()) == BASE
+            else:
+                assert f"{name}.npy has changed" in records.fault(manifest)
+            file.write_bytes(whole)
+    (generation / "documents_starts.npy").write_bytes(b"")
+    assert RecoveredRecords(generation).fault(manifest) is None
+
+
+def test_export_gives_all_that_can_be_read_of_a_damaged_index(path, tmp_path):
+    generation = path / "000002"
+    names = ["manifest.json", "documents.npy", "documents_starts.npy", "documents.db", "WRITES",
+             "WRITES-begun"]  # fmt: skip
+    wanted = {document.id for document in BASE} - {"d3"} | {"new"}
+    for name in names:
+        file = generation / name
+        whole = file.read_bytes()
+        for position in sampled(file, 7):
+            flipped(file, position, 0x11)
+            ids = {document.id for document in readable_documents(generation, [])}
+            assert len(wanted - ids) <= 1 or (name == "WRITES" and wanted - {"new"} <= ids), (
+                name,
+                position,
+            )
+            file.write_bytes(whole)
+    flipped(generation / "documents.npy", 200, 1)
+    new = tmp_path / "new.jsonl"
+    with pytest.raises(IndexDamaged, match="12 documents, but"):
+        export(generation, new)
+    assert len(new.read_text().splitlines()) == 12
+    new.write_text("before")
+    with pytest.raises(IndexDamaged, match="was not changed"):
+        export(generation, new)
+    assert new.read_text() == "before"
+
+
+def test_an_export_says_if_the_generation_in_use_is_not_known(path, tmp_path):
+    faults = []
+    assert readable_generation(path, faults) == path / "000002"
+    assert faults == []
+    rollback(path)
+    (path / "CURRENT").write_bytes(b"")
+    generation = readable_generation(path, faults)
+    with pytest.raises(IndexDamaged, match=r"is damaged.*`000002` was read"):
+        export(generation, tmp_path / "all.jsonl", faults)
+
+
+def test_a_build_that_ends_between_two_reads_is_no_damage(path, monkeypatch):
+    calls = []
+
+    def meanwhile(path):
+        calls.append(path)
+        if len(calls) == 1:
+            rollback(path)
+        return recovered_current(path)
+
+    monkeypatch.setattr(recovery, "recovered_current", meanwhile)
+    check_current(path)
+    assert len(calls) == 2
+
+
+def test_verify_reads_every_file_of_an_index(path):
+    verify(path)
+    locks = {*LOCKS, *HOLDERS}
+    there = {entry.name for entry in path.iterdir() if entry.is_file()} - locks
+    assert there == set(INDEX_FILES)
+    for name in ("SYNONYMS", "KLSA-INDEX", "CURRENT"):
+        file = path / name
+        whole = file.read_bytes()
+        for position in range(0, 17 if name == "KLSA-INDEX" else len(whole), 9):
+            flipped(file, position, 1)
+            with pytest.raises((IndexDamaged, IndexNotFound), match=name):
+                verify(path)
+        file.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update judgements set grade = -1",
+        "update judgements set document = 'd2'",
+        "update queries set text = 'breaks'",
+        "pragma user_version = 9",
+    ],
+)
+def test_verify_reads_the_judgements(path, change):
+    with closing(sqlite3.connect(path / "JUDGEMENTS")) as database, database:
+        database.execute(change)
+    with pytest.raises(IndexDamaged, match="JUDGEMENTS"):
+        verify(path)
+
+
+def test_judgements_without_sums_get_them_with_the_next(path):
+    (path / "JUDGEMENTS").unlink()
+    with closing(sqlite3.connect(path / "JUDGEMENTS")) as database:
+        database.executescript(
+            """
+            create table queries (number integer primary key, text text not null unique);
+            create table judgements (
+              query integer not null references queries, document text not null,
+              grade integer not null, primary key (query, document)
+            ) without rowid;
+            insert into queries values (1, 'brakes');
+            insert into judgements values (1, 'd1', 2);
+            pragma application_id = 0x4B4C534A;
+            pragma user_version = 1;
+            """
+        )
+    verify(path)
+    assert Judgements(path).queries()[0].grades == {"d1": 2}
+    Judgements(path).put("brakes", "d2", 0)
+    verify(path)
+    assert Judgements(path).queries()[0].grades == {"d1": 2, "d2": 0}

@@ -1,0 +1,157 @@
+"""Synonyms as they are given and kept: two forms, one meaning, whatever is done to the index."""
+
+import json
+import shutil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klsa_search import build, open_index
+from klsa_search.errors import IndexDamaged, IndexNotFound, SettingsError, StoreError
+from klsa_search.indexing import refit
+from klsa_search.indexing.rewrite import rebuild
+from klsa_search.storage.backup import copy_index
+from klsa_search.storage.checksums import verify
+from klsa_search.storage.maintenance import delete_index, rollback
+from klsa_search.storage.synonyms import (
+    checked_synonyms,
+    read_synonyms,
+    synonyms_of_text,
+    write_synonyms,
+)
+
+TV = {"tv": ("television",), "television": ("tv",)}
+WORDS = st.text("ab é,雪", min_size=1, max_size=6).filter(str.strip)
+
+
+@pytest.fixture
+def path(tmp_path):
+    build([{"id": "one", "text": "A television."}], name="one", home=tmp_path).close()
+    return tmp_path / "one"
+
+
+def test_rules_and_words_mean_the_same():
+    rules = ["tv, television", "phone  => iphone , galaxy s", "cell phone, mobile => phone"]
+    assert checked_synonyms(rules) == {
+        **TV,
+        "phone": ("iphone", "galaxy s"),
+        "cell phone": ("phone",),
+        "mobile": ("phone",),
+    }
+    assert checked_synonyms({"tv": ["television", "tv"], "none": []}) == {"tv": ("television",)}
+    assert checked_synonyms(["a, b", "a, c"])["a"] == ("b", "c")
+    assert checked_synonyms([r"x\,y => z"]) == {"x,y": ("z",)}
+
+
+def test_files_are_rules_or_json():
+    text = "# of Solr\n\ntv, television\n"
+    assert synonyms_of_text(text) == synonyms_of_text(json.dumps(TV)) == TV
+    assert synonyms_of_text('["tv, television"]') == TV
+    assert synonyms_of_text("") == {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("tv, television", "list of rules"),
+        ({"tv": "television"}, "not a list"),
+        ({"tv": [1]}, "not a word"),
+        ([("tv", "television")], "not a rule"),
+        (["tv"], "only one word"),
+        (["tv, "], "blank"),
+        (["=> tv"], "blank"),
+        ({"": ["tv"]}, "blank"),
+        (["tv => television => set"], "more than one =>"),
+        ({"tv": ["\ud800"]}, "half of a character"),
+        ({"t\0v": ["tv"]}, "NUL"),
+        ({"x" * 101: ["tv"]}, "more than 100 characters"),
+        ({"tv": map(str, range(101))}, "more than 100 synonyms"),
+        ({str(n): ["tv"] for n in range(10_001)}, "10,000 words"),
+        ([", ".join(map(str, range(102)))], "more than 100 synonyms"),
+        ([", ".join(f"{n} {m}" for m in range(100)) for n in range(20)], "100,000"),
+        (7, "list of rules"),
+    ],
+)
+def test_what_is_refused(wrong, said):
+    with pytest.raises(SettingsError, match=said) as caught:
+        checked_synonyms(wrong)
+    assert caught.value.field == "synonyms"
+
+
+@pytest.mark.parametrize("text", ["{", '{"tv": 1}', "[" * 100_000, "tv"])
+def test_texts_that_are_refused(text):
+    with pytest.raises(SettingsError, match="synonyms"):
+        synonyms_of_text(text)
+
+
+@given(st.dictionaries(WORDS, st.lists(WORDS, max_size=3), max_size=4))
+def test_what_was_read_is_read_the_same_again(synonyms):
+    found = checked_synonyms(synonyms)
+    assert checked_synonyms(found) == synonyms_of_text(json.dumps(found)) == found
+
+
+def test_they_stay_whatever_becomes_of_the_documents(path, tmp_path):
+    write_synonyms(path, TV)
+    index = open_index(path)
+    index.add([{"id": "two", "text": "Another."}])
+    index.delete(["two"])
+    index.close()
+    for change in (refit, lambda path: rebuild(open_index(path), alpha=0.5)):
+        index = change(path)
+        assert index.synonyms == TV
+        index.close()
+    rollback(path)
+    build([{"id": "new", "text": "x"}], name="one", home=tmp_path, replace=True).close()
+    assert read_synonyms(path) == TV
+    verify(path)
+
+
+def test_a_copy_has_them_and_a_deletion_leaves_nothing(path, tmp_path):
+    write_synonyms(path, TV)
+    copy_index(path, tmp_path / "copy")
+    assert read_synonyms(tmp_path / "copy") == TV
+    assert delete_index(path) == []
+    assert not path.exists()
+
+
+def test_a_copy_that_fails_leaves_nothing(path, tmp_path):
+    write_synonyms(path, TV)
+    (path / "000001" / "lengths.npy").write_bytes(b"broken")
+    with pytest.raises(StoreError):
+        copy_index(path, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_they_go_when_none_are_set(path):
+    write_synonyms(path, TV)
+    write_synonyms(path, {})
+    assert read_synonyms(path) == {}
+    assert not (path / "SYNONYMS").exists()
+    write_synonyms(path, {})
+
+
+def test_what_a_killed_process_left_is_in_nobodys_way(path):
+    (path / ".SYNONYMS.klsa-new").write_text('{"half')
+    write_synonyms(path, TV)
+    assert read_synonyms(path) == TV
+    assert not (path / ".SYNONYMS.klsa-new").exists()
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b'{"tv": 3}', rb'{"tv": ["\ud800"]}'])
+def test_a_file_that_was_changed_is_named(path, content):
+    (path / "SYNONYMS").write_bytes(content)
+    with pytest.raises(IndexDamaged, match="SYNONYMS"):
+        open_index(path)
+    write_synonyms(path, TV)
+    assert open_index(path).synonyms == TV
+
+
+def test_a_folder_in_its_place_and_no_index(path, tmp_path):
+    (path / "SYNONYMS").mkdir()
+    for synonyms in (TV, {}):
+        with pytest.raises(StoreError, match="does not belong"):
+            write_synonyms(path, synonyms)
+    with pytest.raises(IndexNotFound):
+        write_synonyms(tmp_path / "none", TV)
+    shutil.rmtree(path / "SYNONYMS")

@@ -1,0 +1,61 @@
+"""Indexes of one file each, made by the store alone; and the user's own files beside them."""
+
+from __future__ import annotations
+
+import json
+
+from klsa_search.storage.current import current_generation
+from klsa_search.storage.generations import commit, describe_files, new_generation, sync_files
+from klsa_search.storage.manifest import FORMAT_VERSION, BuildEntry, Counts, Manifest
+
+
+def manifest_of(generation, documents=0):
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        package_version="0",
+        source="test",
+        fingerprint="0",
+        settings={},
+        counts=Counts(documents=documents, terms=0, tokens=0, non_zeros=0, skipped=0),
+        spectra={},
+        build=BuildEntry(created="", seconds=0, peak_memory=0),
+        files=describe_files(generation),
+    )
+
+
+def write(path, content):
+    with new_generation(path) as generation:
+        (generation / "vocabulary.txt").write_text(content)
+        sync_files(generation)
+        commit(generation, manifest_of(generation))
+
+
+def content(path):
+    return (current_generation(path) / "vocabulary.txt").read_text()
+
+
+def folders(path):
+    return sorted(entry.name for entry in path.iterdir() if entry.is_dir())
+
+
+def files_below(path):
+    """Every file and link below a folder, with what it holds."""
+    return {
+        entry.relative_to(path).as_posix(): str(entry.readlink())
+        if entry.is_symlink()
+        else entry.read_text()
+        for entry in path.rglob("*")
+        if entry.is_symlink() or entry.is_file()
+    }
+
+
+def as_first_release(path):
+    """Make an index what the first release would have left: no marks, a CURRENT of one line."""
+    for marker in path.rglob("KLSA-INDEX"):
+        marker.unlink()
+    current = path / "CURRENT"
+    current.write_text(current.read_text().split("\n")[0] + "\n")
+    for manifest in path.glob("0*/manifest.json"):
+        raw = json.loads(manifest.read_text())
+        del raw["source_path"]
+        manifest.write_text(json.dumps(raw))
