@@ -29,7 +29,7 @@ def leave_compiling() -> None:
     from klsa_search.core import compiling
 
     cast("Any", compiling.Compiled).__call__ = lambda self, *given: self.py_func(*given)
-    compiling.do_without()
+    compiling.disable_compiling()
 
 
 def inside(way: str, source: str, home: str, queries: int) -> dict[str, float]:

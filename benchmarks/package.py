@@ -44,8 +44,8 @@ print(json.dumps({each.metadata["Name"]: size(each) for each in distributions(pa
 """
 FOUND = """
 import sys
-from klsa_search.core.extras import installed
-sys.exit(not installed(sys.argv[1]))
+from klsa_search.core.extras import is_installed
+sys.exit(not is_installed(sys.argv[1]))
 """
 DOCUMENTS = (
     {"id": "heat", "text": "engines overheat when coolant leaks"},

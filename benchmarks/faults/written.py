@@ -20,7 +20,7 @@ from klsa_search.errors import StoreError
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import CountsBuilder
 from klsa_search.kernels.postings import Postings
-from klsa_search.kernels.query_kernel import QueryKernel, Weighting
+from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.search.engine.engine import Engine
 from klsa_search.storage.checksums import verify
 from klsa_search.storage.generations import writing
@@ -209,13 +209,13 @@ def fresh(documents: Documents, average: float | None = None) -> Ranked:
     counts = builder.finish()
     mean = bm25.average_length(counts.lengths)
     means = np.array([mean if counts.lengths.any() else np.nan])
-    if average is None or bm25.moved_length(average, means) != average:
+    if average is None or bm25.next_quantised_length(average, means) != average:
         average = bm25.quantised_length(mean)
     norms = bm25.norms(counts.lengths, average, k1=1.2, b=0.75)
     chosen = Settings(**_PLAIN)  # type: ignore[arg-type]
     known = counts.vocabulary.numbers
     common = sorted(known[term] for term in Analyzer(chosen).common() if term in known)
-    weighting = Weighting(chosen.burstiness, np.array(common, np.int64), chosen.common_weight)
+    weighting = TermWeighting(chosen.burstiness, np.array(common, np.int64), chosen.common_weight)
     engine = Engine(QueryKernel.of(Postings.of(counts.matrix, norms, 1.2), weighting=weighting))
     ids, found = [*documents], {}
     for query in QUERIES:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.peers.environments import PEERS, interpreter, one_thread
-from klsa_search.analysis.languages import left_out
+from klsa_search.analysis.languages import stop_words_of
 
 _COMPARED: Final = 200  # queries whose answers are compared
 _REFERENCE: Final = "bm25s"
@@ -71,7 +71,7 @@ def compare(
     folder = cache / "indexes" / corpus.stem
     folder.mkdir(parents=True, exist_ok=True)
     stop_words = folder / "stop_words.txt"
-    stop_words.write_text("\n".join(sorted(left_out("short", "english"))))
+    stop_words.write_text("\n".join(sorted(stop_words_of("short", "english"))))
     texts = [line.rstrip("\n").partition("\t")[2] for line in queries.open(encoding="utf-8")]
     report: dict[str, Any] = {
         "corpus": corpus.stem,

@@ -8,9 +8,14 @@ from typing import Final, NamedTuple, TypeVar
 
 import Stemmer
 
-from klsa_search.analysis.languages import algorithm, left_out, named, stop_list
+from klsa_search.analysis.languages import (
+    language_name,
+    stemmer_algorithm,
+    stop_list,
+    stop_words_of,
+)
 from klsa_search.analysis.segmentation import Span, names, spans, words
-from klsa_search.analysis.tokenizers import Tokenizing, trusting
+from klsa_search.analysis.tokenizers import ImportedTokenizer, with_trusted_tokenizer
 from klsa_search.analysis.unicode import ACCENTS, IGNORED, Accents, Alignment, nfkc
 from klsa_search.core.config import AnalysisSettings
 from klsa_search.core.forks import lock_free_in_children
@@ -61,10 +66,10 @@ class Analyzer:
         # Of the settings of a whole index only these make terms.
         given = {name: getattr(settings, name) for name in names} if settings else {}
         checked = AnalysisSettings.checked(given)
-        self.settings = checked.model_copy(update={"language": named(checked.language)})
+        self.settings = checked.model_copy(update={"language": language_name(checked.language)})
         self._term_of = _TermOf(self.settings)
         own = checked.tokenizer
-        self._tokenizing = None if own is None else Tokenizing(own)
+        self._tokenizing = None if own is None else ImportedTokenizer(own)
 
     @property
     def tokenizes(self) -> bool:
@@ -85,14 +90,14 @@ class Analyzer:
         if self._tokenizing is not None:
             return (of_word(word) for word, _, _ in self._tokenizing.words(text))
         normal = nfkc(text)
-        named = names(normal) if self.settings.symbols else {}
-        found = None if named else words(normal)
+        symbol_names = names(normal) if self.settings.symbols else {}
+        found = None if symbol_names else words(normal)
         if found is not None:
             return map(of_word, found)
         return (
             of_pair(normal[first:after])
             if is_pair
-            else of_word(named.get(first) or normal[first:after])
+            else of_word(symbol_names.get(first) or normal[first:after])
             for first, after, is_pair in spans(normal)
         )
 
@@ -141,20 +146,20 @@ class Analyzer:
             ]
         aligned = Alignment(text)
         normal, start, end = aligned.text, aligned.start, aligned.end
-        named = names(normal) if self.settings.symbols else {}
+        symbol_names = names(normal) if self.settings.symbols else {}
         return [
             Token(term, position, start(span[0]), end(span[1] - 1))
             for position, span in enumerate(spans(normal))
-            if (term := self._term(normal, span, named))
+            if (term := self._term(normal, span, symbol_names))
         ]
 
     def has_names(self, text: str) -> bool:
         """Return whether an ASCII text may contain names such as C++. Cost: 0.2 µs."""
         return self.settings.symbols and bool(names(text))
 
-    def _term(self, normal: str, span: Span, named: Mapping[int, str]) -> str:
+    def _term(self, normal: str, span: Span, symbol_names: Mapping[int, str]) -> str:
         first, after, is_pair = span
-        word = named.get(first) or normal[first:after]
+        word = symbol_names.get(first) or normal[first:after]
         return self._term_of.pair(word) if is_pair else self._term_of[word]
 
     def __eq__(self, other: object) -> bool:
@@ -176,7 +181,7 @@ class Analyzer:
 
 def _trusted(settings: AnalysisSettings) -> Analyzer:
     """Make an analyser that was pickled, whose process trusted its tokenizer."""
-    trusting(settings.model_dump())
+    with_trusted_tokenizer(settings.model_dump())
     return Analyzer(settings)
 
 
@@ -191,13 +196,15 @@ class _TermOf(dict[str, str]):
         super().__init__()
         self._turkish = settings.language == "turkish"
         self._whole = settings.tokenizer is not None  # who says what a word is means all of it
-        name = algorithm(settings.stemmer, settings.language)
+        name = stemmer_algorithm(settings.stemmer, settings.language)
         self._accents = ACCENTS.get(settings.language)
         if settings.fold_accents is not None:
             self._accents = Accents() if settings.fold_accents else None
         elif self._accents and name != settings.language:
             self._accents = Accents(self._accents.kept)  # its endings are of the language's stemmer
-        listed = left_out(settings.stop_words, settings.language) | set(settings.own_stop_words)
+        listed = stop_words_of(settings.stop_words, settings.language) | set(
+            settings.own_stop_words
+        )
         self._stop_words = frozenset(map(self.folded, listed))
         # One buffer inside: two threads must not stem at once. Its own cache would be a second.
         stemmer = Stemmer.Stemmer(name, 0) if name else None

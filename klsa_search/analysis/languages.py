@@ -91,12 +91,12 @@ _VARIANTS: Final = frozenset({"dutch_porter", "porter"})
 """Snowball algorithms that are a second one for a language, not a language."""
 
 
-def codes() -> dict[str, str]:
+def language_codes() -> dict[str, str]:
     """Code of ISO 639-1 of each language that has one here."""
     return dict(_CODES)
 
 
-def named(language: str) -> str:
+def language_name(language: str) -> str:
     """Name of a language by its name or its code; what is neither stays as it is.
 
     >>> named("de"), named("german")
@@ -146,7 +146,7 @@ def stop_list(language: str) -> frozenset[str]:
     return words - _words("english_kept") if language == "english" else words
 
 
-def left_out(stop_words: str, language: str) -> frozenset[str]:
+def stop_words_of(stop_words: str, language: str) -> frozenset[str]:
     """Words that a stop word setting leaves out, as the lists spell them.
 
     SettingsError for a language that does not exist.
@@ -157,7 +157,7 @@ def left_out(stop_words: str, language: str) -> frozenset[str]:
     return long if stop_words == "long" else frozenset()
 
 
-def algorithm(stemmer: str, language: str) -> str | None:
+def stemmer_algorithm(stemmer: str, language: str) -> str | None:
     """Snowball algorithm that a stemmer setting means for a language, None for no stemming.
 
     SettingsError for a stemmer that does not exist.
@@ -184,7 +184,7 @@ def _words(name: str) -> frozenset[str]:
 _LONGEST: Final = 2_000  # characters of a text that are looked at
 
 
-def detected(texts: Iterable[str]) -> str:
+def detect_language(texts: Iterable[str]) -> str:
     """Name of the language most of the texts are in, by their length; `none` where there are none.
 
     MissingExtra without the extra `files`. Cost: a second once, and some .1 ms a text.
@@ -196,7 +196,7 @@ def detected(texts: Iterable[str]) -> str:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-    names = {code: name for name, code in codes().items()}
+    names = {code: name for name, code in language_codes().items()}
     identifier.set_languages([code for code in identifier.labels if code in names])
     votes: Counter[str] = Counter()
     for text in texts:

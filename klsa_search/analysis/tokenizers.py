@@ -30,13 +30,13 @@ def trust(tokenizer: Tokenizer | str) -> str:
     return name
 
 
-def trusting(settings: Mapping[str, Any]) -> dict[str, Any]:
+def with_trusted_tokenizer(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Trust the tokenizer of settings that a user gave, and put its name in its place."""
     given = settings.get("tokenizer")
     return {**settings, "tokenizer": trust(given)} if given is not None else dict(settings)
 
 
-class Tokenizing:
+class ImportedTokenizer:
     """Finds words by the tokenizer of a name.
 
     SettingsError where this process does not trust it, where it cannot be imported, and, later,

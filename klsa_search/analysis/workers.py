@@ -15,7 +15,7 @@ from klsa_search.analysis.analyzer import CACHED_WORDS, LONGEST_WORD, Analyzer
 from klsa_search.core.child_processes import end, pipes_of_worker, read_requests, send, start_worker
 from klsa_search.errors import KlsaError
 
-LEFT_OUT: Final = -1
+NO_TERM: Final = -1
 """Number of a word that makes no term, such as a stop word."""
 
 
@@ -34,7 +34,7 @@ class NumberedTexts(NamedTuple):
     terms: list[str]
 
 
-class Numbering:
+class TermNumbering:
     """A dictionary of terms that numbers them from 0 in the order they are met.
 
     Memory: the terms, some 100 bytes each, and `CACHED_WORDS` words. `name` identifies it
@@ -81,7 +81,7 @@ class _Words(dict[str, int]):
 
     def _number(self, term: str) -> int:
         if not term:
-            return LEFT_OUT
+            return NO_TERM
         number = self._numbers.get(term)
         if number is None:
             self._numbers[term] = number = len(self._numbers)
@@ -105,7 +105,7 @@ class AnalysisWorkers:
         self._threads = ThreadPoolExecutor(processes, initializer=self._take_process)
         try:
             for name in range(1, processes + 1):
-                self._start(Numbering(analyzer, name))
+                self._start(TermNumbering(analyzer, name))
         except BaseException:
             self.close()
             raise
@@ -135,7 +135,7 @@ class AnalysisWorkers:
         for worker in self._workers:
             worker.communicate()
 
-    def _start(self, numbering: Numbering) -> None:
+    def _start(self, numbering: TermNumbering) -> None:
         worker = start_worker(__name__)
         self._workers.append(worker)
         self._without_thread.put(worker)
@@ -164,7 +164,7 @@ def serve() -> None:
     """Be such a process: a `Numbering` first, then batches, until the requests end."""
     requests, answers = pipes_of_worker()
     received = read_requests(requests)
-    numbering: Numbering = next(received)
+    numbering: TermNumbering = next(received)
     for texts in received:
         answer: NumberedTexts | KlsaError
         try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from klsa_search.cli.output import echo, in_bytes
-from klsa_search.core.config import MOST_FIELDS, Settings
+from klsa_search.core.config import MAX_FIELDS, Settings
 
 if TYPE_CHECKING:
     from klsa_search.collection.model import Problems, Unread
@@ -55,7 +55,7 @@ def _fields_for_people(fields: FieldsEntry, documents: int) -> list[tuple[str, s
     ]
     others = [f"{name} ({reason})" for name, reason in fields.others.items()]
     if fields.more:
-        others.append(f"fields beyond the first {MOST_FIELDS}: declare needed ones with --field")
+        others.append(f"fields beyond the first {MAX_FIELDS}: declare needed ones with --field")
     facts = [("filterable", "; ".join(columns)), ("not filterable", "; ".join(others))]
     return [(title, text) for title, text in facts if text]
 
@@ -184,10 +184,12 @@ def unread_for_people(unread: Unread) -> str:
     first = ", ".join(unread.first[kind] for kind in kinds[:_KINDS])
     files = "1 file" if unread.count == 1 else f"{unread.count:,} files"
     links = "; --follow-links reads linked files" if "linked" in unread.kinds else ""
-    from klsa_search.collection.files.formats import LACKING, format_of
+    from klsa_search.collection.files.formats import EXTRA, format_of
 
-    lacking = [kind for kind in kinds if (found := format_of(Path(f"_{kind}"))) and found.lacking]
-    extra = f"; pip install 'klsa-search[{LACKING}]' reads {', '.join(lacking)}" if lacking else ""
+    lacking = [
+        kind for kind in kinds if (found := format_of(Path(f"_{kind}"))) and found.is_unavailable
+    ]
+    extra = f"; pip install 'klsa-search[{EXTRA}]' reads {', '.join(lacking)}" if lacking else ""
     return f"{files}: {', '.join(counted)} (first: {first}){links}{extra}"
 
 

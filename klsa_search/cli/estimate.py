@@ -21,7 +21,7 @@ from klsa_search.cli.options import (
     source_options,
 )
 from klsa_search.cli.output import Column, echo, in_bytes, write_facts, write_json, write_table
-from klsa_search.core.progress import in_time
+from klsa_search.core.progress import format_duration
 
 if TYPE_CHECKING:
     from klsa_search.collection.opened_collection import OpenedCollection
@@ -135,7 +135,7 @@ def _write(found: Estimate, worker: Mapping[str, int]) -> None:
         [
             (
                 phase,
-                in_time(times[phase]) if phase in times else "",
+                format_duration(times[phase]) if phase in times else "",
                 in_bytes(found.memory[phase]) if phase in found.memory else "",
                 *([in_bytes(worker[phase]) if phase in worker else ""] if worker else []),
             )
@@ -144,7 +144,7 @@ def _write(found: Estimate, worker: Mapping[str, int]) -> None:
         + [
             (
                 "total",
-                in_time(found.seconds),
+                format_duration(found.seconds),
                 in_bytes(found.peak_memory),
                 *([in_bytes(max(worker.values()))] if worker else []),
             )

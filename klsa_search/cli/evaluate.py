@@ -120,10 +120,10 @@ klsa_eval.add_command(forecast)
 def fetch(names: Sequence[str], data: Path | None) -> None:
     """Download public test collections: cran, cisi, cacm, med."""
     from klsa_search.collection.download import fetch as fetch_collections
-    from klsa_search.collection.public_collections import cache_home
+    from klsa_search.collection.public_collections import cache_directory
 
     with progress_bar() as bar:
-        folders = fetch_collections(names, data or cache_home(), progress=bar)
+        folders = fetch_collections(names, data or cache_directory(), progress=bar)
     for folder in folders:
         echo(str(folder))
 

@@ -22,7 +22,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import click
 
 from klsa_search.cli.output import echo, printable
-from klsa_search.core.compiling import watched
+from klsa_search.core.compiling import on_compile
 from klsa_search.errors import CollectionError, KlsaError, QueryError, SettingsError
 
 
@@ -46,7 +46,7 @@ def watch_compiling(begun: Callable[[str | None], None]) -> Iterator[Compiled]:
         if seen.functions == 1:
             begun(folder)
 
-    with watched(count):
+    with on_compile(count):
         yield seen
 
 

@@ -28,12 +28,12 @@ def analyze(text: str, name: str | None, home: Path, as_json: bool, **options: A
             "--name and setting options exclude each other: give one or the other"
         )
     from klsa_search.analysis.analyzer import Analyzer
-    from klsa_search.analysis.tokenizers import trusting
+    from klsa_search.analysis.tokenizers import with_trusted_tokenizer
     from klsa_search.storage.current import current_generation
     from klsa_search.storage.manifest import read_manifest
     from klsa_search.storage.names import index_path
 
-    analysis: AnalysisSettings = AnalysisSettings.checked(trusting(settings))
+    analysis: AnalysisSettings = AnalysisSettings.checked(with_trusted_tokenizer(settings))
     if name is not None:
         manifest = read_manifest(current_generation(index_path(home, name)))
         analysis = manifest.checked_settings()

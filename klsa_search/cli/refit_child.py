@@ -22,7 +22,7 @@ import click
 from klsa_search.cli.main import run
 from klsa_search.cli.options import given, home_option, settings_options
 from klsa_search.core.config import SearchSettings
-from klsa_search.core.parallel import end_with_starter
+from klsa_search.core.parallel import exit_with_parent
 
 MODULE: Final = "klsa_search.cli.refit_child"
 
@@ -63,7 +63,7 @@ class _Telling:
 
 def main() -> None:
     """Refit."""
-    end_with_starter()
+    exit_with_parent()
     signal.signal(signal.SIGTERM, _leave)  # so that what was made is cleared away
     with suppress(OSError):
         os.nice(_NICE)

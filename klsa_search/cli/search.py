@@ -44,10 +44,10 @@ class LocalIndex:
         self, query: str, k: int, options: Mapping[str, Any]
     ) -> tuple[str, str, SearchResults]:
         """Name, generation and what was found. See `Index.search`."""
-        from klsa_search.core.compiling import compile_in_child, do_without
+        from klsa_search.core.compiling import compile_in_child, disable_compiling
 
         if k <= _FEW:
-            do_without()
+            disable_compiling()
         else:
             compile_in_child(MODULE)
         found = self._index.search(query, k, **options)
@@ -57,9 +57,9 @@ class LocalIndex:
         self, query: str, id_: str, options: Mapping[str, Any]
     ) -> tuple[str, str, Explanation]:
         """Name, generation and how a score came about. See `Index.explain`."""
-        from klsa_search.core.compiling import do_without
+        from klsa_search.core.compiling import disable_compiling
 
-        do_without()
+        disable_compiling()
         found = self._index.explain(query, id_, **options)
         return self._index.name, self._index.generation, found
 

@@ -22,7 +22,7 @@ from klsa_search.cli.refit_child import MODULE as REFITTING
 from klsa_search.cli.service_options import is_of_this_machine, listen
 from klsa_search.cli.workers import Workers
 from klsa_search.core.child_processes import command_of
-from klsa_search.core.compiling import compile_in_child, missing
+from klsa_search.core.compiling import compile_in_child, missing_functions
 from klsa_search.errors import SettingsError, StoreError
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighboursBuilder
 from klsa_search.search.index import Index
@@ -102,7 +102,7 @@ def serve_until_stopped(settings: ServiceSettings) -> None:
                 keys,
                 writable=_is_writable(settings, listener),
             )
-            if missing()[0]:
+            if missing_functions()[0]:
                 tell_once(
                     "Compiling the query engine in the background (first run only, up to two "
                     "minutes). Searches work meanwhile, more slowly."

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from klsa_search.cli.main import trust_tokenizers
 from klsa_search.cli.serving import serve_at
-from klsa_search.core.parallel import end_with_starter
+from klsa_search.core.parallel import exit_with_parent
 from klsa_search.service.settings import ServiceSettings
 
 
@@ -29,7 +29,7 @@ def main() -> None:
         if not byte:
             return
         line += byte
-    end_with_starter(partial(shutil.rmtree, folder, ignore_errors=True))
+    exit_with_parent(partial(shutil.rmtree, folder, ignore_errors=True))
     trust_tokenizers()
     settings = ServiceSettings.model_validate_json(line)
     with socket.socket(fileno=descriptor) as listener:

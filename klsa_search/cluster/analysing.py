@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.tokenizers import trusting
-from klsa_search.analysis.workers import Numbering
+from klsa_search.analysis.tokenizers import with_trusted_tokenizer
+from klsa_search.analysis.workers import TermNumbering
 from klsa_search.cluster.work import StepResult, mapped, note, noted
 from klsa_search.collection.model import Document
 from klsa_search.core.config import Settings
@@ -110,7 +110,7 @@ _READ: Final = 2**22  # bytes of records at a time
 
 def settings_of(settings: Mapping[str, Any]) -> Settings:
     """Settings as a step is given them; their tokenizer is one that the build trusts."""
-    return Settings.model_validate(trusting(settings))
+    return Settings.model_validate(with_trusted_tokenizer(settings))
 
 
 def documents_of(records: StepResult, first: int, last: int) -> Iterator[Document]:
@@ -142,7 +142,7 @@ def analyse(
     terms.txt    the different terms, in order, and
     numbers.npy  the number of each
     """
-    numbering = Numbering(Analyzer(settings_of(settings)))
+    numbering = TermNumbering(Analyzer(settings_of(settings)))
     met: list[str] = []
     lengths = [np.zeros(0, np.int32)]
     words = tokens = 0

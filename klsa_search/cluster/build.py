@@ -19,17 +19,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from klsa_search.analysis.tokenizers import trusting
+from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.cluster.counting import ENTRIES, KEYS
 from klsa_search.cluster.source import MOST, PART, PIECE, Source, read_records
 from klsa_search.cluster.steps import make_files
 from klsa_search.cluster.work import StepResult, Work, Workers
-from klsa_search.collection.opened_collection import warn_of_left_out
+from klsa_search.collection.opened_collection import warn_of_skipped
 from klsa_search.collection.opening import Reading
 from klsa_search.core import progress
 from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings
-from klsa_search.core.progress import DOCUMENTS, Progress, reporting
+from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import CollectionError, SettingsError
 from klsa_search.indexing.build import Built, write_generation
 from klsa_search.indexing.checks import memory_budget, refuse_large_source, refuse_to_shrink
@@ -121,18 +121,18 @@ def build(
     memory   that one worker may use; three quarters of this machine's by default
     SettingsError for settings under which D is not cut.
     """
-    chosen = Settings.of_preset(preset, **trusting(settings))
+    chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
     if shards < 1:
         raise SettingsError(f"shards = {shards} is less than 1", field="shards")
     refuse_uncut(0, chosen)
     opened = source if isinstance(source, Source) else Source(source, reading or {})
     path, budget = index_path(Path(home), name).absolute(), memory_budget(memory)
-    with reporting(progress) as report:
+    with open_progress(progress) as report:
         index = build_generation(
             path, opened, chosen, workers, shards, report, budget, replace=replace
         )
     if opened is not source:
-        warn_of_left_out(opened.collection)
+        warn_of_skipped(opened.collection)
     return index
 
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
-from klsa_search.core.deadlines import in_time
+from klsa_search.core.deadlines import check_deadline
 from klsa_search.errors import ShardMissing
 
 
@@ -138,7 +138,7 @@ def call_all(
         call(shard)
     hedged = replicas.replicas == 1
     while len(given) + len(failed) < len(untried):
-        in_time()
+        check_deadline()
         passed = time.monotonic() - started
         if passed > patience:
             for shard in untried.keys() - given.keys() - failed.keys():

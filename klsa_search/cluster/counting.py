@@ -18,7 +18,7 @@ from scipy import sparse
 
 from klsa_search.cluster.analysing import blocks_of, terms_of
 from klsa_search.cluster.work import StepResult, mapped, note, noted
-from klsa_search.core.array_types import narrowed
+from klsa_search.core.array_types import narrow_indptr
 from klsa_search.kernels.counts import count_block
 from klsa_search.kernels.pairs import number_block
 from klsa_search.storage.arrays import ArrayWriter, write_arrays
@@ -57,7 +57,7 @@ class Rows(NamedTuple):
             last = min(max(last, first + 1), N)
             entries = slice(ends[first], ends[last])
             keys = slice(key_ends[first], key_ends[last])
-            starts = narrowed(ends[first : last + 1] - ends[first])
+            starts = narrow_indptr(ends[first : last + 1] - ends[first])
             columns, counts = (
                 array["columns"][entries],
                 array["counts"][entries],
@@ -118,7 +118,7 @@ class Pairs(NamedTuple):
             rows.key_counts,
         )
         matrix = sparse.csr_array(
-            (counts, columns, narrowed(_ends(sizes))), shape=(len(sizes), len(self.keys))
+            (counts, columns, narrow_indptr(_ends(sizes))), shape=(len(sizes), len(self.keys))
         )
         matrix.has_sorted_indices = True
         return matrix

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.cluster.work import StepResult, Work, mapped, note, save
-from klsa_search.core.array_types import narrowed
+from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.compiling import compiled
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.nearest_neighbours import posting_scales
@@ -88,7 +88,7 @@ def range_of(part: Part, number: int) -> tuple[npt.NDArray[Any], ...]:
 
 
 def _features(shard: StepResult, columns: int) -> sparse.csr_array:
-    starts = narrowed(mapped(shard, "features_starts"))
+    starts = narrow_indptr(mapped(shard, "features_starts"))
     entries = mapped(shard, "features_weights"), mapped(shard, "features_columns")
     return sparse.csr_array((*entries, starts), shape=(len(starts) - 1, columns))
 
@@ -121,7 +121,7 @@ def _kernel(
 ) -> None:
     """The rows of a shard, scaled, and what goes with each document."""
     mean, edges = mapped(whole, "mean"), mapped(whole, "edges")
-    kernel = DocumentKernel.among(
+    kernel = DocumentKernel.of_sample(
         _features(shard, len(mean)), mean, normalised=normalised, documents=documents
     )
     features = kernel.features
@@ -139,7 +139,7 @@ def _kernel(
     begins, ends = starts[:-1], np.empty_like(starts[:-1])
     for number, (first, last) in enumerate(pairwise(edges)):
         find_edge(starts, columns, last, ends)
-        of_range = narrowed(np.concatenate(([0], np.cumsum(ends - begins, dtype=np.int64))))
+        of_range = narrow_indptr(np.concatenate(([0], np.cumsum(ends - begins, dtype=np.int64))))
         some = np.empty(of_range[-1], columns.dtype), np.empty(of_range[-1], weights.dtype)
         _gather(begins, ends, columns, weights, first, *some)
         for name, array in zip(("starts", "columns", "weights"), (of_range, *some), strict=True):

@@ -17,14 +17,14 @@ from scipy import sparse
 
 from klsa_search.cluster.document_kernel import Part, kernel_of, range_of
 from klsa_search.cluster.work import StepResult, Work, mapped, noted, save
-from klsa_search.core.array_types import Eigenvalues, narrowed
-from klsa_search.kernels.candidates import CutPostings, cut_postings
+from klsa_search.core.array_types import Eigenvalues, narrow_indptr
+from klsa_search.kernels.candidates import TruncatedPostings, truncate_postings
 from klsa_search.kernels.nearest_neighbours import (
+    DocumentFeatures,
     KnnParams,
     KnnSearcher,
-    Rows,
     empty_rows,
-    matrix_of,
+    rows_to_csr,
 )
 from klsa_search.lowrank.latent_space import (
     LatentSpace,
@@ -55,7 +55,10 @@ def strongest_rows(
     """
     cut = work.make(
         _cut,
-        *({"parts": parts, "number": number, "cut": KnnParams().cut} for number in range(ranges)),
+        *(
+            {"parts": parts, "number": number, "cut": KnnParams().documents_per_feature}
+            for number in range(ranges)
+        ),
     )
     postings = work.make(_joined, *({"ranges": cut, "part": i} for i in range(len(parts))))
     starts = work.one(_starts, ranges=cut)
@@ -89,7 +92,7 @@ def _cut(out: Path, *, parts: Sequence[Part], number: int, cut: int) -> None:
     features = blocks[0] if len(blocks) == 1 else sparse.vstack(blocks, format="csr")
     del blocks
     scales = np.concatenate([mapped(part["kernel"], "posting_scales") for part in parts])
-    whole, documents, values = cut_postings(sparse.csr_array(features), scales, cut)
+    whole, documents, values = truncate_postings(sparse.csr_array(features), scales, cut)
     save(out, starts=whole)
     for i, part in enumerate(parts):
         first = part["first"]
@@ -132,27 +135,27 @@ def _found(
     first, size = parts[own]["first"], parts[own]["documents"]
     mine, of_feature = _rows(parts[own]), mapped(starts, "starts")
     most = max(part["documents"] for part in parts)
-    looking = KnnSearcher(KnnParams(), min(_CHUNK, size), most, features, mine.longest)
+    searcher = KnnSearcher(KnnParams(), min(_CHUNK, size), most, features, mine.longest)
     rows = empty_rows(size, entries)
     for begin in range(0, size, _CHUNK):
         documents = np.arange(first + begin, first + min(begin + _CHUNK, size))
-        looking.ask(documents, mine, of_feature)
+        searcher.start(documents, mine, of_feature)
         for part, some in zip(parts, postings, strict=True):
-            looking.add(part["first"], _postings(some))
+            searcher.add_postings(part["first"], _postings(some))
         for part in parts:
-            looking.compare(_rows(part))
-        looking.keep(rows, begin)
+            searcher.score(_rows(part))
+        searcher.write_rows(rows, begin)
     last = parts[-1]["first"] + parts[-1]["documents"]
-    found = matrix_of(rows, np.arange(size), (size, last))
+    found = rows_to_csr(rows, np.arange(size), (size, last))
     save(out, starts=found.indptr, columns=found.indices, values=found.data)
 
 
-def _postings(made: StepResult) -> CutPostings:
+def _postings(made: StepResult) -> TruncatedPostings:
     starts, documents, values = (mapped(made, name) for name in _NAMES)
     return starts, documents, values
 
 
-def _rows(part: Part) -> Rows:
+def _rows(part: Part) -> DocumentFeatures:
     """The features of a part; what is read at a time is in memory, and no more."""
     kernel: StepResult = part["kernel"]
     starts, weights = mapped(kernel, "starts"), mapped(kernel, "weights")
@@ -160,7 +163,9 @@ def _rows(part: Part) -> Rows:
     scales, towards_mean = (np.ascontiguousarray(some) for some in mapped(kernel, "centring").T)
     square = np.float32(noted(kernel)["mean_square"])
     weights = weights.astype(np.float32, copy=False)
-    return Rows(part["first"], (narrowed(starts), columns, weights), (scales, towards_mean, square))
+    return DocumentFeatures(
+        part["first"], (narrow_indptr(starts), columns, weights), (scales, towards_mean, square)
+    )
 
 
 def packed(

@@ -22,13 +22,13 @@ import numpy as np
 
 from klsa_search.cluster.analysing import find_repeated, ids_at, left_out, write_ids
 from klsa_search.cluster.work import StepResult, Work, mapped, note, noted
-from klsa_search.collection.intake import used_before
+from klsa_search.collection.intake import duplicate_id
 from klsa_search.collection.irds import PREFIX
-from klsa_search.collection.lines import LineRange, is_packed
+from klsa_search.collection.lines import LineRange, is_compressed
 from klsa_search.collection.mappings import PLAIN, Columns
 from klsa_search.collection.model import Document, Problems
 from klsa_search.collection.opened_collection import OpenedCollection
-from klsa_search.collection.opening import open_collection, open_stretch
+from klsa_search.collection.opening import open_collection, open_line_range
 from klsa_search.collection.public_collections import COLLECTIONS, PYTHON_DOCS
 from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError
@@ -130,14 +130,14 @@ class Source:
             and len(files) == 1
             and Columns.of(self.reading.get("columns")) == PLAIN
             and not settings.declared()
-            and not is_packed(files[0])
+            and not is_compressed(files[0])
         )
         if not may or next(iter(self.collection.documents()), None) is None:
             return None
         return None if self.collection.numbered else files[0]
 
 
-def stretches(work: Work, path: Path, identity: str) -> list[LineRange]:
+def line_ranges(work: Work, path: Path, identity: str) -> list[LineRange]:
     """Cut a file at line ends, into parts of some `PART` bytes. Cost: reading it, side by side."""
     size = path.stat().st_size
     edges = [*range(0, size, max(PART, -(-size // MOST))), size]
@@ -206,15 +206,15 @@ def read_records(work: Work, source: Source, identity: str, settings: Settings) 
         return Records(facts["documents"], read, {"parts": [read], "repeated": None})
     on_error = source.reading.get("on_error", "stop")
     parts = work.make(
-        read_stretch,
+        read_line_range,
         *(
             {
                 "path": os.fspath(lines),
                 "identity": identity,
-                "stretch": list(stretch),
+                "line_range": list(line_range),
                 "on_error": on_error,
             }
-            for stretch in stretches(work, lines, identity)
+            for line_range in line_ranges(work, lines, identity)
         ),
     )
     repeated = work.one(find_repeated, parts=parts)
@@ -238,14 +238,14 @@ def read_whole(
     note(out, documents=len(ids), problems=kept, numbered=collection.numbered)
 
 
-def read_stretch(
-    out: Path, path: str, identity: str, stretch: Sequence[int], on_error: str
+def read_line_range(
+    out: Path, path: str, identity: str, line_range: Sequence[int], on_error: str
 ) -> None:
     """Step: read some lines; what they make others refuse is for `_tell`.
 
     Next to the records: `lines.npy`, the line of each document.
     """
-    collection = open_stretch(Path(path), on_error, LineRange(*stretch))
+    collection = open_line_range(Path(path), on_error, LineRange(*line_range))
     lines: list[int] = []
     places: list[int] = []  # documents before each problem that is kept in words
 
@@ -316,7 +316,7 @@ def _tell(
             (place, 0, reason) for place, reason in facts["first"]
         ]
         for place, name in zip(again.tolist(), ids_at(part, again), strict=True):
-            refused.append((place, 1, f"{path}:{lines[place]}: {used_before(name)}"))
+            refused.append((place, 1, f"{path}:{lines[place]}: {duplicate_id(name)}"))
         for _, _, reason in sorted(refused):
             collection.refuse(reason)
         problems.count += facts["count"] - len(facts["first"])

@@ -37,9 +37,9 @@ from klsa_search.lowrank.products import (
     combined_of,
     from_mean,
     inner_of,
-    number_of,
     random_of,
     shift_of,
+    slice_number,
     slices,
     subtract_of,
     to_documents,
@@ -141,7 +141,7 @@ class StoredProducts:
             {
                 "seed": self._seed,
                 "draw": draw,
-                "number": number_of(part["first"]),
+                "number": slice_number(part["first"]),
                 "documents": part["documents"],
             }
             for part in self._parts

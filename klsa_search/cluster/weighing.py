@@ -14,7 +14,7 @@ from scipy import sparse
 from klsa_search.cluster.analysing import blocks_of, documents_of, settings_of, terms_of
 from klsa_search.cluster.counting import Pairs, Rows
 from klsa_search.cluster.work import StepResult, mapped, note, noted
-from klsa_search.core.array_types import narrowed
+from klsa_search.core.array_types import narrow_indptr
 from klsa_search.delta.statistics import Numbered, encode_pairs
 from klsa_search.indexing.reading import batches_of, content_of
 from klsa_search.kernels import bm25
@@ -67,7 +67,7 @@ def weigh_shard(
     Memory: the pairs of one piece, and some 100 bytes an entry of a block.
     """
     chosen, V = settings_of(settings), terms_of(vocabulary)
-    weighing = bm25.Weighing(chosen.kernel_k1, chosen.b, average_of(summed, "content"))
+    weighing = bm25.FeatureWeighting(chosen.kernel_k1, chosen.b, average_of(summed, "content"))
     common = mapped(vocabulary, "common")
     of_terms = mapped(weights, "content")
     documents = noted(summed)["documents"]
@@ -131,7 +131,7 @@ def post(
             counts.append(rows.matrix.data[held])
             before = np.concatenate(([0], np.cumsum(held)))[rows.matrix.indptr]
             sizes.append(np.diff(before))
-    starts = narrowed(np.cumsum(np.concatenate(sizes)))
+    starts = narrow_indptr(np.cumsum(np.concatenate(sizes)))
     N = len(starts) - 1
     entries = np.concatenate(counts), np.concatenate(terms), starts
     matrix = sparse.csr_array(entries, shape=(N, high - low))

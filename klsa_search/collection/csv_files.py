@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from klsa_search.collection.intake import Cut, Intake, text_fault
+from klsa_search.collection.intake import Intake, TruncatedFile, text_fault
 from klsa_search.collection.lines import lines
 from klsa_search.collection.mappings import ID_NAMES, TEXT_NAMES, Columns
 from klsa_search.collection.model import Document
@@ -64,7 +64,7 @@ def _rows(path: Path, intake: Intake, kind: str) -> Iterator[tuple[int, list[str
         except csv.Error as error:
             if "field larger" in str(error):
                 # The beginning of the next record is unknown.
-                raise Cut(
+                raise TruncatedFile(
                     f"{path}:{number}: a field of more than {csv.field_size_limit():,} "
                     "characters; is a quote left open?"
                 ) from None

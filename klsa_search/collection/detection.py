@@ -8,7 +8,7 @@ from pathlib import Path
 
 from klsa_search.collection.csv_files import KNOWN_NAMES
 from klsa_search.collection.files.formats import format_of, is_code
-from klsa_search.collection.folder import listing, plain_name, walk
+from klsa_search.collection.folder import list_files, uncompressed_name, walk
 from klsa_search.collection.lines import head
 from klsa_search.collection.model import Unread
 from klsa_search.errors import CollectionError
@@ -52,8 +52,8 @@ def detect_format(path: Path, links: bool = False) -> str:
         if number >= (SAMPLE if formats or texts else MOST):
             break
         found = sniff(file) or ("text" if format_of(file) else None)
-        about = is_code(file) or plain_name(file).startswith(ABOUT)
-        aside = lies_beside(path, file) or about
+        about = is_code(file) or uncompressed_name(file).startswith(ABOUT)
+        aside = is_sidecar(path, file) or about
         if found == "text":
             texts.setdefault(aside, file)
         elif found and not aside:
@@ -82,7 +82,7 @@ def sniff(path: Path) -> str | None:
     only where the content leaves it open, so that a bad first line is reported as such.
     """
     start = head(path).lstrip()
-    name = plain_name(path)
+    name = uncompressed_name(path)
     if SMART_START.match(start):
         return "smart"
     record = TREC_START.search(start)
@@ -109,7 +109,7 @@ def corpus_file(folder: Path, links: bool = False) -> Path | None:
 
 def smart_documents(folder: Path, links: bool = False) -> Path | None:
     """Return the documents of a SMART folder: the file with `.all` in its name, or the only one."""
-    smart = [file for file in listing(folder, links) if sniff(file) == "smart"]
+    smart = [file for file in list_files(folder, links) if sniff(file) == "smart"]
     named = [file for file in smart if ".all" in file.name.lower()]
     candidates = named or smart
     return candidates[0] if len(candidates) == 1 else None
@@ -133,13 +133,13 @@ def smart_judgements(folder: Path, links: bool = False) -> Path | None:
     )
 
 
-def lies_beside(root: Path, file: Path) -> bool:
+def is_sidecar(root: Path, file: Path) -> bool:
     """Say whether a file below `root` holds queries or judgements rather than documents."""
     return file.relative_to(root).parts[0].lower().startswith(SIDECARS)
 
 
 def _named(folder: Path, links: bool, fits: Callable[[str], bool]) -> Path | None:
-    return next((file for file in listing(folder, links) if fits(plain_name(file))), None)
+    return next((file for file in list_files(folder, links) if fits(uncompressed_name(file))), None)
 
 
 def _sight(path: Path) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from klsa_search.collection.intake import Cut
+from klsa_search.collection.intake import TruncatedFile
 from klsa_search.collection.model import Unread
 
 PACKED = (".gz", ".zip", ".zst")
@@ -35,7 +35,7 @@ def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Itera
         elif entry.name.startswith("."):
             continue
         elif entry.is_symlink() and not links:
-            pass_over(Path(entry.path), path, unread, "linked")
+            record_unread(Path(entry.path), path, unread, "linked")
         elif os.path.isdir(entry.path):
             identity = _identity(Path(entry.path))
             if identity not in walked:
@@ -44,34 +44,34 @@ def walk(path: Path, links: bool = False, unread: Unread | None = None) -> Itera
         elif os.path.isfile(entry.path):
             yield Path(entry.path)
         else:
-            pass_over(Path(entry.path), path, unread, "special")
+            record_unread(Path(entry.path), path, unread, "special")
 
 
-def only(
+def single_file(
     file: Path, is_beside: Callable[[Path], bool], root: Path, links: bool, unread: Unread
 ) -> Iterator[Path]:
     """Yield one file of a folder; others are skipped, except its sidecar files."""
     yield file
     for path in walk(root, links, unread):
         if path != file and not is_beside(path):
-            pass_over(path, root, unread)
+            record_unread(path, root, unread)
 
 
-def pass_over(path: Path, root: Path, unread: Unread | None, kind: str | None = None) -> None:
+def record_unread(path: Path, root: Path, unread: Unread | None, kind: str | None = None) -> None:
     """Note a file that is not read: its kind is its suffix by default."""
     if unread is not None:
-        place = shown(path, root)
+        place = display_path(path, root)
         name = PurePosixPath(place.lower())
         suffix = "".join(name.suffixes[-2:]) if name.suffix in PACKED else name.suffix
         unread.add(kind or suffix or "without suffix", place)
 
 
-def shown(path: Path, root: Path) -> str:
+def display_path(path: Path, root: Path) -> str:
     """Path below a folder as people see it; it may hold bytes that are not UTF-8."""
     return os.fsencode(path.relative_to(root).as_posix()).decode("utf-8", "replace")
 
 
-def listing(path: Path, links: bool = False) -> list[Path]:
+def list_files(path: Path, links: bool = False) -> list[Path]:
     """Return the files directly in a folder, sorted by name; linked ones on request only."""
     return [
         Path(entry.path)
@@ -80,7 +80,7 @@ def listing(path: Path, links: bool = False) -> list[Path]:
     ]
 
 
-def plain_name(path: Path) -> str:
+def uncompressed_name(path: Path) -> str:
     """Return the name of a file in lower case, without the suffix of a packed one."""
     name = path.name.lower()
     return next((name.removesuffix(suffix) for suffix in PACKED if name.endswith(suffix)), name)
@@ -91,7 +91,7 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
         with os.scandir(path) as found:
             return sorted(found, key=lambda entry: entry.name)
     except OSError as error:
-        raise Cut(f"{path}: cannot be listed ({error.strerror})") from None
+        raise TruncatedFile(f"{path}: cannot be listed ({error.strerror})") from None
 
 
 def _identity(folder: Path) -> tuple[int, int]:

@@ -17,7 +17,7 @@ MAX_DEPTH: Final = 100
 _CONTAINERS: Final = (Mapping, list, tuple)
 
 
-class Cut(CollectionError):
+class TruncatedFile(CollectionError):
     """The rest of one file cannot be read; what came before it was whole.
 
     Reading with on_error="skip" counts it and goes on with the next file. Any other
@@ -80,16 +80,16 @@ class Intake:
         self._number += numbered
         return made
 
-    def whole(self, records: Iterator[Document]) -> Iterator[Document]:
+    def read_file(self, records: Iterator[Document]) -> Iterator[Document]:
         """Pass on the records of one file; when skipping, a file cut short just ends."""
         try:
             yield from records
-        except Cut as cut:
+        except TruncatedFile as cut:
             if not self.skipping:
                 raise
             self.problems.add(cut.message)
 
-    def admit(self, documents: Iterator[Document]) -> Iterator[Document]:
+    def validated(self, documents: Iterator[Document]) -> Iterator[Document]:
         """Let through documents with a new, non-blank id, and text and metadata that can be stored.
 
         The set of ids seen is the only thing that grows with the corpus: about 100 bytes each.
@@ -98,7 +98,7 @@ class Intake:
         for document in documents:
             reason = document_fault(document)
             if not reason and document.id in seen:
-                reason = used_before(document.id)
+                reason = duplicate_id(document.id)
             if reason:
                 self.refuse(f"{document.origin or 'document'}: {reason}")
                 continue
@@ -112,7 +112,7 @@ class Intake:
             )
 
 
-def used_before(id: str) -> str:  # noqa: A002 - the field's own name
+def duplicate_id(id: str) -> str:  # noqa: A002 - the field's own name
     """Say why a document cannot be kept whose id another has."""
     return f"the id {id!r} is used before"
 

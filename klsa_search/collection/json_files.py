@@ -8,22 +8,22 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.intake import Cut, Intake, document_fault, text_fault
-from klsa_search.collection.lines import LineRange, lines, opened, packed_faults
+from klsa_search.collection.intake import Intake, TruncatedFile, document_fault, text_fault
+from klsa_search.collection.lines import LineRange, lines, open_decompressed, translate_read_errors
 from klsa_search.collection.mappings import as_document
 from klsa_search.collection.model import Document, Query
 from klsa_search.errors import CollectionError
 
 
 def documents(
-    path: Path, intake: Intake, *, may_number: bool = True, stretch: LineRange | None = None
+    path: Path, intake: Intake, *, may_number: bool = True, line_range: LineRange | None = None
 ) -> Iterator[Document]:
     """Stream the documents of one file; blank lines are passed over, bad ones refused.
 
-    Where the first object has no id, all are numbered, if they may. A stretch is read like a file.
+    Where the first object has no id, all are numbered, if they may. A line range is read like a file.
     """
     numbered = None if may_number else False
-    for number, line in lines(path, stretch=stretch):
+    for number, line in lines(path, line_range=line_range):
         if not line.isspace():
             origin = f"{path}:{number}"
             try:
@@ -105,8 +105,8 @@ def _elements(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield (line where it begins, element) for each of the array."""
     line = 1
     with (
-        packed_faults(path, lambda: line),
-        opened(path) as raw,
+        translate_read_errors(path, lambda: line),
+        open_decompressed(path) as raw,
         TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as stream,
     ):
         held, first, wanted = "", True, "["
@@ -117,7 +117,7 @@ def _elements(path: Path) -> Iterator[tuple[int, Any]]:
             if not held:
                 held = stream.read(_CHUNK)
                 if not held:
-                    raise Cut(f"{path}:{line}: invalid JSON: the array is cut short")
+                    raise TruncatedFile(f"{path}:{line}: invalid JSON: the array is cut short")
                 continue
             if wanted == "[" and held[0] == "[":
                 held, wanted = held[1:], ""
@@ -126,7 +126,7 @@ def _elements(path: Path) -> Iterator[tuple[int, Any]]:
                     return
                 held, first, wanted = held[1:], False, ""
             elif wanted:
-                raise Cut(f"{path}:{line}: invalid JSON (expecting {wanted!r})")
+                raise TruncatedFile(f"{path}:{line}: invalid JSON (expecting {wanted!r})")
             elif first and held[0] == "]":
                 return
             else:
@@ -149,7 +149,7 @@ def _element(held: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int, s
         except json.JSONDecodeError as error:
             fault = f"{error.msg} at character {error.pos + 1}"
         except (ValueError, RecursionError) as error:
-            raise Cut(f"{origin}: invalid JSON ({error})") from None
+            raise TruncatedFile(f"{origin}: invalid JSON ({error})") from None
         # A number that ends where the text held does may go on.
         more = ""
         if fault is not None or end == len(held):
@@ -157,8 +157,8 @@ def _element(held: str, stream: TextIOWrapper, origin: str) -> tuple[Any, int, s
         if fault is None and not more:
             reason = text_fault(held[:end])
             if reason:
-                raise Cut(f"{origin}: the element {reason}")
+                raise TruncatedFile(f"{origin}: the element {reason}")
             return element, end, held
         if not more:
-            raise Cut(f"{origin}: invalid JSON ({fault})")
+            raise TruncatedFile(f"{origin}: invalid JSON ({fault})")
         held += more

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from klsa_search.collection.intake import Cut
+from klsa_search.collection.intake import TruncatedFile
 from klsa_search.core.extras import require
 from klsa_search.errors import MissingExtra
 
@@ -27,7 +27,7 @@ LONGEST_LINE: Final = 2**28
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, unpacked; the compression is detected from the first bytes.
 
     gzip, zstd (Python 3.14, or the extra `files`) and zip, of which it must be the only file.
@@ -52,22 +52,22 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def packed_faults(path: Path, line: Callable[[], int] = lambda: 1) -> Iterator[None]:
+def translate_read_errors(path: Path, line: Callable[[], int] = lambda: 1) -> Iterator[None]:
     """Turn whatever is wrong with a file, or with how it is packed, into `Cut`."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error, BadZipFile, NotImplementedError) as error:
         kind = _kind(path)
-        raise Cut(
+        raise TruncatedFile(
             f"{path}:{line()}: the {kind} data is cut short or damaged after this line "
             f"({error}); fetch or pack the file again"
         ) from None
     except RuntimeError as error:  # as zipfile reports that a password is needed
         if _kind(path) != "zip":
             raise
-        raise Cut(f"{path}: cannot be unpacked ({error})") from None
+        raise TruncatedFile(f"{path}: cannot be unpacked ({error})") from None
     except OSError as error:
-        raise Cut(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise TruncatedFile(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
 class LineRange(NamedTuple):
@@ -84,11 +84,11 @@ class LineRange(NamedTuple):
 
 
 def lines(
-    path: Path, encoding: str = "utf-8", stretch: LineRange | None = None
+    path: Path, encoding: str = "utf-8", line_range: LineRange | None = None
 ) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line with its ending), one line in memory at a time.
 
-    stretch  those of a part of the file, numbered as in the whole
+    line_range  those of a part of the file, numbered as in the whole
 
     A byte-order mark is dropped. A byte that is not of the encoding becomes a lone surrogate,
     which `text_fault` names: the reader knows best how much of the record to refuse. `Cut` if
@@ -96,30 +96,30 @@ def lines(
     is packed in ends early or is damaged.
     """
     number = 0
-    with packed_faults(path, lambda: number), opened(path) as stream:
-        found = _lines(stream) if stretch is None else _within(stream, stretch)
-        for number, line in enumerate(found, start=1 if stretch is None else stretch.number):
+    with translate_read_errors(path, lambda: number), open_decompressed(path) as stream:
+        found = _lines(stream) if line_range is None else _within(stream, line_range)
+        for number, line in enumerate(found, start=1 if line_range is None else line_range.number):
             if number == 1:
                 if line.startswith(UTF16_BOMS):
-                    raise Cut(f"{path}:1: the file is UTF-16; convert it to UTF-8")
+                    raise TruncatedFile(f"{path}:1: the file is UTF-16; convert it to UTF-8")
                 line = line.removeprefix(UTF8_BOM)
             if len(line) > LONGEST_LINE:
-                raise Cut(
+                raise TruncatedFile(
                     f"{path}:{number}: the line is too large (more than {LONGEST_LINE >> 20} MiB); "
                     "see whether the file is what its name says"
                 )
             yield number, line.decode(encoding, "surrogateescape")
 
 
-def is_packed(path: Path) -> bool:
+def is_compressed(path: Path) -> bool:
     """Whether a file holds its lines in another form than they are read in."""
     with path.open("rb") as raw:
         return raw.read(4).startswith((GZIP, ZSTD, ZIP))
 
 
-def whole(path: Path) -> bytes:
+def read_decompressed(path: Path) -> bytes:
     """All bytes of a file, unpacked; `Cut` as of `lines`."""
-    with packed_faults(path), opened(path) as stream:
+    with translate_read_errors(path), open_decompressed(path) as stream:
         return stream.read()
 
 
@@ -132,7 +132,7 @@ def head(path: Path, size: int = 65_536) -> str:
         with path.open("rb") as stream:
             data = stream.read(size)
     except OSError as error:
-        raise Cut(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise TruncatedFile(f"{path}: cannot be read ({error.strerror or error})") from None
     try:
         if data.startswith(GZIP):
             # Unlike `gzip`, a decompressor gives what there is of a stream that is cut short.
@@ -144,9 +144,9 @@ def head(path: Path, size: int = 65_536) -> str:
             except zstd.ZstdError:
                 return ""
         elif data.startswith(ZIP):
-            with packed_faults(path), opened(path) as stream:
+            with translate_read_errors(path), open_decompressed(path) as stream:
                 data = stream.read(size)
-    except (zlib.error, Cut, MissingExtra):
+    except (zlib.error, TruncatedFile, MissingExtra):
         return ""
     return data.removeprefix(UTF8_BOM).decode("utf-8", "replace")
 
@@ -156,9 +156,9 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes]:
     return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
 
 
-def _within(stream: IO[bytes], stretch: LineRange) -> Iterator[bytes]:
-    stream.seek(stretch.begin)
-    left = stretch.end - stretch.begin
+def _within(stream: IO[bytes], line_range: LineRange) -> Iterator[bytes]:
+    stream.seek(line_range.begin)
+    left = line_range.end - line_range.begin
     while left > 0 and (line := stream.readline(LONGEST_LINE + 1)):
         yield line
         left -= len(line)
@@ -167,7 +167,9 @@ def _within(stream: IO[bytes], stretch: LineRange) -> Iterator[bytes]:
 def _only(archive: ZipFile, path: Path) -> ZipInfo:
     files = [entry for entry in archive.infolist() if not entry.is_dir()]
     if len(files) != 1:
-        raise Cut(f"{path}: an archive of {len(files):,} files; unpack it and name the folder")
+        raise TruncatedFile(
+            f"{path}: an archive of {len(files):,} files; unpack it and name the folder"
+        )
     return files[0]
 
 

@@ -136,7 +136,7 @@ class Collection(Protocol):
 
 
 @runtime_checkable
-class Filed(Protocol):
+class FileCollection(Protocol):
     """A collection that comes from files; their sizes tell how far a pass over it has come."""
 
     def files(self) -> Iterable[Path]:
@@ -144,7 +144,7 @@ class Filed(Protocol):
 
 
 @runtime_checkable
-class Refusing(Protocol):
+class RefusingCollection(Protocol):
     """A collection that decides what happens to a bad record."""
 
     def refuse(self, message: str) -> None:
@@ -152,7 +152,7 @@ class Refusing(Protocol):
 
 
 @runtime_checkable
-class Placed(Protocol):
+class LocatedCollection(Protocol):
     """A collection that lies somewhere."""
 
     @property

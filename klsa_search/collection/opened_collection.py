@@ -67,7 +67,7 @@ class OpenedCollection:
     def documents(self) -> Iterator[Document]:
         """Stream the documents in source order, each id once; CollectionError on bad input."""
         self._intake = Intake(self._on_error, self._intake.columns)
-        admitted = self._intake.admit(self._documents(self._intake))
+        admitted = self._intake.validated(self._documents(self._intake))
         return admitted if self.root is None else self._there(admitted)
 
     def _there(self, documents: Iterator[Document]) -> Iterator[Document]:
@@ -111,7 +111,7 @@ class OpenedCollection:
 _log = logging.getLogger(__name__)
 
 
-def warn_of_left_out(collection: OpenedCollection) -> None:
+def warn_of_skipped(collection: OpenedCollection) -> None:
     """Warn of what the last pass over the documents skipped, did not read, or numbered.
 
     For who has opened a collection for somebody who has but the source; a collection that one has

@@ -27,13 +27,13 @@ from klsa_search.collection.detection import (
     FORMATS,
     corpus_file,
     detect_format,
-    lies_beside,
+    is_sidecar,
     smart_documents,
     smart_judgements,
     smart_queries,
     sniff,
 )
-from klsa_search.collection.files.formats import LACKING, format_of
+from klsa_search.collection.files.formats import EXTRA, format_of
 from klsa_search.collection.files.reading import folder_documents, paths
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import LineRange
@@ -43,7 +43,7 @@ from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.public_collections import (
     COLLECTIONS,
     PYTHON_DOCS,
-    collections_homes,
+    collection_directories,
     find,
     smart_rules,
 )
@@ -186,7 +186,7 @@ def open_collection(
             raise CollectionError(f"{path}: not a BEIR folder, because it has no corpus.jsonl")
         # Judgements name documents, so none may be numbered.
         documents = partial(_one_file, partial(json_files.documents, may_number=False), corpus)
-        found = partial(folder.only, corpus, partial(lies_beside, path), path, follow_links)
+        found = partial(folder.single_file, corpus, partial(is_sidecar, path), path, follow_links)
     elif kind == "text":
         documents = partial(folder_documents, path, links=follow_links, sections=sections)
         found = partial(paths, path, follow_links)
@@ -213,9 +213,9 @@ def open_collection(
     )
 
 
-def open_stretch(path: Path, on_error: str, stretch: LineRange) -> OpenedCollection:
+def open_line_range(path: Path, on_error: str, line_range: LineRange) -> OpenedCollection:
     """Open some of the JSON lines of a file, of which each has an id, as a collection."""
-    read = partial(json_files.documents, may_number=False, stretch=stretch)
+    read = partial(json_files.documents, may_number=False, line_range=line_range)
     return OpenedCollection(path.name, "jsonl", on_error, partial(_one_file, read, path), root=path)
 
 
@@ -250,7 +250,9 @@ def _smart(
         partial(_one_file, partial(smart.documents, rules=rules), file),
         queries=partial(smart.queries, asked, rules) if asked else list,
         judgements=partial(smart.judgements, judged, rules) if judged else list,
-        files=partial(folder.only, file, lambda other: other in (asked, judged), path, links),
+        files=partial(
+            folder.single_file, file, lambda other: other in (asked, judged), path, links
+        ),
         root=path,
         address=address,
     )
@@ -276,8 +278,8 @@ def _stream(
 
 def _refuse_unreadable(path: Path, links: bool) -> None:
     """MissingExtra where all there is to be read in a folder needs packages that are not there."""
-    if any(kind and kind.lacking for kind in map(format_of, folder.walk(path, links))):
-        require(LACKING)
+    if any(kind and kind.is_unavailable for kind in map(format_of, folder.walk(path, links))):
+        require(EXTRA)
 
 
 def _python_docs(on_error: str) -> OpenedCollection:
@@ -293,22 +295,22 @@ def _python_docs(on_error: str) -> OpenedCollection:
 
 
 def _one_file(reader: Reader, path: Path, intake: Intake) -> Iterator[Document]:
-    return intake.whole(reader(path, intake))
+    return intake.read_file(reader(path, intake))
 
 
 def _many_files(root: Path, kind: str, links: bool, intake: Intake) -> Iterator[Document]:
     for path in _files(root, kind, links):
-        yield from intake.whole(READERS[kind](path, intake))
+        yield from intake.read_file(READERS[kind](path, intake))
 
 
 def _files(root: Path, kind: str, links: bool, unread: Unread | None = None) -> Iterator[Path]:
     for path in folder.walk(root, links, unread):
-        if lies_beside(root, path):
+        if is_sidecar(root, path):
             continue
         if sniff(path) == kind:
             yield path
         else:
-            folder.pass_over(path, root, unread)
+            folder.record_unread(path, root, unread)
 
 
 def _records(records: Iterable[Document | Mapping[str, Any]], intake: Intake) -> Iterator[Document]:
@@ -329,5 +331,5 @@ def _rows(source: Any, intake: Intake) -> Iterator[Document]:
 
 def _folders(data: PathLike | Iterable[PathLike] | None) -> list[Path]:
     if data is None:
-        return collections_homes()
+        return collection_directories()
     return [Path(data)] if isinstance(data, str | os.PathLike) else [Path(place) for place in data]

@@ -13,7 +13,7 @@ from klsa_search.collection.smart import SmartRules
 from klsa_search.errors import CollectionError
 
 
-def collections_homes() -> list[Path]:
+def collection_directories() -> list[Path]:
     """Return the folders that collections are looked for in, in this order.
 
     The folder that the environment variable `KLSA_COLLECTIONS` names, the folder shared/collections
@@ -24,11 +24,11 @@ def collections_homes() -> list[Path]:
     return [
         *([Path(named)] if named else []),
         *([shared] if shared.is_dir() else []),
-        cache_home(),
+        cache_directory(),
     ]
 
 
-def cache_home() -> Path:
+def cache_directory() -> Path:
     """Return the folder that `klsa-eval fetch` fills unless the caller names another."""
     from platformdirs import user_cache_path
 

@@ -34,11 +34,11 @@ def read_qrels(path: str | Path) -> list[Judgement]:
             continue
         if len(cells) not in (3, 4):
             raise CollectionError(f"{where}: {len(cells)} columns; judgements have 4, BEIR's 3")
-        grade = whole_number(cells[-1], where)
+        grade = parse_grade(cells[-1], where)
         found.append(
             Judgement(query_id=cells[0], document_id=cells[-2], grade=grade, gain=max(grade, 0))
         )
-    return unique(found, path)
+    return deduplicate(found, path)
 
 
 def qrels_text(judgements: Iterable[Judgement]) -> tuple[str, list[Judgement]]:
@@ -58,7 +58,7 @@ def _is_column(id_: str) -> bool:
     return id_.split() == [id_]
 
 
-def column(id_: str, file: str) -> str:
+def checked_column(id_: str, file: str) -> str:
     """Return an id that can stand in a column of such a file; CollectionError for any other."""
     if not _is_column(id_):
         raise CollectionError(
@@ -68,7 +68,7 @@ def column(id_: str, file: str) -> str:
     return id_
 
 
-def whole_number(digits: str, where: str) -> int:
+def parse_grade(digits: str, where: str) -> int:
     """Return a grade as a number; CollectionError if it is none."""
     try:
         return int(digits)
@@ -76,7 +76,7 @@ def whole_number(digits: str, where: str) -> int:
         raise CollectionError(f"{where}: the grade {digits!r} is not a whole number") from None
 
 
-def unique(judgements: Iterable[Judgement], path: str | Path) -> list[Judgement]:
+def deduplicate(judgements: Iterable[Judgement], path: str | Path) -> list[Judgement]:
     """Drop what is said twice; CollectionError where one pair is given two grades."""
     found: dict[tuple[str, str], Judgement] = {}
     for judgement in judgements:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from klsa_search.collection import json_files
 from klsa_search.collection.detection import sniff
-from klsa_search.collection.folder import listing, plain_name
+from klsa_search.collection.folder import list_files, uncompressed_name
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.lines import lines
 from klsa_search.collection.model import Judgement, Query
-from klsa_search.collection.qrels import read_qrels, unique
+from klsa_search.collection.qrels import deduplicate, read_qrels
 from klsa_search.collection.trec import read_topics
 from klsa_search.errors import CollectionError
 
@@ -42,14 +42,14 @@ def read_query_lines(path: Path) -> list[Query]:
 
 def queries(folder: Path, links: bool = False) -> list[Query]:
     """Return the queries of `queries.jsonl`, else of all `topics*` files; empty without any."""
-    files = listing(folder, links)
+    files = list_files(folder, links)
     for file in files:
-        if plain_name(file) == "queries.jsonl":
+        if uncompressed_name(file) == "queries.jsonl":
             return json_files.queries(file)
     return [
         query
         for file in files
-        if plain_name(file).startswith("topics")
+        if uncompressed_name(file).startswith("topics")
         for query in read_topics(file)
     ]
 
@@ -61,11 +61,15 @@ def judgements(folder: Path, links: bool = False) -> list[Judgement]:
     """
     inner = folder / "qrels"
     if inner.is_dir() and (links or not inner.is_symlink()):
-        splits = [file for file in listing(inner, links) if plain_name(file).endswith(".tsv")]
-        splits.sort(key=lambda file: plain_name(file) != "test.tsv")
+        splits = [
+            file for file in list_files(inner, links) if uncompressed_name(file).endswith(".tsv")
+        ]
+        splits.sort(key=lambda file: uncompressed_name(file) != "test.tsv")
         return read_qrels(splits[0]) if splits else []
-    files = [file for file in listing(folder, links) if plain_name(file).startswith("qrels")]
-    return unique((line for file in files for line in read_qrels(file)), folder)
+    files = [
+        file for file in list_files(folder, links) if uncompressed_name(file).startswith("qrels")
+    ]
+    return deduplicate((line for file in files for line in read_qrels(file)), folder)
 
 
 def read_queries(file: str | Path) -> list[Query]:

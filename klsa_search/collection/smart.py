@@ -11,7 +11,7 @@ from pathlib import Path
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.lines import lines
 from klsa_search.collection.model import Document, Judgement, Query
-from klsa_search.collection.qrels import unique, whole_number
+from klsa_search.collection.qrels import deduplicate, parse_grade
 from klsa_search.errors import CollectionError
 
 MARK = re.compile(r"\.(?:(I)(?:[ \t]+(\S+))?|([A-Z]))\s*$")
@@ -102,9 +102,9 @@ def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
             raise CollectionError(f"{where}: one column; a query and a document are needed")
         query, document, grade = cells[0], cells[1], 1
         if len(cells) == 4 and cells[1] == "0":
-            document, grade = cells[2], whole_number(cells[3], where)
+            document, grade = cells[2], parse_grade(cells[3], where)
         elif len(cells) == 3:
-            grade = whole_number(cells[2], where)
+            grade = parse_grade(cells[2], where)
         gain = max(grade, 0)
         if rules.all_relevant:
             grade = gain = 1
@@ -113,7 +113,7 @@ def judgements(path: Path, rules: SmartRules) -> list[Judgement]:
         found.append(
             Judgement(query_id=_plain(query), document_id=_plain(document), grade=grade, gain=gain)
         )
-    return unique(found, path)
+    return deduplicate(found, path)
 
 
 def _records(path: Path, rules: SmartRules) -> Iterator[_Record]:

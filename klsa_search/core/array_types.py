@@ -23,7 +23,7 @@ Matrix = npt.NDArray[np.floating[Any]]
 """(m, n) any dense matrix of numbers."""
 
 
-def narrowed(starts: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
+def narrow_indptr(starts: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
     """Where the rows of a sparse matrix begin, as int32 while that can count the entries.
 
     SciPy gives both arrays of indices one type: with starts of 8 bytes it copies the columns, by

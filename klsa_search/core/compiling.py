@@ -33,10 +33,10 @@ from typing import Any, Final, TypeVar, cast
 
 from platformdirs import user_cache_path
 
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.child_processes import command_of, has_interpreter
-from klsa_search.core.forks import held_at_forks
-from klsa_search.core.parallel import end_with_starter
+from klsa_search.core.forks import hold_at_forks
+from klsa_search.core.parallel import exit_with_parent
 from klsa_search.core.version import __version__
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,7 +57,7 @@ def _hold() -> Callable[[], None]:
     return _lock.release
 
 
-held_at_forks(_hold)
+hold_at_forks(_hold)
 
 
 class Compiled:
@@ -74,7 +74,7 @@ class Compiled:
             self._prepare(arguments)
         return self.dispatcher(*arguments)
 
-    @lazily
+    @lazy_property
     def dispatcher(self) -> Any:
         """What `numba.njit` makes of the function, with those of the functions it uses."""
         with _lock:
@@ -96,7 +96,7 @@ class Compiled:
             finally:
                 settings.CACHE_DIR = named
 
-    @lazily
+    @lazy_property
     def name(self) -> str:
         """Name of the folder for this version; "" for a function without a source file."""
         file = inspect.getfile(self.py_func)
@@ -108,7 +108,7 @@ class Compiled:
         digest = hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
         return f"{self.py_func.__module__}.{self.py_func.__name__}-{place}-{digest}"
 
-    def is_kept(self) -> bool:
+    def is_cached(self) -> bool:
         """Return whether compiled code is kept on disk. Cost: 50 µs."""
         return bool(self.name) and any((code_folder() / self.name).glob("*/*.nbc"))
 
@@ -123,7 +123,7 @@ class Compiled:
         kept = code_folder() / self.name
         if is_writable(code_folder()):
             return kept
-        if not self.is_kept():
+        if not self.is_cached():
             return None
         # numba reads only from folders that it can write to.
         linked = Path(_temporary().name) / self.name
@@ -136,8 +136,8 @@ class Compiled:
             if self._is_ready:
                 return
             dispatcher, types = self.dispatcher, self._types(arguments)
-            is_kept = self.is_kept()
-            if not is_kept:
+            is_cached = self.is_cached()
+            if not is_cached:
                 keeping = bool(self.name) and is_writable(code_folder())
                 for begun in _watchers:
                     begun(str(code_folder()) if keeping else None)
@@ -145,7 +145,7 @@ class Compiled:
             # so in a thread, which begins without a caller.
             with self._locked(), ThreadPoolExecutor(1) as thread:
                 thread.submit(dispatcher.compile, types).result()
-            if not is_kept and self.name:
+            if not is_cached and self.name:
                 former = f"{self.name.rpartition('-')[0]}-*"
                 for folder in code_folder().glob(former):
                     if folder.name != self.name:
@@ -272,7 +272,7 @@ _watchers: Final[list[Callable[[str | None], None]]] = []
 
 
 @contextmanager
-def watched(begun: Callable[[str | None], None]) -> Iterator[None]:
+def on_compile(begun: Callable[[str | None], None]) -> Iterator[None]:
     """Call `begun` before each function is compiled, with the folder that will keep it, if any."""
     _watchers.append(begun)
     try:
@@ -316,7 +316,7 @@ class _Child:
         now = time.monotonic()
         if now < self.missing.get(function, -_AGAIN) + _AGAIN:
             return True
-        if function.is_kept():
+        if function.is_cached():
             self.there.add(function)
             self.missing.pop(function, None)
             return False
@@ -344,7 +344,7 @@ class _NoCompiler:
 _compiler: list[_Child | _NoCompiler] = []
 
 
-def do_without() -> None:
+def disable_compiling() -> None:
     """From now on use NumPy where there is such a way, even where compiled code is kept.
 
     For a process that answers one question: loading numba takes longer than NumPy takes.
@@ -372,7 +372,7 @@ def not_compiled(function: Any) -> bool:
     return bool(_compiler) and _compiler[0].lacks(function)
 
 
-def wait_for(function: Any) -> None:
+def wait_until_compiled(function: Any) -> None:
     """Wait until a compiled function has code, where a child process compiles it.
 
     For what NumPy cannot do. If the child process failed, it is compiled at its first call.
@@ -381,7 +381,7 @@ def wait_for(function: Any) -> None:
         time.sleep(_AGAIN)
 
 
-def missing() -> tuple[list[str], str | None]:
+def missing_functions() -> tuple[list[str], str | None]:
     """Return names of the functions that are not compiled yet, and why they will not be."""
     if not _compiler:
         return [], None
@@ -394,7 +394,7 @@ def run_as_child(last: Callable[[], object] | None = None) -> Iterator[None]:
 
     last  what is done when it ends so; see `end_with_starter`
     """
-    end_with_starter(last)
+    exit_with_parent(last)
     with suppress(OSError):
         os.nice(5)
     if not is_writable(code_folder()):

@@ -32,20 +32,20 @@ IdfName = Literal["lucene", "robertson", "atire"]
 SpectralName = Literal["truncation", "squashing", "von-neumann", "exponential", "gvsm"]
 FieldType = Literal["keyword", "number", "date"]
 
-MOST_BURSTS = 4
+MAX_BURSTINESS = 4
 """Limit of `burstiness`: with more, the largest query would not fit into 32 bits."""
 
-MOST_FIELDS = 100
+MAX_FIELDS = 100
 """Metadata fields that may be columns."""
 
 
-def _misfit(field: str, reason: str, value: object) -> PydanticCustomError:
+def _conflict(field: str, reason: str, value: object) -> PydanticCustomError:
     """Say which of two settings that do not fit together has to change."""
     context = {"field": field, "reason": reason, "value": repr(value)}
     return PydanticCustomError("misfit", "{field} = {value}: {reason}", context)
 
 
-def left_open(group: type[BaseModel]) -> dict[str, Any]:
+def optional_fields(group: type[BaseModel]) -> dict[str, Any]:
     """Return the settings of a group as optional fields for `create_model`."""
     return {
         name: (
@@ -145,7 +145,7 @@ class KernelSettings(SettingsGroup):
     burstiness: float = Field(
         2.0,
         ge=1,
-        le=MOST_BURSTS,
+        le=MAX_BURSTINESS,
         description="multiply the weight of bursty terms, frequent in few documents, by up to "
         "this; 1 is plain idf",
     )
@@ -196,7 +196,7 @@ class FieldSettings(SettingsGroup):
         BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
     ] = Field(
         (),
-        max_length=MOST_FIELDS,
+        max_length=MAX_FIELDS,
         description="make this metadata field filterable: NAME:keyword, NAME:number, "
         "NAME:date, or NAME alone, for the type of its first value",
     )
@@ -208,13 +208,13 @@ class FieldSettings(SettingsGroup):
         for declaration in given:
             name, colon, kind = _parts(declaration)
             if not name.strip():
-                raise _misfit("fields", "the name is missing", declaration)
+                raise _conflict("fields", "the name is missing", declaration)
             if colon and kind not in get_args(FieldType):
                 known = ", ".join(get_args(FieldType))
                 reason = f"the type after the last colon must be one of: {known}"
-                raise _misfit("fields", reason, declaration)
+                raise _conflict("fields", reason, declaration)
             if name in names:
-                raise _misfit("fields", f"{name!r} is declared twice", declaration)
+                raise _conflict("fields", f"{name!r} is declared twice", declaration)
             names.add(name)
         return tuple(sorted(given))
 
@@ -325,19 +325,19 @@ class SearchSettings(SettingsGroup):
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         if self.spectral == "von-neumann" and self.gamma >= 1:
-            raise _misfit("gamma", "the von Neumann kernel needs gamma below 1", self.gamma)
+            raise _conflict("gamma", "the von Neumann kernel needs gamma below 1", self.gamma)
         if self.spectral == "exponential" and self.gamma > 20:
-            raise _misfit("gamma", "the exponential kernel needs gamma of at most 20", self.gamma)
+            raise _conflict("gamma", "the exponential kernel needs gamma of at most 20", self.gamma)
         if self.spectral == "squashing" and self.gamma < 1e-4:
-            raise _misfit("gamma", "squashing needs gamma of at least 0.0001", self.gamma)
+            raise _conflict("gamma", "squashing needs gamma of at least 0.0001", self.gamma)
         if self.coverage + self.latent > 1:
-            raise _misfit("latent", "coverage and latent add up to more than 1", self.latent)
+            raise _conflict("latent", "coverage and latent add up to more than 1", self.latent)
         return self
 
 
 def _not_in_every_query(operators: bool | None) -> bool | None:
     if operators:
-        raise _misfit(
+        raise _conflict(
             "operators", "true is only allowed for single queries; use false or leave it out", True
         )
     return operators

@@ -12,7 +12,7 @@ _check: ContextVar[Check | None] = ContextVar("klsa_check", default=None)
 
 
 @contextmanager
-def checked(check: Check | None) -> Iterator[None]:
+def deadline_check(check: Check | None) -> Iterator[None]:
     """Have `in_time` call this, in this thread, until the block ends: it raises to give up.
 
     None to give up nothing, as where something is made that all will use.
@@ -24,7 +24,7 @@ def checked(check: Check | None) -> Iterator[None]:
         _check.reset(before)
 
 
-def in_time() -> None:
+def check_deadline() -> None:
     """Raise the exception of `checked` after its deadline; otherwise do nothing.
 
     For between the steps of what takes long, where nothing is half done. Cost: .1 µs.

@@ -50,7 +50,7 @@ _METADATA = {
 }
 
 
-def outlined() -> list[Any]:
+def text_outline() -> list[Any]:
     """Effects of a text that is read above points: a white edge."""
     from matplotlib.patheffects import withStroke
 
@@ -90,7 +90,9 @@ def fonts_of(words: Iterable[str]) -> list[str]:
 
 
 @contextmanager
-def drawn(path: Path, width: float, height: float, words: Iterable[str] = ()) -> Iterator[Any]:
+def save_figure(
+    path: Path, width: float, height: float, words: Iterable[str] = ()
+) -> Iterator[Any]:
     """Give an empty figure of this size in inches; when the block ends, it is written to `path`.
 
     words  that will stand in it, of any script: fonts are chosen by them, see `fonts_of`

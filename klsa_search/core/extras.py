@@ -71,7 +71,7 @@ def require(name: ExtraName) -> None:
             )
 
 
-def installed(name: ExtraName) -> bool:
+def is_installed(name: ExtraName) -> bool:
     """Whether all packages of an extra are installed; cost as of `require`."""
     return all(map(_found, _EXTRAS[name].packages))
 

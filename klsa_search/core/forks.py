@@ -40,7 +40,7 @@ def lock_free_in_children(*, compiles: bool = False) -> threading.Lock:
     return lock
 
 
-def held_at_forks(hold: Callable[[], Callable[[], None]]) -> None:
+def hold_at_forks(hold: Callable[[], Callable[[], None]]) -> None:
     """Have a fork call this, which waits for compilers, and then what it returned, in both
     processes.
     """

@@ -111,7 +111,7 @@ def processors() -> int:
     return count if limit is None else min(count, math.ceil(limit))
 
 
-def end_with_starter(last: Callable[[], object] | None = None) -> None:
+def exit_with_parent(last: Callable[[], object] | None = None) -> None:
     """End this process as soon as its standard input does: a pipe from the one that started it.
 
     That closes when its other end does, however that process ends.
@@ -129,7 +129,9 @@ def end_with_starter(last: Callable[[], object] | None = None) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def in_order(submit: Callable[[T], Future[R]], items: Iterable[T], *, ahead: int) -> Iterator[R]:
+def map_in_order(
+    submit: Callable[[T], Future[R]], items: Iterable[T], *, ahead: int
+) -> Iterator[R]:
     """Yield the result of each item in the order of the items, `ahead` of them under way.
 
     Unlike `Executor.map` it takes an item only when there is room for it, so that memory stays

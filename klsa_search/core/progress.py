@@ -55,7 +55,7 @@ _WIDTH: Final = 100
 
 
 @contextmanager
-def reporting(progress: Progress | bool | None) -> Iterator[Progress]:
+def open_progress(progress: Progress | bool | None) -> Iterator[Progress]:
     """Give what is called as work goes on: what was given; for True a bar, where somebody looks.
 
     A notebook and a terminal have one, and anything else has none.
@@ -184,10 +184,10 @@ def _left(task: Task) -> Text:
     from rich.text import Text
 
     left = task.time_remaining
-    return Text("" if not left or task.finished else f"{in_time(left)} left")
+    return Text("" if not left or task.finished else f"{format_duration(left)} left")
 
 
-def in_time(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Say a span of time: 4 s, 2 min 5 s, 3 h 20 min."""
     whole = round(seconds)
     if whole < 60:

@@ -160,7 +160,7 @@ def _insert(keys: Keys, first: int, after: int) -> None:
 _LEAST = 1024  # rows there is room for at first
 
 
-class Growing:
+class AppendableArray:
     """An array that grows at its end; appending n rows costs O(n) on average.
 
     kind   of the numbers

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.workers import LEFT_OUT, Numbering
+from klsa_search.analysis.workers import NO_TERM, TermNumbering
 from klsa_search.collection.model import Document
-from klsa_search.core.array_types import narrowed
-from klsa_search.core.selection import Growing
+from klsa_search.core.array_types import narrow_indptr
+from klsa_search.core.selection import AppendableArray
 from klsa_search.delta.neighbours import Asked
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels import bm25
@@ -36,13 +36,13 @@ class Reader:
 
     def __init__(self, epoch: BuildStatistics) -> None:
         self._known = epoch.vocabulary.numbers
-        self._numbering = Numbering(Analyzer(epoch.settings))
-        self._numbers = Growing(np.int32)  # among all terms, of each term of the numbering
+        self._numbering = TermNumbering(Analyzer(epoch.settings))
+        self._numbers = AppendableArray(np.int32)  # among all terms, of each term of the numbering
         self._new: dict[str, int] = {}
-        self._ranks = Growing(np.int32)
+        self._ranks = AppendableArray(np.int32)
         self._ranks.extend(epoch.ranks)
         self._common = epoch.common
-        self._content = Growing(np.bool_)
+        self._content = AppendableArray(np.bool_)
         self._content.extend(np.ones(len(epoch.ranks), np.bool_))
         common = [self._known[term] for term in epoch.common if term in self._known]
         self._content.held[common] = False
@@ -76,7 +76,7 @@ class Reader:
         self._numbers.extend(np.array(met, np.int32))
         numbers = np.frombuffer(texts.numbers, np.int32)
         held = numbers >= 0
-        numbered = np.full(len(numbers), LEFT_OUT, np.int32)
+        numbered = np.full(len(numbers), NO_TERM, np.int32)
         numbered[held] = self._numbers.held[numbers[held]]
         lengths = np.frombuffer(texts.lengths, np.int32)
         return Block(numbered, lengths, np.full(len(documents), 2, np.int32)), words
@@ -145,7 +145,7 @@ def place(epoch: BuildStatistics, counts: BlockCounts, content: npt.NDArray[np.b
     features.data *= scales[of_features]
     starts, packed, steps = pack_rows(features)
     saturations = _rows(n, (documents,), (held,), (of_terms,))
-    cards = np.zeros((n, epoch.cut.cards.shape[1]), np.int8)
+    cards = np.zeros((n, epoch.cut.document_vectors.shape[1]), np.int8)
     cards[:, : epoch.dimensions] = _levels(epoch.places(saturations) - epoch.centre, scales)
     facts = cards.view(np.float32)
     facts[:, -3], facts[:, -2], facts[:, -1] = steps, scales, scales * towards
@@ -167,7 +167,7 @@ def _rows(
     order = np.argsort(rows, kind="stable")
     starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n))))
     indices, data = np.concatenate(columns)[order], np.concatenate(values)[order]
-    matrix = (data, indices.astype(np.int32), narrowed(starts))
+    matrix = (data, indices.astype(np.int32), narrow_indptr(starts))
     return sparse.csr_array(matrix, shape=(n, _ANY))
 
 

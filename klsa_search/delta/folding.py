@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.parallel import processors
 from klsa_search.delta.features import Reader, place
 from klsa_search.delta.neighbours import (
@@ -200,10 +200,15 @@ class DeltaBuilder:
             for _ in range(room.threads):
                 self._scratch.put(Scratch.of(room.positions, features, room.terms))
 
-    @lazily
+    @lazy_property
     def _old(self) -> Held:
         cut = self._epoch.cut
-        return Held(cut.starts, cut.features, cut.facts, boosts(cut.facts, cut.scales[:, 1]))
+        return Held(
+            cut.starts,
+            cut.features,
+            cut.document_scalars,
+            boosts(cut.document_scalars, cut.scales[:, 1]),
+        )
 
     def _reverse(
         self, values: _Values, found: npt.NDArray[np.int32], first: int

@@ -26,12 +26,12 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.compiling import compiled, inlined
-from klsa_search.core.selection import LOW, Growing, select_largest, sort_ascending
+from klsa_search.core.selection import LOW, AppendableArray, select_largest, sort_ascending
 from klsa_search.delta.statistics import BuildStatistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.nearest_neighbours import FILTER
 from klsa_search.kernels.postings import UNIT
-from klsa_search.lowrank.sparse_expansion import FACTS, LEVELS
+from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LEVELS
 
 CHAINED: Final = 512
 """Documents that stand in chains at most."""
@@ -42,16 +42,16 @@ class KnownDocuments:
 
     def __init__(self, epoch: BuildStatistics) -> None:
         self._epoch = epoch
-        self._starts = Growing(np.int64)
+        self._starts = AppendableArray(np.int64)
         self._starts.extend(np.zeros(1, np.int64))
-        self._features = Growing(np.uint32)
-        self._facts = Growing(np.float32, FACTS)
-        self._boosts = Growing(np.float32)
-        self._weakest = Growing(np.float32)
-        self._term_starts = Growing(np.int64)
+        self._features = AppendableArray(np.uint32)
+        self._facts = AppendableArray(np.float32, DOCUMENT_SCALARS)
+        self._boosts = AppendableArray(np.float32)
+        self._weakest = AppendableArray(np.float32)
+        self._term_starts = AppendableArray(np.int64)
         self._term_starts.extend(np.zeros(1, np.int64))
-        self._terms = Growing(np.int32)
-        self._shares = Growing(np.uint16)
+        self._terms = AppendableArray(np.int32)
+        self._shares = AppendableArray(np.uint16)
         self._inverted = 0  # documents in the inverted file
         self._invert()
 
@@ -82,7 +82,7 @@ class KnownDocuments:
         diagonals: npt.NDArray[np.float32],
     ) -> None:
         """Append documents as the kernel compares them."""
-        facts = cards.view(np.float32)[:, -FACTS:]
+        facts = cards.view(np.float32)[:, -DOCUMENT_SCALARS:]
         self._starts.extend(starts[1:] + len(self._features))
         self._features.extend(features)
         self._facts.extend(facts)
@@ -119,7 +119,7 @@ class KnownDocuments:
         )  # fmt: skip
         self._file = since, documents, shares
         self._heads = np.zeros(terms, np.int32)
-        self._links = Growing(np.uint32, 3)
+        self._links = AppendableArray(np.uint32, 3)
         self._links.extend(np.zeros((1, 3), np.uint32))  # which is none
         self._inverted = self.linked
 

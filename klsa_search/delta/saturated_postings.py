@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock, Timeout
 
-from klsa_search.core.array_types import narrowed
+from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.version import __version__
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
@@ -105,7 +105,7 @@ class SaturatedPostings:
                 self._made(average)
 
     def _path(self, average: float) -> Path:
-        return self._generation / f"saturated-{bm25.step_of(average)}-{self._digest}.bin"
+        return self._generation / f"saturated-{bm25.length_step(average)}-{self._digest}.bin"
 
     def _mapped(self, average: float) -> Postings | None:
         """Map the file of a length; None if it is missing or damaged."""
@@ -146,7 +146,7 @@ class SaturatedPostings:
             fresh.unlink(missing_ok=True)
             raise
         # The mean may go back by a step: those of the steps next to this one stay.
-        step = bm25.step_of(average)
+        step = bm25.length_step(average)
         near = {f"saturated-{each}-{self._digest}.bin" for each in (step - 1, step, step + 1)}
         for other in self._generation.glob("saturated-*.bin"):
             if other.name not in near:
@@ -163,7 +163,7 @@ class SaturatedPostings:
 
         counts = self._forward.counts(np.arange(first, after))
         # Of the types that counts have elsewhere: compiled code is of one kind.
-        arrays = counts.data.astype(np.int32), counts.indices, narrowed(counts.indptr)
+        arrays = counts.data.astype(np.int32), counts.indices, narrow_indptr(counts.indptr)
         return sparse.csr_array(arrays, shape=counts.shape)
 
     @staticmethod

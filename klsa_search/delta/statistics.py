@@ -31,7 +31,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.compiling import compiled
 from klsa_search.core.config import Settings
 from klsa_search.kernels import bm25
@@ -111,7 +111,7 @@ class Pairs:
         """P, the number of pairs."""
         return len(self.greater)
 
-    @lazily
+    @lazy_property
     def places(self) -> _Ints:
         """Where each feature stands: (V + P,) its place among terms, or V and that among pairs.
 
@@ -265,7 +265,7 @@ class BuildStatistics:
     average: float
     content: float
 
-    @lazily
+    @lazy_property
     def standing(self) -> float:
         """The mean length that its postings were saturated with."""
         return bm25.quantised_length(self.average)
@@ -285,12 +285,12 @@ class BuildStatistics:
         """V, the number of its terms."""
         return len(self.pairs.terms)
 
-    @lazily
+    @lazy_property
     def mean_square(self) -> float:
         """‖μ‖²."""
         return self.cut.mean_square
 
-    @lazily
+    @lazy_property
     def centre(self) -> npt.NDArray[np.float64]:
         """Where the mean document lies in the latent space, by its terms: (m,). Cost O(V · m)."""
         features = self.pairs.terms

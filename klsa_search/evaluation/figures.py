@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from klsa_search.collection.model import Collection
-from klsa_search.core.drawing import GREY, PALE, drawn
+from klsa_search.core.drawing import GREY, PALE, save_figure
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.core.progress import Progress, steps
 from klsa_search.evaluation.comparison import TIE, Comparison
@@ -33,7 +33,7 @@ def draw_differences(comparisons: Sequence[Comparison], system: str, path: Path)
     comparison does not have the system; OSError; MissingExtra without matplotlib (extra `figures`).
     """
     width, height = _PANEL
-    with drawn(path, width, height * len(comparisons) + 0.5) as figure:
+    with save_figure(path, width, height * len(comparisons) + 0.5) as figure:
         panels = figure.subplots(len(comparisons), sharey=True, squeeze=False)[:, 0]
         for axes, comparison in zip(panels, comparisons, strict=True):
             _draw_panel(axes, comparison, system)
@@ -87,7 +87,7 @@ def draw_grid(grid: Grid, path: Path) -> None:
 
     OSError; MissingExtra without matplotlib (extra `figures`).
     """
-    with drawn(path, 7.2, 4.5) as figure:
+    with save_figure(path, 7.2, 4.5) as figure:
         axes = figure.add_subplot()
         _draw_lines(axes, grid)
         _mark_best(axes, grid)

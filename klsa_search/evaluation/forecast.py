@@ -68,7 +68,7 @@ def score_of_collection(index: Index, terms: Sequence[str]) -> float:
     asked = np.array([*counts], np.int64)
     c = bm25.occurrences[asked].astype(np.float64)
     norm = settings.k1 * (1 - settings.b + settings.b * bm25.documents)
-    weights = np.array([*counts.values()], np.float64) * bm25.worth[asked]
+    weights = np.array([*counts.values()], np.float64) * bm25.term_weights[asked]
     # A term that stands nowhere any more counts for nothing, with k1 = 0 as well.
     saturations = np.where(c > 0, (settings.k1 + 1) * c / np.where(c > 0, c + norm, 1.0), 0.0)
     return float((weights * saturations).sum())

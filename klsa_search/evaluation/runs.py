@@ -17,7 +17,7 @@ import numpy.typing as npt
 from klsa_search.collection.intake import text_fault
 from klsa_search.collection.lines import lines
 from klsa_search.collection.model import Query
-from klsa_search.collection.qrels import column
+from klsa_search.collection.qrels import checked_column
 from klsa_search.core.array_types import Scores
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import CollectionError
@@ -83,12 +83,12 @@ def recorded(run: Iterable[Ranking], path: Path, tag: str) -> Iterator[Ranking]:
     """
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for ranking in run:
-            query = column(ranking.query_id, _FILE)
+            query = checked_column(ranking.query_id, _FILE)
             scores = distinct_scores(ranking.scores).tolist()
             answers = zip(ranking.document_ids, scores, strict=True)
             file.writelines(
                 # Nine digits are what it takes to read back the same 32-bit float.
-                f"{query} Q0 {column(document, _FILE)} {rank} {score:.9g} {tag}\n"
+                f"{query} Q0 {checked_column(document, _FILE)} {rank} {score:.9g} {tag}\n"
                 for rank, (document, score) in enumerate(answers, start=1)
             )
             yield ranking

@@ -13,14 +13,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Unpack, cast
 
-from klsa_search.analysis.tokenizers import trusting
+from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Collection, Document
-from klsa_search.collection.opened_collection import warn_of_left_out
+from klsa_search.collection.opened_collection import warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.core.array_types import Eigenvalues
 from klsa_search.core.config import Settings
 from klsa_search.core.keywords import IndexSettings
-from klsa_search.core.progress import FILES, Progress, reporting
+from klsa_search.core.progress import FILES, Progress, open_progress
 from klsa_search.indexing.checks import (
     address,
     memory_budget,
@@ -113,16 +113,16 @@ def build(
     6
     """
     reading, settings = split_options(options)
-    chosen = Settings.of_preset(preset, **trusting(settings))
+    chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
     opened = None
     if not isinstance(source, Collection):
         source = opened = open_collection(source, **reading)
     path = index_path(Path(home), name)
     budget = memory_budget(memory)
-    with reporting(progress) as report:
+    with open_progress(progress) as report:
         index = build_generation(path, source, chosen, report, budget, replace=replace)
     if opened is not None:
-        warn_of_left_out(opened)
+        warn_of_skipped(opened)
     return index
 
 

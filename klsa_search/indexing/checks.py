@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from klsa_search.collection.model import Collection, Placed
+from klsa_search.collection.model import Collection, LocatedCollection
 from klsa_search.core.config import Settings
 from klsa_search.core.parallel import memory_limit, processors
 from klsa_search.errors import CollectionError, SettingsError, StoreError
@@ -64,7 +64,7 @@ def refuse_overlap(path: Path, collection: Collection) -> None:
 
     The index would be read as part of the source. A file may lie in the home.
     """
-    root = collection.root if isinstance(collection, Placed) else None
+    root = collection.root if isinstance(collection, LocatedCollection) else None
     if root is None:
         return
     source, index, home = root.resolve(), path.resolve(), path.parent.resolve()
@@ -241,4 +241,4 @@ def refuse_to_drop_writes(path: Path) -> None:
 
 def address(collection: Collection) -> str | None:
     """Return the place of a collection; None if it has none, or its name is sufficient."""
-    return collection.address if isinstance(collection, Placed) else None
+    return collection.address if isinstance(collection, LocatedCollection) else None

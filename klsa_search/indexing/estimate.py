@@ -15,7 +15,7 @@ from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
-from klsa_search.analysis.tokenizers import trusting
+from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Collection, Unread
 from klsa_search.collection.opened_collection import OpenedCollection
 from klsa_search.collection.opening import open_collection
@@ -144,7 +144,7 @@ def estimate(
     PhaseCost(phase='documents', ...)
     """
     reading, settings = split_options(options)
-    chosen = Settings.of_preset(preset, **trusting(settings))
+    chosen = Settings.of_preset(preset, **with_trusted_tokenizer(settings))
     budget = memory_budget(memory)
     if not isinstance(source, Collection):
         source = open_collection(source, **reading)

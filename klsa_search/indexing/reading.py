@@ -14,13 +14,20 @@ from pathlib import Path
 import numpy as np
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.analysis.languages import AUTO, detected, named
-from klsa_search.analysis.workers import AnalysisWorkers, NumberedTexts, Numbering
+from klsa_search.analysis.languages import AUTO, detect_language, language_name
+from klsa_search.analysis.workers import AnalysisWorkers, NumberedTexts, TermNumbering
 from klsa_search.collection.lines import GZIP, ZIP, ZSTD
-from klsa_search.collection.model import Collection, Document, Filed, Judgement, Problems, Query
+from klsa_search.collection.model import (
+    Collection,
+    Document,
+    FileCollection,
+    Judgement,
+    Problems,
+    Query,
+)
 from klsa_search.core.child_processes import has_interpreter
 from klsa_search.core.config import FieldType, Settings
-from klsa_search.core.parallel import in_order, processors
+from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.core.progress import COUNTS, DOCUMENTS, Progress
 from klsa_search.indexing.sizes import spool_room
 from klsa_search.kernels.counts import CountsBuilder, TermCounts
@@ -39,7 +46,7 @@ class Extent:
     """Follows a pass over a collection and guesses how many documents there will be."""
 
     def __init__(self, collection: Collection) -> None:
-        files = collection.files() if isinstance(collection, Filed) else []
+        files = collection.files() if isinstance(collection, FileCollection) else []
         self._sizes = {str(path): path.stat().st_size for path in files}
         self._passed = 0
         self._due = _FIRST
@@ -217,10 +224,10 @@ def settled(
     documents: Iterator[Document], settings: Settings
 ) -> tuple[Iterator[Document], Settings]:
     """Documents and settings with the language by its name, found by the first where it is auto."""
-    language = named(settings.language)
+    language = language_name(settings.language)
     if language == AUTO:
         first = list(islice(documents, _TOLD))
-        language = detected(f"{document.title}\n{document.text}" for document in first)
+        language = detect_language(f"{document.title}\n{document.text}" for document in first)
         documents = chain(first, documents)
     if language == settings.language:
         return documents, settings
@@ -236,7 +243,7 @@ def _numbered(
     batches: Iterator[list[str]], analyzer: Analyzer, processes: int
 ) -> Generator[NumberedTexts, None, None]:
     """Analyse batches in order: here at first, and by other processes once there is much."""
-    own = Numbering(analyzer)
+    own = TermNumbering(analyzer)
     characters = 0
     for texts in batches:
         yield own.numbered(texts)
@@ -247,7 +254,7 @@ def _numbered(
         return
     del own
     with AnalysisWorkers(analyzer, processes) as workers:
-        yield from in_order(workers.submit, batches, ahead=2 * processes)
+        yield from map_in_order(workers.submit, batches, ahead=2 * processes)
 
 
 def batches_of(documents: Iterator[Document]) -> Iterator[list[Document]]:

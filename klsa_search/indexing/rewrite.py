@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack, cast
 
-from klsa_search.analysis.tokenizers import trusting
+from klsa_search.analysis.tokenizers import with_trusted_tokenizer
 from klsa_search.collection.model import Document
 from klsa_search.core.config import Settings, fingerprint_of_settings
 from klsa_search.core.keywords import IndexSettings
-from klsa_search.core.progress import Progress, reporting
+from klsa_search.core.progress import Progress, open_progress
 from klsa_search.errors import IndexDamaged, SettingsError, StoreError
 from klsa_search.indexing.build import build, build_generation, fingerprint_of
 from klsa_search.indexing.checks import memory_budget
@@ -114,11 +114,11 @@ def rebuild(
             "opened; open it again and start over"
         )
     held = index.snapshot()  # what others write to it meanwhile is not in it
-    with reporting(progress) as report:
+    with open_progress(progress) as report:
         return build_generation(
             folder,
             _stored(held),
-            Settings.checked({**index.settings.model_dump(), **trusting(changes)}),
+            Settings.checked({**index.settings.model_dump(), **with_trusted_tokenizer(changes)}),
             report,
             memory_budget(memory),
             replace=True,
@@ -144,7 +144,7 @@ def refit(
     >>> refit("index/reports")
     <Index reports generation 000002: 6 documents>
     """
-    changes = cast(IndexSettings, trusting(changes))
+    changes = cast(IndexSettings, with_trusted_tokenizer(changes))
     index = open_index(path)
     try:
         return rebuild(index, progress=progress, memory=memory, **changes)
@@ -264,7 +264,7 @@ def repair(
                 f"{changed}, so a document may be altered, and nothing was built; "
                 f"{last_resort(path)}"
             )
-    with reporting(progress) as report:
+    with open_progress(progress) as report:
         index = build_generation(
             path,
             StoredCollection(manifest, records.size, partial(_read, generation, records)),

@@ -22,7 +22,12 @@ from klsa_search.kernels.document_kernel import EXACT
 from klsa_search.kernels.postings import BLOCK_BITS, DEPTHS, ONE_BLOCK
 from klsa_search.lowrank import block_lanczos, sparse_expansion
 from klsa_search.lowrank.products import WIDTH
-from klsa_search.lowrank.sparse_expansion import ENTRIES, card_width, multiple_of_kernel, term_width
+from klsa_search.lowrank.sparse_expansion import (
+    ENTRIES,
+    document_vector_width,
+    is_multiple_of_kernel,
+    term_width,
+)
 
 
 @dataclass(frozen=True)
@@ -198,7 +203,7 @@ def solved_dimensions(documents: int, settings: Settings) -> int:
 
 
 def _can_cut(settings: Settings) -> bool:
-    return multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
+    return is_multiple_of_kernel(settings.spectral, settings.gamma, settings.head)
 
 
 BASE = 190 * 2**20
@@ -278,7 +283,7 @@ def _solver(shape: Shape, settings: Settings, threads: int) -> int:
         lanczos = 2 * min(documents, features) + 2 * documents  # on the smaller side
         residual = features + 3 * documents  # all eigenvectors times K
         return 8 * wanted * max(lanczos, residual)
-    columns = block_lanczos.room(wanted) + 2 * WIDTH + 2 * wanted + threads + 1
+    columns = block_lanczos.max_columns(wanted) + 2 * WIDTH + 2 * wanted + threads + 1
     return 4 * (columns * documents + WIDTH * features)
 
 
@@ -346,6 +351,7 @@ def _cut_disk(shape: Shape, settings: Settings) -> dict[str, int]:
         "eigenvectors": 4 * solved * shape.documents * keeps_spectrum(shape.documents, settings),
         "expansion": (4 * entries + 8) * shape.documents,
         "features": 4 * (shape.features + shape.terms + shape.pairs) + 8 * shape.documents,
-        "latent": card_width(latent) * shape.documents + term_width(latent) * shape.terms,
+        "latent": document_vector_width(latent) * shape.documents
+        + term_width(latent) * shape.terms,
         "epoch": (shape.terms + _PAIR * shape.pairs) * bool(settings.pairs),
     }

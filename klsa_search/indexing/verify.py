@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.analysis.workers import LEFT_OUT, Numbering
+from klsa_search.analysis.workers import NO_TERM, TermNumbering
 from klsa_search.collection.model import Document
-from klsa_search.core.progress import DOCUMENTS, Progress, reporting
+from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import IndexDamaged
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import Block
@@ -44,7 +44,7 @@ def verify_deep(path: str | Path, *, progress: Progress | bool | None = None) ->
     6
     """
     manifest = verify(Path(path))
-    with closing(open_index(path)) as index, reporting(progress) as report:
+    with closing(open_index(path)) as index, open_progress(progress) as report:
         _Comparison(index).run(report)
     return manifest
 
@@ -55,7 +55,7 @@ class _Comparison:
     def __init__(self, index: Index) -> None:
         self._index, self._snapshot = index, index.arrays
         self._forward = self._snapshot.forward
-        self._numbering = Numbering(index.analyzer)
+        self._numbering = TermNumbering(index.analyzer)
         self._numbers: list[int] = []  # among all terms, of each term of the numbering
         self._frequencies = np.zeros(len(self._snapshot.vocabulary), np.int64)
         self._tokens = 0
@@ -78,7 +78,7 @@ class _Comparison:
         if self._snapshot.average_length is not None:  # writes may have moved it
             average = self._snapshot.average_length
             mean = self._tokens / len(positions) if self._tokens else average
-            if bm25.moved_length(average, np.array([mean])) != average:
+            if bm25.next_quantised_length(average, np.array([mean])) != average:
                 raise self._damaged("the mean length is not what the documents say")
             for segment in kernel.postings.parts:
                 self._compare_postings(segment, average)
@@ -105,7 +105,7 @@ class _Comparison:
             terms = block.words[before : words[place]]
             titled = np.arange(len(terms)) < block.lengths[2 * place]
             before = int(words[place])
-            held = terms != LEFT_OUT
+            held = terms != NO_TERM
             weight = self._index.settings.title_weight
             length = np.count_nonzero(held) + (weight - 1) * np.count_nonzero(held & titled)
             terms = terms[held]
@@ -123,7 +123,7 @@ class _Comparison:
                 raise self._damaged(f"its vocabulary lacks the term {term!r} of its documents")
             self._numbers.append(known[term])
         # The last one is what LEFT_OUT leads to.
-        numbers = np.array([*self._numbers, LEFT_OUT], np.int32)
+        numbers = np.array([*self._numbers, NO_TERM], np.int32)
         return Block(
             numbers[np.frombuffer(texts.numbers, np.int32)],
             np.frombuffer(texts.lengths, np.int32),

@@ -42,7 +42,7 @@ def document_features(
                columns, saturated and weighted by their own document frequency
     """
     lengths = counts.lengths
-    weighing = Weighing(k1, b, average_length(lengths))
+    weighing = FeatureWeighting(k1, b, average_length(lengths))
     terms = weighing.features(counts.matrix, lengths, idf(counts.matrix) ** idf_power)
     if pairs == 0:
         return terms
@@ -51,7 +51,7 @@ def document_features(
     )
 
 
-class Weighing(NamedTuple):
+class FeatureWeighting(NamedTuple):
     """From counts of some documents to their features, by what is known of all.
 
     average  dl_avg of the collection
@@ -130,12 +130,12 @@ def quantised_length(average: float) -> float:
     return float(2.0 ** (np.rint(np.log2(average) * 64) / 64))
 
 
-def step_of(standing: float) -> int:
+def length_step(standing: float) -> int:
     """Return i of a length 2^(i/64) of the grid."""
     return int(np.rint(np.log2(standing) * 64))
 
 
-def moved_length(standing: float, averages: npt.NDArray[np.float64]) -> float:
+def next_quantised_length(standing: float, averages: npt.NDArray[np.float64]) -> float:
     """Return the length of the grid after writes that gave the mean length these values in turn.
 
     standing  the length before them

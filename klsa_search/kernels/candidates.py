@@ -16,13 +16,13 @@ from scipy import sparse
 from klsa_search.core.compiling import compiled
 from klsa_search.core.selection import LOW, select_largest, sort_ascending
 
-CutPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
+TruncatedPostings = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Where each feature's postings begin, their documents in ascending order, their values."""
 
 
-def cut_postings(
+def truncate_postings(
     features: sparse.csr_array, scales: npt.NDArray[np.float32], cut: int
-) -> CutPostings:
+) -> TruncatedPostings:
     """Postings of each feature, times the documents' scales, cut to its strongest.
 
     None for a feature of a single document. Cost O(nnz); memory 8 bytes for each of them while it
@@ -78,7 +78,7 @@ def _cut(
 
 
 @compiled
-def heaviest(
+def select_query_features(
     columns: Any, weights: Any, starts: Any, limits: Any, order: Any, asked: Any, asked_weights: Any
 ) -> int:
     """Choose the features of a document that are asked, heaviest first; return how many.
@@ -108,7 +108,7 @@ def heaviest(
 
 
 @compiled
-def find_pool(
+def find_candidates(
     d: int, asked: Any, asked_weights: Any, used: int, postings: Any, first: int, pool: int,
     sums: Any, sums_bits: Any, touched: Any, keys: Any, held: int,
 ) -> int:  # fmt: skip

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import narrowed
+from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.compiling import compiled
-from klsa_search.core.parallel import in_order, processors
+from klsa_search.core.parallel import map_in_order, processors
 from klsa_search.core.selection import sort_ascending
 from klsa_search.kernels.pairs import number_pairs, shared_pairs
 from klsa_search.kernels.spool import Spool, Spools
@@ -280,7 +280,7 @@ class CountsBuilder:
         report = counted or _silent
         found = _Counted(self._spools)
         with ThreadPoolExecutor(self._threads) as threads:
-            for block in in_order(
+            for block in map_in_order(
                 lambda block: threads.submit(count_block, block, paired, self._title_weight),
                 self.blocks(),
                 ahead=self._threads,
@@ -372,7 +372,7 @@ def _matrix(
     """Make a sparse matrix of rows of these sizes; the spools are closed."""
     from scipy import sparse
 
-    starts = narrowed(np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))))
+    starts = narrow_indptr(np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))))
     matrix = sparse.csr_array((counts.read(), columns.read(), starts), shape=(len(sizes), width))
     matrix.has_sorted_indices = True
     columns.close()

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import Matrix, Positions
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.sums import rows_with, scaled_rows, squares_of_rows, sums_of_columns
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ class DocumentKernel:
         """
         N, F = Phi.shape
         mean = sums_of_columns(Phi) / N if centred and N else np.zeros(F)
-        return cls.among(Phi, mean, normalised=normalised, documents=N)
+        return cls.of_sample(Phi, mean, normalised=normalised, documents=N)
 
     @classmethod
-    def among(
+    def of_sample(
         cls,
         Phi: sparse.csr_array,
         mean: npt.NDArray[np.float64],
@@ -92,16 +92,16 @@ class DocumentKernel:
         """N, the number of documents."""
         return int(self.features.shape[0])
 
-    @lazily
+    @lazy_property
     def _transposed(self) -> sparse.csc_array:
         return self.features.T  # a view: the numbers are not stored twice
 
-    @lazily
+    @lazy_property
     def towards_mean(self) -> npt.NDArray[np.floating]:
         """SΦμ: (N,) inner product of each scaled document with the mean document."""
         return rows_with(self.features, self.mean)
 
-    @lazily
+    @lazy_property
     def mean_square(self) -> float:
         """‖μ‖²."""
         return float(np.einsum("f,f->", self.mean, self.mean, dtype=np.float64))
@@ -148,7 +148,7 @@ class DocumentKernel:
         """K: (N, N) dense; the reference of the tests, and what D is made of while it is small."""
         return self.rows(np.arange(len(self)))
 
-    @lazily
+    @lazy_property
     def diagonal(self) -> npt.NDArray[np.float64]:
         """K(d, d): (N,)."""
         squares = squares_of_rows(self.features)

@@ -25,12 +25,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from klsa_search.core.array_types import narrowed
+from klsa_search.core.array_types import narrow_indptr
 from klsa_search.core.compiling import compiled
 from klsa_search.core.parallel import processors
 from klsa_search.core.progress import NEIGHBOURS, Progress
 from klsa_search.core.selection import LOW, select_largest, sort_ascending
-from klsa_search.kernels.candidates import CutPostings, cut_postings, find_pool, heaviest
+from klsa_search.kernels.candidates import (
+    TruncatedPostings,
+    find_candidates,
+    select_query_features,
+    truncate_postings,
+)
 from klsa_search.kernels.document_kernel import DocumentKernel
 
 if TYPE_CHECKING:
@@ -120,27 +125,27 @@ def compact(columns: Any, values: Any, sizes: Any) -> int:
     return total
 
 
-Kept = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32]]
+NearestRows = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32]]
 """Columns and values of rows, and how many there are in each."""
 
 
 @dataclass(frozen=True)
 class KnnParams:
-    """How hard to look.
+    """Limits of the search for neighbours, which trade time for recall.
 
-    cut       documents kept of a feature, its strongest
-    features  of a document that are asked, its heaviest
-    postings  that are added for a document
-    pool      documents whose K is computed
+    documents_per_feature  documents in the truncated postings of a feature, its largest
+    features               features of a document in its query, its largest
+    postings               postings added for a document
+    candidates             documents whose K is computed
     """
 
-    cut: int = 2000
+    documents_per_feature: int = 2000
     features: int = 80
     postings: int = 80_000
-    pool: int = 200
+    candidates: int = 200
 
 
-class Rows(NamedTuple):
+class DocumentFeatures(NamedTuple):
     """The features of documents, numbered from `first` on, in float32.
 
     features  where each document begins, columns, weights
@@ -152,7 +157,7 @@ class Rows(NamedTuple):
     centring: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], np.float32]
 
     @classmethod
-    def of(cls, kernel: DocumentKernel, first: int = 0) -> Rows:
+    def of(cls, kernel: DocumentKernel, first: int = 0) -> DocumentFeatures:
         """Of a kernel of the documents from `first` on."""
         return cls(
             first,
@@ -184,27 +189,34 @@ class KnnSearcher:
     each feature that is asked.
     """
 
-    def __init__(self, effort: KnnParams, rows: int, documents: int, F: int, longest: int) -> None:
-        width = min(effort.features, longest)
-        self._limits = (effort.features, effort.postings)
-        self._pool = effort.pool
+    def __init__(self, params: KnnParams, rows: int, documents: int, F: int, longest: int) -> None:
+        width = min(params.features, longest)
+        self._limits = (params.features, params.postings)
+        self._pool = params.candidates
         self._order = np.zeros(longest, np.int64)
         self._asked = np.zeros((rows, width), np.int32)
         self._asked_weights = np.zeros((rows, width), np.float32)
         self._used = np.zeros(rows, np.int64)
-        self._keys = np.zeros((rows, effort.pool + 1), np.int64)
+        self._keys = np.zeros((rows, params.candidates + 1), np.int64)
         self._held = np.zeros(rows, np.int64)
-        self._found = np.zeros((rows, effort.pool + 1), np.int64)
+        self._found = np.zeros((rows, params.candidates + 1), np.int64)
         self._sizes = np.zeros(rows, np.int64)
         sums = np.zeros(documents, np.float32)
-        touched = np.zeros(max(effort.postings, effort.cut) + 1, np.int32)
-        self._adding = (sums, sums.view(np.int32), touched, np.zeros(4 * effort.pool, np.int64))
+        touched = np.zeros(max(params.postings, params.documents_per_feature) + 1, np.int32)
+        self._adding = (
+            sums,
+            sums.view(np.int32),
+            touched,
+            np.zeros(4 * params.candidates, np.int64),
+        )
         one = np.zeros(1, np.float32)
         self._one = (one, one.view(np.int32))
-        others = np.zeros(effort.pool + 1, np.int64)
+        others = np.zeros(params.candidates + 1, np.int64)
         self._comparing = (others, np.zeros(F, np.float32), np.zeros(FILTER, np.bool_), *self._one)
 
-    def ask(self, documents: Positions, own: Rows, starts: npt.NDArray[np.integer[Any]]) -> None:
+    def start(
+        self, documents: Positions, own: DocumentFeatures, starts: npt.NDArray[np.integer[Any]]
+    ) -> None:
         """Begin with these documents, which are among `own`.
 
         starts  (F + 1,) where the postings of all parts begin, for each feature
@@ -217,14 +229,14 @@ class KnnSearcher:
             self._asked, self._asked_weights, self._used,
         )  # fmt: skip
 
-    def add(self, first: int, postings: CutPostings) -> None:
+    def add_postings(self, first: int, postings: TruncatedPostings) -> None:
         """Add the postings of a part, whose documents are numbered from `first` on."""
         _add(
             self._documents, self._asked, self._asked_weights, self._used, postings, first,
             self._pool, self._adding, self._keys, self._held,
         )  # fmt: skip
 
-    def compare(self, part: Rows) -> None:
+    def score(self, part: DocumentFeatures) -> None:
         """Compute K for what of the pool is in this part; all postings are added by now."""
         if not self._compared:  # the document itself
             count = len(self._documents)
@@ -237,7 +249,7 @@ class KnnSearcher:
             self._keys, self._held, self._found, self._sizes, self._comparing,
         )  # fmt: skip
 
-    def keep(self, rows: Kept, at: int) -> None:
+    def write_rows(self, rows: NearestRows, at: int) -> None:
         """Write the strongest entries to the rows from `at` on."""
         _keep(len(self._documents), self._found, self._sizes, at, rows, *self._one)
 
@@ -250,7 +262,7 @@ def _ask(
     starts, columns, weights = features
     for i in range(len(rows)):
         begin, end = starts[rows[i]], starts[rows[i] + 1]
-        used[i] = heaviest(
+        used[i] = select_query_features(
             columns[begin:end], weights[begin:end], of_feature, limits, order, asked[i],
             asked_weights[i],
         )  # fmt: skip
@@ -266,7 +278,7 @@ def _add(
         size = held[i]
         for j in range(size):
             merged[j] = keys[i, j]
-        size = find_pool(
+        size = find_candidates(
             documents[i], asked[i], asked_weights[i], used[i], postings, first, pool,
             sums, sums_bits, touched, merged, size,
         )  # fmt: skip
@@ -306,7 +318,7 @@ def nearest_rows(
     entries: int,
     *,
     threads: int | None = None,
-    effort: KnnParams | None = None,
+    params: KnnParams | None = None,
     documents: npt.NDArray[np.integer[Any]] | None = None,
     progress: Progress | None = None,
 ) -> sparse.csr_array:
@@ -318,30 +330,32 @@ def nearest_rows(
     Memory: 16 bytes for each feature of a document, half of them only at first, 8 for each entry
     that is kept, and 4 (N + F) for each thread.
     """
-    effort = effort or KnnParams()
+    params = params or KnnParams()
     N, F = kernel.features.shape
     chosen = np.arange(N) if documents is None else np.asarray(documents)
-    features = Rows.of(kernel)
-    postings = cut_postings(kernel.features, posting_scales(kernel), effort.cut)
+    features = DocumentFeatures.of(kernel)
+    postings = truncate_postings(
+        kernel.features, posting_scales(kernel), params.documents_per_feature
+    )
     rows = empty_rows(len(chosen), entries)
     local = threading.local()
 
     def work(first: int) -> int:
-        if not hasattr(local, "looking"):
-            local.looking = KnnSearcher(effort, _CHUNK, N, F, features.longest)
-        looking: KnnSearcher = local.looking
+        if not hasattr(local, "searcher"):
+            local.searcher = KnnSearcher(params, _CHUNK, N, F, features.longest)
+        searcher: KnnSearcher = local.searcher
         last = min(first + _CHUNK, len(chosen))
-        looking.ask(chosen[first:last], features, postings[0])
-        looking.add(0, postings)
-        looking.compare(features)
-        looking.keep(rows, first)
+        searcher.start(chosen[first:last], features, postings[0])
+        searcher.add_postings(0, postings)
+        searcher.score(features)
+        searcher.write_rows(rows, first)
         return last
 
     with ThreadPoolExecutor(threads or processors()) as workers:
         for done in workers.map(work, range(0, len(chosen), _CHUNK)):
             if progress is not None:
                 progress(NEIGHBOURS, done, len(chosen))
-    return matrix_of(rows, chosen, (N, N))
+    return rows_to_csr(rows, chosen, (N, N))
 
 
 def posting_scales(kernel: DocumentKernel) -> npt.NDArray[np.float32]:
@@ -351,7 +365,7 @@ def posting_scales(kernel: DocumentKernel) -> npt.NDArray[np.float32]:
     return np.sqrt(inverse).astype(np.float32)
 
 
-def empty_rows(size: int, width: int) -> Kept:
+def empty_rows(size: int, width: int) -> NearestRows:
     """Room for rows of so many entries: columns, values, sizes."""
     return (
         np.zeros((size, width), np.int32),
@@ -360,15 +374,15 @@ def empty_rows(size: int, width: int) -> Kept:
     )
 
 
-def matrix_of(
-    kept: Kept, chosen: npt.NDArray[np.integer[Any]], shape: tuple[int, int]
+def rows_to_csr(
+    kept: NearestRows, chosen: npt.NDArray[np.integer[Any]], shape: tuple[int, int]
 ) -> sparse.csr_array:
     """Make the sparse matrix of what is kept, in the memory it is in; rows are those chosen."""
     columns, values, sizes = kept
     total = compact(columns, values, sizes)
     of_document = np.zeros(shape[0], np.int64)
     of_document[chosen] = sizes
-    starts = narrowed(np.concatenate(([0], np.cumsum(of_document))))
+    starts = narrow_indptr(np.concatenate(([0], np.cumsum(of_document))))
     matrix = sparse.csr_array(
         (values.ravel()[:total], columns.ravel()[:total], starts), shape=shape
     )
@@ -393,14 +407,14 @@ def neighbour_graph(kernel: DocumentKernel, count: int) -> sparse.csr_array:
         documents = np.arange(begin, min(begin + rows_at_once, N))
         rows = kernel.rows(documents)
         rows[np.arange(len(documents)), documents] = 0
-        blocks.append(strongest_of_rows(rows, count))
+        blocks.append(largest_of_rows(rows, count))
     W = sparse.csr_array(sparse.vstack(blocks, format="csr"))
     sums = np.asarray(W.sum(axis=1)).ravel()
     W.data /= np.repeat(sums, np.diff(W.indptr))
     return W
 
 
-def strongest_of_rows(rows: np.ndarray, count: int) -> sparse.csr_array:
+def largest_of_rows(rows: np.ndarray, count: int) -> sparse.csr_array:
     """Keep the `count` largest positive entries of each row, the first ones among equals."""
     width = rows.shape[1]
     kept = np.maximum(rows, 0.0)

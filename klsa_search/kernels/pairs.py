@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.compiling import compiled
-from klsa_search.core.parallel import in_order
+from klsa_search.core.parallel import map_in_order
 from klsa_search.kernels.spool import Spool, Spools
 
 _INT32 = npt.NDArray[np.int32]
@@ -76,7 +76,9 @@ def number_pairs(
         def submit(block: tuple[_INT32, _KEYS, _INT32]) -> Future[tuple[_INT32, _INT32, _INT32]]:
             return pool.submit(number_block, shared, starts, terms, *block)
 
-        for block_sizes, block_numbers, block_counts in in_order(submit, blocks(), ahead=threads):
+        for block_sizes, block_numbers, block_counts in map_in_order(
+            submit, blocks(), ahead=threads
+        ):
             kept_sizes.append(block_sizes)
             done += len(block_sizes)
             numbered(done)

@@ -31,7 +31,7 @@ _Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Weighting:
+class TermWeighting:
     """What decides the weight of a term, besides its occurrences in documents.
 
     burstiness     the largest b(t); 1 for plain idf
@@ -46,7 +46,7 @@ class Weighting:
     idf: IdfName = "lucene"
 
 
-PLAIN: Final = Weighting()
+PLAIN: Final = TermWeighting()
 """w(t) = idf(t), whatever the term: BM25 as published."""
 
 
@@ -70,57 +70,57 @@ class QueryKernel:
 
     postings   what documents hold
     documents  N, those that count
-    worth      (V,) float32, h(t) · w(t): what a term counts for that is asked for once
+    term_weights      (V,) float32, h(t) · w(t): what a term counts for that is asked for once
     weights    (V,) int64, the same in 65,536ths, at least one
-    bursts     (V,) float32, b(t)
+    burstiness     (V,) float32, b(t)
     unseen     w of a term that no document holds
-    gone       what is in the postings of documents that count no more, where there are any
+    deleted       what is in the postings of documents that count no more, where there are any
     """
 
     postings: Segments
     documents: int
-    worth: _Floats
+    term_weights: _Floats
     weights: _Numbers
-    bursts: _Floats
+    burstiness: _Floats
     unseen: float
-    gone: DeletedCounts | None = None
+    deleted: DeletedCounts | None = None
 
     @classmethod
     def of(
         cls,
         postings: Postings | Segments,
-        gone: DeletedCounts | None = None,
-        weighting: Weighting = PLAIN,
+        deleted: DeletedCounts | None = None,
+        weighting: TermWeighting = PLAIN,
     ) -> QueryKernel:
         """Weigh the terms of postings by the documents that hold them. Cost O(V).
 
         Of whole numbers of all documents together, so any way of cutting them gives the same bits.
         """
-        held = Segments.alone(postings) if isinstance(postings, Postings) else postings
+        held = Segments.single(postings) if isinstance(postings, Postings) else postings
         documents, frequencies, occurrences = held.documents, held.frequencies, held.occurrences
-        if gone is not None:
-            documents -= gone.documents
-            frequencies = frequencies - gone.frequencies
-            occurrences = occurrences - gone.occurrences
-        bursts = burst_factors(frequencies, occurrences, documents, weighting.burstiness)
-        worth = idf_of(frequencies, documents, weighting.idf) * bursts
-        worth[weighting.common] *= weighting.common_weight
-        weights = np.maximum(np.rint(worth * UNIT), 1).astype(np.int64)
-        whole, factors = worth.astype(np.float32), bursts.astype(np.float32)
+        if deleted is not None:
+            documents -= deleted.documents
+            frequencies = frequencies - deleted.frequencies
+            occurrences = occurrences - deleted.occurrences
+        burstiness = burst_factors(frequencies, occurrences, documents, weighting.burstiness)
+        term_weights = idf_of(frequencies, documents, weighting.idf) * burstiness
+        term_weights[weighting.common] *= weighting.common_weight
+        weights = np.maximum(np.rint(term_weights * UNIT), 1).astype(np.int64)
+        whole, factors = term_weights.astype(np.float32), burstiness.astype(np.float32)
         (unseen,) = idf_of(np.zeros(1), documents, weighting.idf).tolist()
-        return cls(held, documents, whole, weights, factors, unseen, gone)
+        return cls(held, documents, whole, weights, factors, unseen, deleted)
 
     @property
     def frequencies(self) -> _Numbers:
         """n_t: (V,) documents that count and hold each term."""
         held = self.postings.frequencies
-        return held if self.gone is None else held - self.gone.frequencies
+        return held if self.deleted is None else held - self.deleted.frequencies
 
     @property
     def occurrences(self) -> _Numbers:
         """c_t: (V,) how often each term stands in documents that count."""
         held = self.postings.occurrences
-        return held if self.gone is None else held - self.gone.occurrences
+        return held if self.deleted is None else held - self.deleted.occurrences
 
     @property
     def size(self) -> int:
@@ -133,29 +133,33 @@ class QueryKernel:
         times  f(t,q)
         """
         documents, saturations = self.postings.of_term(term)
-        (weight,) = self.weighed(np.array([term]), np.array([times])).tolist()
+        (weight,) = self.quantised_weights(np.array([term]), np.array([times])).tolist()
         steps = 1 + ((weight * saturations.astype(np.int64)) >> 16)
         return documents, (steps * self.postings.step).astype(np.float32)
 
-    def weighed(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
+    def quantised_weights(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
         """f(t,q) · h(t) · w(t) in 65,536ths; `counts` are f(t,q), whole or not."""
         return np.rint(counts.astype(np.float64) * self.weights[terms]).astype(np.int64)
 
     def steps(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> _Numbers:
-        """k_q in steps: (size,); `counts` as in `weighed`. Cost: their postings."""
+        """k_q in steps: (size,); `counts` as in `quantised_weights`. Cost: their postings."""
         asked = counts > 0
-        return self.postings.steps(terms[asked], self.weighed(terms[asked], counts[asked]))
+        return self.postings.steps(
+            terms[asked], self.quantised_weights(terms[asked], counts[asked])
+        )
 
     def query_row(self, terms: _Numbers, counts: npt.NDArray[np.floating]) -> Scores:
         """k_q: (size,) float32. See `steps`."""
         return (self.steps(terms, counts) * self.postings.step).astype(np.float32)
 
-    def share_held(self, terms: _Numbers, counts: npt.NDArray[np.floating], document: int) -> float:
+    def matched_share(
+        self, terms: _Numbers, counts: npt.NDArray[np.floating], document: int
+    ) -> float:
         """Share of a query, by the weights of its terms, that a document holds: 0 to 1.
 
         At least one of the terms is asked for. Cost: their postings.
         """
-        weights = self.weighed(terms, counts)
+        weights = self.quantised_weights(terms, counts)
         held = [document in self.postings.of_term(term)[0] for term in terms.tolist()]
         return float(weights[held].sum() / weights.sum())
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import Positions
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.kernels.postings import Postings
 
 ALIGNED: Final = 64
@@ -54,7 +54,7 @@ class Segment(NamedTuple):
         """Position after its last document."""
         return self.first + self.postings.size
 
-    def own_number(self, term: int) -> int | None:
+    def local_number(self, term: int) -> int | None:
         """Its number of a term; None where none of its documents holds it. Cost O(log T)."""
         if self.terms is None or self.own is None:
             return term if term < len(self.postings.starts) - 1 else None
@@ -94,7 +94,7 @@ class Segments:
         self.blocks = sum(part.postings.blocks for part in self.parts)
 
     @classmethod
-    def alone(cls, postings: Postings) -> Segments:
+    def single(cls, postings: Postings) -> Segments:
         """One segment."""
         return cls((Segment(0, postings),), len(postings.starts) - 1)
 
@@ -103,7 +103,7 @@ class Segments:
         """How many documents they are of."""
         return sum(part.postings.size for part in self.parts)
 
-    @lazily
+    @lazy_property
     def frequencies(self) -> _Numbers:
         """n_t: (V,) documents that hold each term. Cost O(V), once."""
         frequencies = np.zeros(self.terms, np.int64)
@@ -112,7 +112,7 @@ class Segments:
             frequencies[slice(len(own)) if part.terms is None else part.numbers()] += own
         return frequencies
 
-    @lazily
+    @lazy_property
     def occurrences(self) -> _Numbers:
         """Σ_d f(t,d): (V,) of each term in all documents. Cost O(V), once."""
         occurrences = np.zeros(self.terms, np.int64)
@@ -120,7 +120,7 @@ class Segments:
             occurrences[part.numbers()] += part.postings.occurrences
         return occurrences
 
-    @lazily
+    @lazy_property
     def best(self) -> npt.NDArray[np.uint16]:
         """(V, 4): see `Postings`; the first is the strongest of all, the others certain of one."""
         (first, *others) = self.parts
@@ -137,7 +137,7 @@ class Segments:
         """Documents and saturations of one term. Cost: its postings."""
         found = [
             (part.first, *part.postings.of_term(own))
-            for part, own in ((part, part.own_number(term)) for part in self.parts)
+            for part, own in ((part, part.local_number(term)) for part in self.parts)
             if own is not None
         ]
         return (
@@ -147,7 +147,7 @@ class Segments:
             np.concatenate([np.zeros(0, np.uint16), *(each for *_, each in found)]),
         )
 
-    def at_a_time(self, limit: int) -> Iterator[tuple[_Numbers, Positions, npt.NDArray[np.uint16]]]:
+    def batches(self, limit: int) -> Iterator[tuple[_Numbers, Positions, npt.NDArray[np.uint16]]]:
         """All postings, about `limit` at a time: numbers of terms, documents and saturations."""
         for part in self.parts:
             starts, numbers, first = part.postings.starts, part.numbers(), 0
@@ -163,7 +163,7 @@ class Segments:
         """k_q in steps: (positions,); see `Postings.steps`."""
         row = np.zeros(self.size, np.int64)
         for part in self.parts:
-            own = [part.own_number(term) for term in terms.tolist()]
+            own = [part.local_number(term) for term in terms.tolist()]
             held = np.array([number is not None for number in own], np.bool_)
             numbers = np.array([number for number in own if number is not None], np.int64)
             row[part.first : part.after] = part.postings.steps(numbers, weights[held])

@@ -50,7 +50,7 @@ def _kept(wanted: int) -> int:
     return -(-(wanted + WIDTH // 2) // WIDTH) * WIDTH
 
 
-def room(wanted: int) -> int:
+def max_columns(wanted: int) -> int:
     """How many columns the space may have."""
     return _kept(wanted) + GROWTH
 
@@ -68,7 +68,7 @@ def largest_eigenpairs(
     Cost some 15 products with 32 columns, O(nnz · 32) each, and O(N · wanted) for each column;
     memory 4 N (wanted + 10 · 32) + 128 F bytes. SettingsError if 100 products are not enough.
     """
-    kept, size = _kept(wanted), room(wanted)
+    kept, size = _kept(wanted), max_columns(wanted)
     V: list[B] = []
     H = np.zeros((size, size))
     W = products.random()

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 
-def held_back(alpha: float, hold_back: float, share: float) -> float:
+def effective_alpha(alpha: float, hold_back: float, share: float) -> float:
     """α(q) = α · (1 - hold_back · c³): the share of the expansion in a query's scores.
 
     share  c, how much of the query the first document of the query kernel holds, from 0 to 1
     Where one document holds the whole query, what others say of its words adds little; where none
     does, expansion has to find what was meant.
 
-    >>> held_back(0.7, 0.7, 0.0), round(held_back(0.7, 0.7, 1.0), 2)
+    >>> effective_alpha(0.7, 0.7, 0.0), round(effective_alpha(0.7, 0.7, 1.0), 2)
     (0.7, 0.21)
     """
     return alpha * (1 - hold_back * (share * share * share))
@@ -71,14 +71,14 @@ def coverage(
     for column, term in enumerate(terms.tolist()):
         holders = kernel.impacts_of(term, float(query_weights[column]))
         impacts[:, column] = values_at(ascending, *holders)
-    half = (HALF * kernel.weighed(terms, query_weights) / UNIT).astype(np.float32)
-    return _coverage(places, impacts, query_weights * kernel.worth[terms], half, neighbours)
+    half = (HALF * kernel.quantised_weights(terms, query_weights) / UNIT).astype(np.float32)
+    return _coverage(places, impacts, query_weights * kernel.term_weights[terms], half, neighbours)
 
 
 def _coverage(
     places: npt.NDArray[np.int32],
     impacts: npt.NDArray[np.float32],
-    worth: npt.NDArray[np.float32],
+    term_weights: npt.NDArray[np.float32],
     half: npt.NDArray[np.float32],
     neighbours: sparse.csr_array,
 ) -> Scores:
@@ -88,11 +88,11 @@ def _coverage(
     documents = np.searchsorted(neighbours.indptr, edges, side="right") - 1
     shares = neighbours.data[edges].astype(np.float32, copy=False)
     covered = np.zeros(len(places), np.float32)
-    for term in range(len(worth)):
+    for term in range(len(term_weights)):
         held = np.zeros(len(places), np.float32)
         np.add.at(held, documents, shares * impacts[near[edges], term])  # in the order of the edges
         held *= np.float32(NEIGHBOURHOOD)
         own = np.flatnonzero(places >= 0)
         held[own] += impacts[places[own], term]
-        covered += worth[term] * (held / (held + half[term]))
+        covered += term_weights[term] * (held / (held + half[term]))
     return covered

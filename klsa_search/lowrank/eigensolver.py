@@ -136,7 +136,7 @@ def decompose(
 
 def by_blocks(shape: tuple[int, int], wanted: int, precision: npt.DTypeLike) -> bool:
     """Blocks serve a kernel in float32, if it is wide enough for the space they grow."""
-    return min(shape) > 2 * block_lanczos.room(wanted) and np.dtype(precision) == np.float32
+    return min(shape) > 2 * block_lanczos.max_columns(wanted) and np.dtype(precision) == np.float32
 
 
 def _one_by_one(

@@ -38,7 +38,7 @@ def slices(rows: int) -> list[slice]:
     return [slice(first, min(first + ROWS, rows)) for first in range(0, rows, ROWS)]
 
 
-def number_of(row: int) -> int:
+def slice_number(row: int) -> int:
     """The number of the slice that a row is in."""
     return row // ROWS
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import narrowed
+from klsa_search.core.array_types import narrow_indptr
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
@@ -78,7 +78,7 @@ def unpack_rows(
 
     values = (entries & np.uint32(LEVELS)) * np.repeat(steps, np.diff(starts))
     numbers = (entries >> np.uint32(8)).astype(np.int32)
-    return sparse.csr_array((values, numbers, narrowed(starts)), shape=(len(steps), columns))
+    return sparse.csr_array((values, numbers, narrow_indptr(starts)), shape=(len(steps), columns))
 
 
 def pack_table(rows: sparse.csr_array, width: int, first_row: int = 0) -> tuple[_Packed, _Steps]:
@@ -114,7 +114,7 @@ def unpack_table(table: _Packed) -> sparse.csr_array:
 
     N = len(table)
     held = table > 0
-    starts = narrowed(np.concatenate(([0], np.cumsum(held.sum(axis=1)))))
+    starts = narrow_indptr(np.concatenate(([0], np.cumsum(held.sum(axis=1)))))
     entries = table[held]
     levels = (entries & np.uint32(LEVELS)).astype(np.float32)
     columns = (entries >> np.uint32(8)).astype(np.int32)
@@ -132,7 +132,7 @@ ENTRIES = 48
 """Entries kept of a row, besides the document's own."""
 
 LATENT_LEVELS = 127
-FACTS = 3  # numbers of a card besides the coordinates: step of the features, S, SΦμ
+DOCUMENT_SCALARS = 3  # numbers of a card besides the coordinates: step of the features, S, SΦμ
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class SparseExpansion:
     starts: npt.NDArray[np.int64]
     features: npt.NDArray[np.uint32]
     mean: npt.NDArray[np.float32]
-    cards: npt.NDArray[np.int8]
+    document_vectors: npt.NDArray[np.int8]
     terms: npt.NDArray[np.int8]
 
     @classmethod
@@ -186,24 +186,24 @@ class SparseExpansion:
         starts, features, steps = pack_rows(kernel.features, ranks)
         rows, row_steps = pack_table(strongest, entries, first)
         m = latent.documents.shape[1]
-        cards = np.zeros((N, card_width(m)), np.int8)
-        cards[:, :m] = np.rint(latent.documents * LATENT_LEVELS)
-        facts = cards.view(np.float32)
-        facts[:, -3], facts[:, -2], facts[:, -1] = steps, kernel.scales, kernel.towards_mean
+        vectors = np.zeros((N, document_vector_width(m)), np.int8)
+        vectors[:, :m] = np.rint(latent.documents * LATENT_LEVELS)
+        scalars = vectors.view(np.float32)
+        scalars[:, -3], scalars[:, -2], scalars[:, -1] = steps, kernel.scales, kernel.towards_mean
         return cls(
             rows,
             np.column_stack((row_steps, kernel.diagonal)).astype(np.float32),
             starts,
             features,
             mean,
-            cards,
+            vectors,
             packed_terms(latent.terms),
         )
 
     @property
-    def facts(self) -> npt.NDArray[np.float32]:
+    def document_scalars(self) -> npt.NDArray[np.float32]:
         """Step of the features, S and SΦμ: (N, 3)."""
-        return self.cards.view(np.float32)[:, -FACTS:]
+        return self.document_vectors.view(np.float32)[:, -DOCUMENT_SCALARS:]
 
     @property
     def mean_square(self) -> float:
@@ -213,14 +213,16 @@ class SparseExpansion:
     def latent(self, dimensions: int) -> LatentSpace:
         """The latent space as it was rounded. Memory 4 (N + V) m bytes."""
         return LatentSpace(
-            self.cards[:, :dimensions] * np.float32(1 / LATENT_LEVELS),
+            self.document_vectors[:, :dimensions] * np.float32(1 / LATENT_LEVELS),
             self.terms[:, :dimensions] * self.terms.view(np.float32)[:, -1:],
         )
 
     def kernel(self) -> DocumentKernel:
         """K, from the features as they were rounded. Cost and memory O(n)."""
-        matrix = unpack_rows(self.starts, self.features, self.facts[:, 0], len(self.mean))
-        return DocumentKernel(matrix, self.facts[:, 1].astype(np.float64), self.mean)
+        matrix = unpack_rows(
+            self.starts, self.features, self.document_scalars[:, 0], len(self.mean)
+        )
+        return DocumentKernel(matrix, self.document_scalars[:, 1].astype(np.float64), self.mean)
 
     def neighbours(self, count: int) -> sparse.csr_array:
         """W: (N, N) sparse, the `count` strongest of each row, scaled to sum 1."""
@@ -252,13 +254,13 @@ def term_width(dimensions: int) -> int:
     return -(-(dimensions + 4) // 4) * 4
 
 
-def card_width(dimensions: int) -> int:
+def document_vector_width(dimensions: int) -> int:
     """Bytes of a document's card."""
-    return -(-(dimensions + 4 * FACTS) // 16) * 16
+    return -(-(dimensions + 4 * DOCUMENT_SCALARS) // 16) * 16
 
 
 @cache
-def multiple_of_kernel(spectral: str, gamma: float, head: int) -> bool:
+def is_multiple_of_kernel(spectral: str, gamma: float, head: int) -> bool:
     """Whether f is a straight line through 0, and no eigenvector is left out: what can be cut."""
     function = SPECTRAL_FUNCTIONS[spectral](gamma)
     relative = np.linspace(0.1, 1.0, 10)
@@ -266,11 +268,17 @@ def multiple_of_kernel(spectral: str, gamma: float, head: int) -> bool:
     return straight and function.value == 0 and head == 0
 
 
-def sparse_expansion_arrays(cut: SparseExpansion) -> dict[str, npt.NDArray[Any]]:
-    """Take it apart into the arrays it is kept as: `cut_<name>`."""
-    return {f"cut_{field.name}": getattr(cut, field.name) for field in fields(cut)}
+def sparse_expansion_arrays(expansion: SparseExpansion) -> dict[str, npt.NDArray[Any]]:
+    """Return the stored arrays by name: `cut_<name>`."""
+    return {name: getattr(expansion, field) for field, name in _ARRAYS.items()}
 
 
 def open_sparse_expansion(array: Callable[[str], npt.NDArray[Any]]) -> SparseExpansion:
-    """Put it together again; `array` gives the array of a name."""
-    return SparseExpansion(**{f.name: array(f"cut_{f.name}") for f in fields(SparseExpansion)})
+    """Return the expansion of stored arrays; `array` returns the array of a name."""
+    return SparseExpansion(**{field: array(name) for field, name in _ARRAYS.items()})
+
+
+_ARRAYS: Final = {
+    field.name: "cut_cards" if field.name == "document_vectors" else f"cut_{field.name}"
+    for field in fields(SparseExpansion)
+}

@@ -172,14 +172,14 @@ def _chosen_apart(points: Matrix, k: int, generator: np.random.Generator) -> Mat
 def terms_of_clusters(index: Index, labels: _Labels, k: int, count: int) -> list[list[int]]:
     """Numbers of the terms whose impact stands out in each cluster; `labels` is k for none."""
     bm25 = index.arrays.bm25
-    terms = len(bm25.worth)
+    terms = len(bm25.term_weights)
     sums = np.zeros(terms * (k + 1))
     counting = index.arrays.counting()
-    for held, documents, saturations in bm25.postings.at_a_time(_BLOCK):
+    for held, documents, saturations in bm25.postings.batches(_BLOCK):
         places = held * (k + 1) + labels[documents]
         np.add.at(sums, places, saturations * counting[documents])
     by_cluster = sums.reshape(terms, k + 1)
-    by_cluster *= (bm25.postings.step * bm25.worth)[:, None]
+    by_cluster *= (bm25.postings.step * bm25.term_weights)[:, None]
     by_cluster[index.arrays.common] = 0
     sizes = np.bincount(labels, minlength=k + 1)
     overall = by_cluster.sum(axis=1) / max(bm25.documents, 1)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from klsa_search.core.array_types import Matrix
-from klsa_search.core.drawing import GREY, INK, PALE, TONES, drawn, outlined
+from klsa_search.core.drawing import GREY, INK, PALE, TONES, save_figure, text_outline
 from klsa_search.errors import QueryError
 from klsa_search.mining.drift import drift
 from klsa_search.mining.map import DocumentMap, document_map
@@ -43,7 +43,7 @@ def draw_spectrum(index: Index, path: Path) -> None:
     shares = np.cumsum(eigenvalues) / eigenvalues.sum() * captured
     numbers = np.arange(1, len(eigenvalues) + 1)
     used = index.arrays.latent_dimensions
-    with drawn(path, 7.2, 3.2, [index.name]) as figure:
+    with save_figure(path, 7.2, 3.2, [index.name]) as figure:
         left, right = figure.subplots(1, 2)
         left.plot(numbers, eigenvalues, color=TONES[0], linewidth=1.6)
         left.set_ylabel("eigenvalue")
@@ -80,7 +80,7 @@ def draw_map(index: Index, path: Path) -> None:
     titles = _short_titles(index, found) if len(found) <= _LABELLED else []
     words = [] if titles else [word for one in found.clusters for word in one.words]
     shown = [index.name, *titles, *words]
-    with drawn(path, 7.2, 7.2, shown) as figure:
+    with save_figure(path, 7.2, 7.2, shown) as figure:
         axes = figure.add_subplot()
         axes.set_aspect("equal")
         axes.set_axis_off()
@@ -122,7 +122,7 @@ def draw_drift(index: Index, path: Path) -> None:
         "added, deleted or replaced": ([0.0, *(point.changed_share for point in points)], "-"),
         "added": ([0.0, *(point.added_share for point in points)], (0, (5, 3))),
     }
-    with drawn(path, 7.2, 3.6, [index.name]) as figure:
+    with save_figure(path, 7.2, 3.6, [index.name]) as figure:
         axes = figure.add_subplot()
         for (label, (shares, style)), colour in zip(lines.items(), TONES, strict=False):
             percent = [100 * share for share in shares]
@@ -155,7 +155,7 @@ def draw_terms(index: Index, path: Path) -> None:
     words = words_of(index, [term for terms in ends for term in terms])
     written = iter(words)
     rows = -(-dimensions // 4)
-    with drawn(path, 9.6, 0.6 + 2.6 * rows, [index.name, *words]) as figure:
+    with save_figure(path, 9.6, 0.6 + 2.6 * rows, [index.name, *words]) as figure:
         panels = figure.subplots(rows, 4, squeeze=False).ravel()
         for panel in panels[dimensions:]:
             panel.set_axis_off()
@@ -197,7 +197,7 @@ def _name_clusters(axes: Any, found: DocumentMap) -> None:
     style = {"ha": "center", "fontsize": "small", "fontweight": "bold"}
     for one in found.clusters:
         words = " · ".join(one.words)
-        _write(axes, words, (one.x, one.y), offsets, taken, path_effects=outlined(), **style)
+        _write(axes, words, (one.x, one.y), offsets, taken, path_effects=text_outline(), **style)
 
 
 def _write(

@@ -96,7 +96,7 @@ def _addend(index: Index, term: int, position: int) -> float:
     bm25 = index.arrays.bm25
     documents, saturations = bm25.postings.of_term(term)
     (saturation,) = saturations[documents == position]
-    return float(bm25.worth[term] * bm25.postings.step * saturation)
+    return float(bm25.term_weights[term] * bm25.postings.step * saturation)
 
 
 def _written(index: Index, position: int) -> dict[str, Counter[str]]:

@@ -78,7 +78,7 @@ def _documents(
 ) -> tuple[sparse.csr_array, Numbers, Numbers, float]:
     """SΦ, S and SΦμ of some documents, and ‖μ‖²."""
     if snapshot.cut is not None:
-        facts = snapshot.cut.facts[documents].astype(np.float64)
+        facts = snapshot.cut.document_scalars[documents].astype(np.float64)
         features = _cut_features(snapshot.cut, documents)
         return features, facts[:, 1], facts[:, 2], snapshot.mean_square
     kernel = snapshot.kernel
@@ -92,7 +92,7 @@ def _cut_features(cut: SparseExpansion, documents: npt.NDArray[Any]) -> sparse.c
     held = [cut.features[:0]]
     held += [cut.features[b:e] for b, e in zip(begins.tolist(), ends.tolist(), strict=True)]
     features = unpack_rows(
-        starts, np.concatenate(held), cut.facts[documents, 0], len(cut.mean)
+        starts, np.concatenate(held), cut.document_scalars[documents, 0], len(cut.mean)
     ).astype(np.float64)
     features.sort_indices()
     return features
@@ -215,7 +215,7 @@ def _row(index: Index, position: int, kernel: str, gamma: float | None) -> tuple
 
 def _hits(index: Index, position: int, positions: Positions, values: Scores) -> tuple[Hit, ...]:
     (document,) = index.documents([position])
-    numbers, worth = index.arrays.vocabulary.numbers, index.arrays.bm25.worth
+    numbers, worth = index.arrays.vocabulary.numbers, index.arrays.bm25.term_weights
     terms = {*index.analyzer.terms(document.title), *index.analyzer.terms(document.text)}
     weights = {term: float(worth[numbers[term]]) for term in terms if term in numbers}
     return index.hits(positions, values, terms, weights)

@@ -82,7 +82,7 @@ class AppendedArrays:
             scales=self.view("cut_scales"),
             starts=self.view("cut_starts"),
             features=self.view("cut_features"),
-            cards=self.view("cut_cards"),
+            document_vectors=self.view("cut_cards"),
         )
 
     def forward(self, before: Forward, terms: int) -> Forward:

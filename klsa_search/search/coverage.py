@@ -50,9 +50,9 @@ class QueryWeights(NamedTuple):
         """Weigh terms as the query kernel does. Cost: their postings."""
         times, kernel = counts.astype(np.float64), snapshot.bm25
         holders = tuple(kernel.postings.of_term(term) for term in numbers.tolist())
-        steps = kernel.weighed(numbers, times)
+        steps = kernel.quantised_weights(numbers, times)
         step = float(kernel.postings.step)
-        return cls(numbers, times, times * kernel.worth[numbers], steps, step, holders)
+        return cls(numbers, times, times * kernel.term_weights[numbers], steps, step, holders)
 
     @classmethod
     def boosted(
@@ -128,7 +128,7 @@ def shares_of(snapshot: Snapshot, query: QueryTerms, unknown: int, documents: Po
     unknown  distinct terms of the query that no document holds
     Cost: the postings of the query's terms, and a search in them for each near document.
     """
-    worth = snapshot.bm25.worth[query.numbers].astype(np.float64)
+    worth = snapshot.bm25.term_weights[query.numbers].astype(np.float64)
     whole = worth.sum() + unknown * snapshot.bm25.unseen
     if not len(documents) or not whole:
         return np.zeros(len(documents))
@@ -149,7 +149,7 @@ def shares_with(
 
     stand_ins  by term, the known terms of each that stands for it, of which the mean counts
     """
-    numbers, worth = snapshot.vocabulary.numbers, snapshot.bm25.worth
+    numbers, worth = snapshot.vocabulary.numbers, snapshot.bm25.term_weights
     others = (term for some in stand_ins.values() for terms in some for term in terms)
     known = sorted({numbers[term] for term in (*analyzed, *others) if term in numbers})
     held = dict(zip(known, _held(snapshot, known, documents), strict=True))

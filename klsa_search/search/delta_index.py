@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from klsa_search.collection.model import Document
-from klsa_search.core.selection import Growing
+from klsa_search.core.selection import AppendableArray
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.saturated_postings import SaturatedPostings
 from klsa_search.delta.segment import DeltaSegment, distinct
@@ -19,7 +19,7 @@ from klsa_search.delta.segment_cache import SegmentCache
 from klsa_search.delta.statistics import open_statistics
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import Postings
-from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel, Weighting
+from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel, TermWeighting
 from klsa_search.kernels.segments import ALIGNED, Segment, Segments
 from klsa_search.search.appended_arrays import AppendedArrays
 from klsa_search.search.engine.engine import Engine
@@ -59,9 +59,9 @@ class DeltaSegments:
 
     def __init__(self, first: int, block_bits: int, *, k1: float, b: float) -> None:
         self._first, self._block_bits, self._k1, self._b = first, block_bits, k1, b
-        self._ends = Growing(np.int64)  # where the counts of each document end
-        self._terms, self._counts = Growing(np.int32), Growing(np.int32)
-        self._lengths = Growing(np.int32)
+        self._ends = AppendableArray(np.int64)  # where the counts of each document end
+        self._terms, self._counts = AppendableArray(np.int32), AppendableArray(np.int32)
+        self._lengths = AppendableArray(np.int32)
         self._kept: list[_Part] = []
         self._average = 0.0
 
@@ -140,7 +140,7 @@ class DeltaIndex:
         self._words: list[str] = []  # terms that came later
         self._moved: dict[str, int | None] = {}
         self._reversing = ReverseNeighboursBuilder()
-        self._living = Growing(np.bool_)
+        self._living = AppendableArray(np.bool_)
         self._living.extend(np.ones(len(base), np.bool_))
         self._lengths = int(base.lengths.sum(dtype=np.int64))  # of all that count
         self._common = epoch.common
@@ -189,7 +189,7 @@ class DeltaIndex:
         self._drop(np.array(dead, np.int64))
         counts, words_after = count + np.cumsum(changes[0]), words_before + np.cumsum(changes[1])
         averages = np.where(words_after > 0, words_after / np.maximum(counts, 1), np.nan)
-        self._length = bm25.moved_length(self._length, averages)
+        self._length = bm25.next_quantised_length(self._length, averages)
 
     def save(self) -> None:
         """Store what follows from the writes in files, so that other processes need not compute it.
@@ -226,7 +226,7 @@ class DeltaIndex:
         new = [word in self._common for word in self._words]
         common = np.concatenate((base.common, len(base.vocabulary) + np.flatnonzero(new)))
         settings = self._settings
-        weighting = Weighting(settings.burstiness, common, settings.common_weight, settings.idf)
+        weighting = TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf)
         bm25_ = QueryKernel.of(segments, self._gone_among(terms), weighting)
         dead = np.flatnonzero(bm25_.frequencies == 0).tolist()
         joined = replace(

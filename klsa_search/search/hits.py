@@ -10,7 +10,7 @@ from typing import Any
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import Positions, Scores
 from klsa_search.core.config import SearchSettings
-from klsa_search.core.deadlines import in_time
+from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.explain.explainer import Explainer
 from klsa_search.search.options import QueryPlan
@@ -23,7 +23,7 @@ from klsa_search.storage.columns.values import as_number
 
 def fetch_hits(state: State, plan: QueryPlan, top: TopDocs) -> tuple[tuple[Hit, ...], float | None]:
     """Return hits of the documents found, and the quality of the best one if requested."""
-    in_time()
+    check_deadline()
     terms = state.language.known_terms(plan.parsed)
     weights = _weights(state, terms) if plan.highlight else None
     hits = hits_of(
@@ -52,13 +52,13 @@ def explaining_of(
 
 
 def _highlighted(hit: Hit, terms: Collection[str], analyzer: Analyzer) -> Hit:
-    in_time()
+    check_deadline()
     title, snippet = (highlighted(text, terms, analyzer) for text in (hit.title, hit.snippet))
     return replace(hit, highlight={"title": title, "snippet": snippet})
 
 
 def _explained(explaining: Explainer, hit: Hit, position: int) -> Hit:
-    in_time()
+    check_deadline()
     return replace(hit, explanation=explaining.of(position, hit.score))
 
 
@@ -78,7 +78,7 @@ def _rated(
 
 def _weights(state: State, terms: Collection[str]) -> dict[str, float]:
     """Return the weights of terms in the ranking."""
-    numbers, worth = state.snapshot.vocabulary.numbers, state.snapshot.bm25.worth
+    numbers, worth = state.snapshot.vocabulary.numbers, state.snapshot.bm25.term_weights
     return {term: float(worth[numbers[term]]) for term in terms if term in numbers}
 
 

@@ -11,7 +11,7 @@ from klsa_search.collection.model import Document, Problems
 from klsa_search.collection.opening import Reading
 from klsa_search.core.config import Settings
 from klsa_search.core.forks import lock_free_in_children
-from klsa_search.core.progress import DOCUMENTS, Progress, reporting
+from klsa_search.core.progress import DOCUMENTS, Progress, open_progress
 from klsa_search.errors import BadDocument, CollectionError, KlsaError, StoreError
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.search.state import (
@@ -220,7 +220,7 @@ class LiveIndex:
         ['fan']
         """
         count, warnings = 0, Problems()
-        with reporting(progress) as report:
+        with open_progress(progress) as report:
             for puts in batches(
                 documents_of(source, declared_of(self.settings, self.fields), **reading)
             ):

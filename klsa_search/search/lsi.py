@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import Basis, Eigenvalues, Scores
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.kernels import tfidf
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.segments import Segments
@@ -43,7 +43,7 @@ class LsiSpace:
     dimensions: int
     seed: int
 
-    @lazily
+    @lazy_property
     def weights(self) -> npt.NDArray[np.float32]:
         """What the inner product is made of, a posting each."""
         if self._is_kept:
@@ -59,14 +59,14 @@ class LsiSpace:
             row[postings.of_term(term)[0]] += weight * weights
         return row
 
-    @lazily
+    @lazy_property
     def basis(self) -> Basis:
         """U of the features: (N, k) float32."""
         if self._is_kept:
             return open_array(self.generation, "lsi_eigenvectors")
         return self._made.eigenvectors.astype(np.float32)
 
-    @lazily
+    @lazy_property
     def eigenvalues(self) -> Eigenvalues:
         """Their eigenvalues: (k,)."""
         if self._is_kept:
@@ -79,19 +79,19 @@ class LsiSpace:
             return self._lengths
         return _lengths(self.basis[:, :dimensions], self.eigenvalues[:dimensions])
 
-    @lazily
+    @lazy_property
     def _lengths(self) -> Scores:
         return _lengths(self.basis, self.eigenvalues)
 
-    @lazily
+    @lazy_property
     def _is_kept(self) -> bool:
         return has_array(self.generation, "lsi_eigenvectors")
 
-    @lazily
+    @lazy_property
     def _counts(self) -> sparse.csr_array:
         return self.forward.counts(np.arange(self.postings.size))
 
-    @lazily
+    @lazy_property
     def _made(self) -> Spectrum:
         """Made when first asked for, where it is not kept: seconds, in a small collection."""
         from klsa_search.lowrank.eigensolver import decompose

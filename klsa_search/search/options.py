@@ -13,7 +13,7 @@ import numpy.typing as npt
 from klsa_search.core.config import LanguageSettings, SearchSettings
 from klsa_search.core.keywords import SearchParameters
 from klsa_search.errors import QueryError, SettingsError
-from klsa_search.lowrank.sparse_expansion import multiple_of_kernel
+from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.filters.masks import Given
 from klsa_search.search.query.parser import ParsedQuery, QueryInterpretation
@@ -103,7 +103,7 @@ class Parameters:
             return
         if chosen.ranker.startswith("lsi"):
             field = "ranker"
-        elif not multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
+        elif not is_multiple_of_kernel(chosen.spectral, chosen.gamma, chosen.head):
             field = "head" if chosen.head else "spectral"
         if field is not None:
             raise QueryError(

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import Positions
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.search.coverage import Values, contain_all, shares_of, shares_with
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.snapshot import Snapshot
@@ -92,7 +92,7 @@ class Quality:
     def __init__(self, built: Snapshot, seed: int) -> None:
         self._built, self._seed = built, seed
 
-    @lazily
+    @lazy_property
     def calibration(self) -> Calibration:
         """Ask the index queries of its own, and learn from what they find."""
         snapshot, rng = self._built, np.random.default_rng(self._seed)

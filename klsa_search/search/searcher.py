@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import Positions, Scores
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings
-from klsa_search.core.deadlines import in_time
+from klsa_search.core.deadlines import check_deadline
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.lowrank.sparse_expansion import multiple_of_kernel
+from klsa_search.lowrank.sparse_expansion import is_multiple_of_kernel
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.seeds import KlsaParams
 from klsa_search.search.engine.workspace import TopDocs
@@ -206,14 +206,14 @@ class Searcher:
         held = self._held
         return self._by_engine and sum(held[term] for term in terms if term >= 0) <= _QUICK_POSTINGS
 
-    @lazily
+    @lazy_property
     def _by_engine(self) -> bool:
         if self._defaults.ranker == "bm25":
             return not self._defaults.boosts
         # Few documents are scored one by one, in a millisecond.
         return self._snapshot.expanding is not None and self._expands_itself
 
-    @lazily
+    @lazy_property
     def _held(self) -> memoryview:
         """Documents that hold each term, those among them that count no more: (V,)."""
         return self._snapshot.bm25.postings.frequencies.data
@@ -237,7 +237,7 @@ class Searcher:
         engine = self._snapshot.expanding if self._engines is None else self._engines.expanding
         if engine is None:
             return [None] * len(asked)
-        in_time()
+        check_deadline()
         own = parameters is self._defaults
         mix = self._own_mix if own else mix_of(self._snapshot, parameters)
         return engine.top(asked, k, mix, mask, totals=totals)
@@ -255,7 +255,7 @@ class Searcher:
         return top_docs(row if mask is None else row * mask.allowed, k)
 
     def _row(self, terms: Sequence[int], parameters: SearchSettings, dimensions: int) -> Scores:
-        in_time()
+        check_deadline()
         snapshot, query = self._snapshot, QueryTerms.of(terms)
         row = RANKERS[parameters.ranker](snapshot, query, parameters, dimensions)
         return row if snapshot.living is None else row * snapshot.living.allowed
@@ -268,7 +268,7 @@ class Searcher:
             return self._expands_itself
         return _is_expanded(parameters)
 
-    @lazily
+    @lazy_property
     def _expands_itself(self) -> bool:
         return _is_expanded(self._defaults)
 
@@ -276,7 +276,7 @@ class Searcher:
     def _bm25(self) -> Bm25Engine:
         return self._snapshot.engine if self._engines is None else self._engines.bm25
 
-    @lazily
+    @lazy_property
     def _own_mix(self) -> KlsaParams:
         return mix_of(self._snapshot, self._defaults)
 
@@ -284,7 +284,7 @@ class Searcher:
 def _is_expanded(parameters: SearchSettings) -> bool:
     full = parameters.exact or parameters.boosts
     asked = parameters.ranker == "klsa" and parameters.alpha > 0 and not full
-    return asked and multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
+    return asked and is_multiple_of_kernel(parameters.spectral, parameters.gamma, parameters.head)
 
 
 def top_docs(scores: Scores, k: int) -> TopDocs:

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.core.array_types import Basis, Eigenvalues, Matrix, Positions, Scores
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.config import SearchSettings, Settings
 from klsa_search.kernels.bm25 import mean_length
 from klsa_search.kernels.counts import without_columns
 from klsa_search.kernels.document_kernel import DocumentKernel
 from klsa_search.kernels.postings import postings_of_arrays
-from klsa_search.kernels.query_kernel import QueryKernel, Weighting
+from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.vocabulary import Vocabulary
 from klsa_search.lowrank.expansion_matrix import DenseExpansion, Expansion, FactoredExpansion
 from klsa_search.lowrank.latent_space import LatentSpace
@@ -115,7 +115,7 @@ class Snapshot:
             return mask
         return mask & self.living
 
-    @lazily
+    @lazy_property
     def kernel(self) -> DocumentKernel:
         """The document kernel, opened when a spectral function first asks for its tail."""
         if self.cut is not None:
@@ -127,7 +127,7 @@ class Snapshot:
             mean,
         )
 
-    @lazily
+    @lazy_property
     def expanding(self) -> ExpandingEngine | None:
         """The engine of the default ranking where D is cut."""
         if self.cut is None:
@@ -142,7 +142,7 @@ class Snapshot:
             reverse=self.reverse,
         )
 
-    @lazily
+    @lazy_property
     def neighbours(self) -> sparse.csr_array | None:
         """W, what is near each document, with shares of sum 1: (N, N); None if it was not built."""
         if self.cut is not None:
@@ -151,7 +151,7 @@ class Snapshot:
             return open_sparse(self.generation, "neighbours", len(self))
         return None
 
-    @lazily
+    @lazy_property
     def latent(self) -> LatentSpace | None:
         """The latent space, if it was built."""
         if self.cut is not None:
@@ -168,7 +168,7 @@ class Snapshot:
             open_array(self.generation, "latent_terms"),
         )
 
-    @lazily
+    @lazy_property
     def pairs(self) -> Pairs:
         """Terms and pairs that are features of a cut D, and their numbers. Cost: `Pairs.of`."""
         from klsa_search.delta.statistics import Pairs  # which no search needs
@@ -177,7 +177,7 @@ class Snapshot:
         frequencies[self.common[self.common < len(frequencies)]] = 0
         return Pairs.of(open_array(self.generation, "epoch_pairs"), frequencies)
 
-    @lazily
+    @lazy_property
     def lsi(self) -> LsiSpace:
         """LSI, kept or made when first asked for."""
         return LsiSpace(
@@ -192,19 +192,19 @@ class Snapshot:
         """f(t,d) of some documents without common terms: (n, V) sparse."""
         return without_columns(self.counts_of(documents), self.common)
 
-    @lazily
+    @lazy_property
     def average_content(self) -> float:
         """dl_avg of the document kernel, common terms apart; 1 where every document is empty."""
         occurrences = self.bm25.postings.occurrences
         tokens = int(occurrences.sum()) - int(occurrences[self.common].sum())
         return mean_length(tokens, self.bm25.postings.documents)
 
-    @lazily
+    @lazy_property
     def slope(self) -> float:
         """S of a cut D = s · K."""
         return self._factors(*self.expansion_key, len(self.eigenvalues)).slope
 
-    @lazily
+    @lazy_property
     def mean_square(self) -> float:
         """‖μ‖² of a cut D's features."""
         return self.cut.mean_square if self.cut is not None else 0.0
@@ -248,7 +248,7 @@ def open_snapshot(generation: Path, settings: Settings) -> Snapshot:
         common = np.array([vocabulary.numbers[term] for term in terms], np.int64)
     bm25 = QueryKernel.of(
         postings_of_arrays(partial(open_array, generation), settings.k1),
-        weighting=Weighting(settings.burstiness, common, settings.common_weight, settings.idf),
+        weighting=TermWeighting(settings.burstiness, common, settings.common_weight, settings.idf),
     )
     snapshot = Snapshot(
         generation=generation,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Self, Unpack
 
 from klsa_search.collection.model import Collection, Document, Problems
-from klsa_search.collection.opened_collection import OpenedCollection, warn_of_left_out
+from klsa_search.collection.opened_collection import OpenedCollection, warn_of_skipped
 from klsa_search.collection.opening import Reading, open_collection
 from klsa_search.core.config import Settings
 from klsa_search.errors import CollectionError, WritingRefused
@@ -118,7 +118,7 @@ def documents_of(
             )
         yield document
     if opened is not None:
-        warn_of_left_out(opened)
+        warn_of_skipped(opened)
 
 
 def declared_of(settings: Settings, fields: Fields) -> DeclaredFields:

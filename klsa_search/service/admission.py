@@ -20,8 +20,8 @@ from resource import getrusage, struct_rusage
 from time import perf_counter
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from klsa_search.core.compiling import missing
-from klsa_search.core.deadlines import checked
+from klsa_search.core.compiling import missing_functions
+from klsa_search.core.deadlines import deadline_check
 from klsa_search.core.parallel import processors
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 
@@ -143,7 +143,7 @@ class _Work(Generic[T]):
     def __call__(self) -> T:
         self.begun = perf_counter()
         try:
-            with checked(self.check):
+            with deadline_check(self.check):
                 return self._work()
         finally:
             self._admission.took(perf_counter() - self.begun)
@@ -227,7 +227,7 @@ class Admission:
         if not self._turns.has_time():
             return None
         try:
-            with checked(partial(self.check_request_timeout, perf_counter())):
+            with deadline_check(partial(self.check_request_timeout, perf_counter())):
                 done, seconds = self._turns.spend(work)
         except RequestTimedOut:
             self._refused["request_timeout"] += 1
@@ -355,7 +355,7 @@ class Admission:
 
     def _late(self, seconds: float) -> RequestTimedOut:
         step = "ask for fewer results, or for less to be computed for them"
-        if missing()[0]:
+        if missing_functions()[0]:
             step = "a part of the engine is being compiled, once on this machine: ask again later"
         return RequestTimedOut(f"request timed out after {seconds:g} s; {step}")
 

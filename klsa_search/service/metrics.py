@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import Scope
 
-from klsa_search.core.compiling import missing
+from klsa_search.core.compiling import missing_functions
 from klsa_search.service.admission import Admission
 from klsa_search.service.background import PeriodicTask
 from klsa_search.service.catalog import Status
@@ -157,7 +157,7 @@ def _of_process(sources: Sources) -> Iterator[Metric]:
     compiling = GaugeMetricFamily(
         "klsa_compiling_parts", "Parts of the query engine that are being compiled"
     )
-    compiling.add_metric((), len(missing()[0]))
+    compiling.add_metric((), len(missing_functions()[0]))
     yield compiling
     failed = CounterMetricFamily(
         "klsa_background_failures",

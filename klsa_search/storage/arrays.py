@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.array_types import narrowed
+from klsa_search.core.array_types import narrow_indptr
 from klsa_search.errors import IndexDamaged
 from klsa_search.storage.current import step_for
 from klsa_search.storage.files import is_exhausted
@@ -178,7 +178,7 @@ def open_sparse(generation: Path, name: str, columns: int) -> sparse.csr_array:
     """Put it together again over the mapped files, reading only the starts."""
     from scipy import sparse
 
-    starts = narrowed(open_array(generation, f"{name}_starts"))
+    starts = narrow_indptr(open_array(generation, f"{name}_starts"))
     matrix = sparse.csr_array(
         (
             open_array(generation, f"{name}_weights"),

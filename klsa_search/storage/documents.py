@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.forks import lock_free_in_children
 from klsa_search.errors import DocumentNotFound, IndexDamaged, StoreError
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
@@ -243,7 +243,7 @@ class DocumentReader:
         self._moved: Mapping[str, int | None] = MappingProxyType({})
         self._gone: npt.NDArray[np.bool_] | None = None
 
-    @lazily
+    @lazy_property
     def mean_size(self) -> int:
         """Bytes of a document, on average over all positions."""
         return int(self.starts[-1]) // max(len(self.starts) - 1, 1)
@@ -255,7 +255,7 @@ class DocumentReader:
         """
         return self._sizes[min(count, len(self._sizes) - 1)]
 
-    @lazily
+    @lazy_property
     def _sizes(self) -> list[int]:
         sizes = np.diff(self.starts)
         longest = np.sort(

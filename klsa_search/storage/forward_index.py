@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import Positions
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.core.compiling import compiled
 from klsa_search.kernels.counts import Block, TermCounts
 from klsa_search.storage.arrays import ArrayWriter, open_array, write_arrays
@@ -134,7 +134,7 @@ class Forward:
         sizes = np.bincount(held >> 32, minlength=len(begins))
         return (held & 0xFFFFFFFF).astype(np.int32), counts, sizes
 
-    @lazily
+    @lazy_property
     def terms(self) -> npt.NDArray[np.int32]:
         """Term of each rank."""
         return np.argsort(self.ranks).astype(np.int32)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from klsa_search.core.drawing import GREY, PALE, drawn
+from klsa_search.core.drawing import GREY, PALE, save_figure
 from studies.effectiveness.measuring import FOUR, TARGETS
 
 SYSTEMS = {"default": "#0b2e59", "rm3": "#a8681c", "published": "#b23a2e"}
@@ -21,7 +21,7 @@ SYSTEMS = {"default": "#0b2e59", "rm3": "#a8681c", "published": "#b23a2e"}
 def draw_changes(ablation: dict[str, Any], path: Path) -> None:
     """Change of average precision against BM25, each system's queries sorted by it."""
     base = ablation["bm25"]["precisions"]
-    with drawn(path, 7.2, 5.2) as figure:
+    with save_figure(path, 7.2, 5.2) as figure:
         panels = figure.subplots(2, 2, sharey=True).ravel()
         for axes, name in zip(panels, FOUR, strict=True):
             axes.axhline(0, color=GREY, linewidth=0.8)
@@ -41,7 +41,7 @@ def draw_changes(ablation: dict[str, Any], path: Path) -> None:
 def draw_plateau(leave_one_out: dict[str, Any], path: Path) -> None:
     """Gain over BM25 of every point of the grid; the default and the held-out choice marked."""
     points, chosen = leave_one_out["points"], leave_one_out["chosen"]
-    with drawn(path, 7.2, 3.4) as figure:
+    with save_figure(path, 7.2, 3.4) as figure:
         axes = figure.subplots()
         for place, name in enumerate(TARGETS):
             gains = np.sort([100 * point["measures"][name]["gain"] for point in points])

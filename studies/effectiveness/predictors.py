@@ -26,7 +26,7 @@ import numpy.typing as npt
 from klsa_search import Index
 from klsa_search.collection import Query
 from klsa_search.core.array_types import Positions, Scores
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.evaluation.forecast import forecast, score_of_collection
 from klsa_search.evaluation.runs import AS_WORDS
 from klsa_search.search.coverage import shares_of
@@ -46,52 +46,52 @@ class Evidence:
     index: Index
     text: str
 
-    @lazily
+    @lazy_property
     def snapshot(self) -> Snapshot:
         return self.index.arrays
 
-    @lazily
+    @lazy_property
     def analyzed(self) -> set[str]:
         return set(self.index.analyzer.terms(self.text))
 
-    @lazily
+    @lazy_property
     def query(self) -> QueryTerms:
         numbers = self.snapshot.vocabulary.numbers
         terms = self.index.analyzer.terms(self.text)
         return QueryTerms.of(numbers[term] for term in terms if term in numbers)
 
-    @lazily
+    @lazy_property
     def default(self) -> tuple[Positions, Scores]:
         return self.index.rank(self.text, DEPTH, **AS_WORDS)
 
-    @lazily
+    @lazy_property
     def bm25(self) -> tuple[Positions, Scores]:
         return self.index.rank(self.text, DEPTH, ranker="bm25", **AS_WORDS)
 
-    @lazily
+    @lazy_property
     def latent(self) -> Positions:
         """The first ten by the cosine with the query in the latent space."""
-        counts = self.query.counts * self.snapshot.bm25.bursts[self.query.numbers]
+        counts = self.query.counts * self.snapshot.bm25.burstiness[self.query.numbers]
         space = self.snapshot.latent
         if space is None or not len(self.query.numbers):
             return np.zeros(0, np.int64)
         return np.argsort(-space.cosines(self.query.numbers, counts), kind="stable")[:TEN]
 
-    @lazily
+    @lazy_property
     def rm3(self) -> Positions:
         return self.index.rank(self.text, TEN, ranker="rm3", **AS_WORDS)[0]
 
-    @lazily
+    @lazy_property
     def idf(self) -> Values:
         return np.log(len(self.index) / self.snapshot.bm25.frequencies[self.query.numbers])
 
-    @lazily
+    @lazy_property
     def scq(self) -> Values:
         occurrences = self.snapshot.bm25.occurrences[self.query.numbers]
         frequencies = self.snapshot.bm25.frequencies[self.query.numbers]
         return np.asarray((1 + np.log(occurrences)) * np.log1p(len(self.index) / frequencies))
 
-    @lazily
+    @lazy_property
     def of_collection(self) -> float:
         terms = self.index.analyzer.terms(self.text)
         return score_of_collection(self.index, terms) or 1.0
@@ -129,7 +129,7 @@ def _held(evidence: Evidence, first: Positions) -> float:
     query = evidence.query
     if not len(first) or not len(query.numbers):
         return 0.0
-    return evidence.snapshot.bm25.share_held(query.numbers, query.counts, int(first[0]))
+    return evidence.snapshot.bm25.matched_share(query.numbers, query.counts, int(first[0]))
 
 
 def _clarity(evidence: Evidence) -> float:

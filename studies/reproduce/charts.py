@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from klsa_search.core.drawing import GREY, drawn
+from klsa_search.core.drawing import GREY, save_figure
 from studies.reproduce.report import Chart
 
 _COLOURS = ("#1b6ca8", "#b23a2e", "#1f8a70", "#a8681c")
@@ -23,7 +23,7 @@ def draw_chart(chart: Chart, path: Path) -> None:
     colours = dict(zip(lines, _COLOURS, strict=False))
     dashes = dict(zip(levels, _DASHES, strict=False))
     width = max(2, len(chart.panels)) * _WIDTH
-    with drawn(path, width, _HEIGHT + _LEGEND) as figure:
+    with save_figure(path, width, _HEIGHT + _LEGEND) as figure:
         drawings = figure.subplots(1, len(chart.panels), sharey=True, squeeze=False)[0]
         shown: dict[str, Any] = {}
         for axes, panel in zip(drawings, chart.panels, strict=True):

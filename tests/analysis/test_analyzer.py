@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from klsa_search.analysis import Analyzer
 from klsa_search.analysis import analyzer as module
 from klsa_search.analysis.analyzer import LONGEST_WORD
-from klsa_search.analysis.languages import left_out, stop_list
-from klsa_search.analysis.workers import Numbering
+from klsa_search.analysis.languages import stop_list, stop_words_of
+from klsa_search.analysis.workers import TermNumbering
 from klsa_search.core.config import AnalysisSettings, Settings
 from klsa_search.errors import SettingsError
 from tests.support.forked import another_thread, in_child
@@ -112,7 +112,7 @@ def test_words_of_the_long_list_that_stay_are_common():
     common = ENGLISH.common()
     assert {"problem", "hello", "don", "c"} <= common
     assert not common & {"", "the", "wing"}
-    assert left_out("short", "english") <= stop_list("english")
+    assert stop_words_of("short", "english") <= stop_list("english")
     assert LONG.common() == PLAIN.common() == frozenset()
     assert Analyzer(AnalysisSettings(stop_words="none")).common() > common
     german = Analyzer(AnalysisSettings(language="german"))
@@ -187,4 +187,6 @@ def test_names_with_signs(text, terms):
 def test_names_keep_terms_and_tokens_alike(text):
     analyzer = Analyzer(AnalysisSettings(stop_words="none"))
     assert [token.term for token in analyzer.tokens(text)] == analyzer.terms(text)
-    assert Numbering(analyzer).numbered([text]).terms == list(dict.fromkeys(analyzer.terms(text)))
+    assert TermNumbering(analyzer).numbered([text]).terms == list(
+        dict.fromkeys(analyzer.terms(text))
+    )

@@ -8,7 +8,7 @@ import pytest
 
 import klsa_search as klsa
 from klsa_search.analysis import Analyzer
-from klsa_search.analysis.languages import detected, named
+from klsa_search.analysis.languages import detect_language, language_name
 from klsa_search.core.config import AnalysisSettings
 from klsa_search.errors import MissingExtra, SettingsError
 from klsa_search.indexing.estimate import estimate
@@ -26,25 +26,25 @@ TEXTS = {
 
 @pytest.mark.parametrize("language", TEXTS)
 def test_languages_are_found(language):
-    assert detected([TEXTS[language], ""]) == language
+    assert detect_language([TEXTS[language], ""]) == language
 
 
 def test_most_of_the_text_decides_and_nothing_is_no_language():
-    assert detected([TEXTS["german"], TEXTS["german"] * 3, TEXTS["english"] * 2]) == "german"
-    assert detected([]) == detected([" "]) == "none"
+    assert detect_language([TEXTS["german"], TEXTS["german"] * 3, TEXTS["english"] * 2]) == "german"
+    assert detect_language([]) == detect_language([" "]) == "none"
 
 
 def test_without_the_extra_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "py3langid", None)
     with pytest.raises(MissingExtra, match=r"klsa-search\[files\]"):
-        detected(["text"])
+        detect_language(["text"])
 
 
 def test_a_code_is_the_language_of_that_name():
     german = Analyzer(AnalysisSettings(language="german"))
     assert Analyzer(AnalysisSettings(language="de")) == german
     assert Analyzer(AnalysisSettings(language="DE")).terms("Pumpen") == german.terms("Pumpen")
-    assert named("xx") == "xx"
+    assert language_name("xx") == "xx"
     for language, reason in (("xx", "language 'xx'"), ("auto", "found by building")):
         with pytest.raises(SettingsError, match=reason):
             Analyzer(AnalysisSettings(language=language))

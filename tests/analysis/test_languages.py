@@ -2,7 +2,13 @@ import pytest
 import Stemmer
 
 from klsa_search.analysis import Analyzer
-from klsa_search.analysis.languages import algorithm, languages, left_out, stemmers, stop_list
+from klsa_search.analysis.languages import (
+    languages,
+    stemmer_algorithm,
+    stemmers,
+    stop_list,
+    stop_words_of,
+)
 from klsa_search.core.config import AnalysisSettings
 from klsa_search.errors import SettingsError
 
@@ -17,7 +23,7 @@ def test_every_language_has_its_parts():
     without = {name for name in languages() if not stop_list(name)}
     assert without == {"nepali", "none", "serbian", "tamil", "yiddish"} & set(languages())
     for name in languages():
-        assert algorithm("auto", name) in {None, "porter", name}
+        assert stemmer_algorithm("auto", name) in {None, "porter", name}
 
 
 @pytest.mark.parametrize(
@@ -36,7 +42,7 @@ def test_lists_are_those_of_their_language(language, word):
 
 @pytest.mark.parametrize("language", languages())
 def test_by_default_english_alone_leaves_words_out_and_the_rest_of_a_list_is_common(language):
-    assert bool(left_out("short", language)) == (language == "english")
+    assert bool(stop_words_of("short", language)) == (language == "english")
     analyzer = Analyzer(AnalysisSettings(language=language))
     common = analyzer.common()
     # A word has no term where it is left out, and several where it is a phrase.
@@ -66,7 +72,7 @@ def test_english_list_leaves_what_people_search_for():
     ],
 )
 def test_algorithm(stemmer, language, name):
-    assert algorithm(stemmer, language) == name
+    assert stemmer_algorithm(stemmer, language) == name
 
 
 def test_unknown_names_are_answered_with_the_known_ones():
@@ -74,5 +80,5 @@ def test_unknown_names_are_answered_with_the_known_ones():
         stop_list("klingon")
     assert error.value.field == "language"
     with pytest.raises(SettingsError, match=r"stemmer 'x'; .*auto, .*porter") as error:
-        algorithm("x", "english")
+        stemmer_algorithm("x", "english")
     assert error.value.field == "stemmer"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from klsa_search.analysis import Analyzer
 from klsa_search.analysis import workers as numbering
-from klsa_search.analysis.workers import LEFT_OUT, AnalysisWorkers, Numbering
+from klsa_search.analysis.workers import NO_TERM, AnalysisWorkers, TermNumbering
 from klsa_search.errors import KlsaError
 from tests.support.waiting import PATIENCE
 
@@ -22,10 +22,10 @@ TEXTS = ["Wings of the wing", "", "flow, such wings", "the of"]
 
 
 def test_a_worked_example():
-    numbering = Numbering(Analyzer())
+    numbering = TermNumbering(Analyzer())
     first = numbering.numbered(TEXTS)
     assert first.terms == ["wing", "flow"]
-    assert first.numbers.tolist() == [0, LEFT_OUT, LEFT_OUT, 0, 1, LEFT_OUT, 0, LEFT_OUT, LEFT_OUT]
+    assert first.numbers.tolist() == [0, NO_TERM, NO_TERM, 0, 1, NO_TERM, 0, NO_TERM, NO_TERM]
     assert first.lengths.tolist() == [4, 0, 3, 2]
     second = numbering.numbered(["drag flow"])
     assert (second.terms, second.numbers.tolist()) == (["drag"], [2, 1])
@@ -34,17 +34,17 @@ def test_a_worked_example():
 @given(st.text(st.sampled_from("aA漢字ก\u0e31 '’s.ﬁ½ the of wing")))
 def test_a_number_stands_where_the_word_does(text):
     analyzer = Analyzer()
-    found = Numbering(analyzer).numbered([text])
+    found = TermNumbering(analyzer).numbered([text])
     tokens = analyzer.tokens(text)
-    kept = [place for place, number in enumerate(found.numbers) if number != LEFT_OUT]
+    kept = [place for place, number in enumerate(found.numbers) if number != NO_TERM]
     assert kept == [token.position for token in tokens]
     assert [found.terms[found.numbers[place]] for place in kept] == [t.term for t in tokens]
 
 
 def test_words_that_were_forgotten_keep_their_numbers(monkeypatch):
     monkeypatch.setattr(numbering, "CACHED_WORDS", 2)
-    found = Numbering(Analyzer()).numbered(["wing flow drag wing " + "x" * 300 + " flow"])
-    assert found.numbers.tolist() == [0, 1, 2, 0, LEFT_OUT, 1]
+    found = TermNumbering(Analyzer()).numbered(["wing flow drag wing " + "x" * 300 + " flow"])
+    assert found.numbers.tolist() == [0, 1, 2, 0, NO_TERM, 1]
 
 
 def test_workers_give_what_the_analyser_gives():
@@ -58,7 +58,7 @@ def test_workers_give_what_the_analyser_gives():
             terms = [
                 dictionaries[texts.numbering][number]
                 for number in texts.numbers[: texts.lengths[0]]
-                if number != LEFT_OUT
+                if number != NO_TERM
             ]
             assert terms in [analyzer.terms(text) for text in TEXTS]
     assert set(dictionaries) <= {1, 2}

@@ -10,7 +10,7 @@ import pytest
 from klsa_search.analysis import tokenizers
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.analysis.tokenizers import trust
-from klsa_search.analysis.workers import AnalysisWorkers, Numbering
+from klsa_search.analysis.workers import AnalysisWorkers, TermNumbering
 from klsa_search.core.config import AnalysisSettings
 from klsa_search.errors import SettingsError
 from tests.support import own_words
@@ -48,7 +48,7 @@ def test_its_words_are_cased_stemmed_and_left_out_as_any():
 
 def test_numbers_stand_where_words_do_here_and_in_other_processes():
     found = analyzer()
-    here = Numbering(found).numbered([TEXT, "搜索"])
+    here = TermNumbering(found).numbered([TEXT, "搜索"])
     assert (here.terms, here.numbers.tolist()) == (["我", "写", "搜索引擎", "搜索"], [0, 1, 2, 3])
     with AnalysisWorkers(found, 1) as workers:
         there = workers.submit([TEXT, "搜索"]).result()

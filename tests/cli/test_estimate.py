@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from klsa_search.core.progress import in_time
+from klsa_search.core.progress import format_duration
 
 PHASES_OF_KERNEL = ["eigenvectors", "neighbours", "expansion"]
 
@@ -77,4 +77,4 @@ def test_what_is_no_amount_is_wrong_usage(shell, cars, command):
     [(0, "0 s"), (0.2, "< 1 s"), (4, "4 s"), (125, "2 min 5 s"), (12000, "3 h 20 min")],
 )
 def test_times_in_words(seconds, said):
-    assert in_time(seconds) == said
+    assert format_duration(seconds) == said

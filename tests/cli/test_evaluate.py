@@ -85,7 +85,7 @@ def test_fetch_refuses_what_is_not_public(shell, tmp_path):
 def test_a_collection_in_the_cache_is_found_past_a_folder_without_it(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("KLSA_COLLECTIONS", str(tmp_path / "named"))
     monkeypatch.setattr(
-        "klsa_search.collection.public_collections.cache_home", lambda: tmp_path / "cache"
+        "klsa_search.collection.public_collections.cache_directory", lambda: tmp_path / "cache"
     )
     done = shell("klsa-eval", "map", "med")
     assert done.code == 1

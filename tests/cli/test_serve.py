@@ -247,7 +247,7 @@ def test_compiling_is_told_once(home):
 from klsa_search.core.compiling import compiled
 from klsa_search.search.index import Index
 from klsa_search.search.engine.bm25 import search as engine
-engine.is_kept = lambda: False
+engine.is_cached = lambda: False
 @compiled
 def small(n):
     return n + 1
@@ -273,7 +273,7 @@ Index.search = compiling
 def test_what_writing_needs_is_compiled_before_the_first_write(home, option):
     program = f"""
 from klsa_search.search.engine.reverse_neighbours import _insert
-_insert.is_kept = lambda: False
+_insert.is_cached = lambda: False
 {SERVE}
 """
     with serving(home, option, program=program) as (_, address):

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from klsa_search.cluster.calls import call_all
-from klsa_search.core.deadlines import checked
+from klsa_search.core.deadlines import deadline_check
 from klsa_search.errors import RequestTimedOut
 
 from .fleets import Threads
@@ -92,6 +92,6 @@ def test_nobody_is_waited_for_beyond_the_deadline():
             raise RequestTimedOut("too late")
 
     asked = replicas(trouble=lambda *_: released.wait(60) and None)
-    with pytest.raises(RequestTimedOut), checked(late):
+    with pytest.raises(RequestTimedOut), deadline_check(late):
         call_all(asked, "say", words(), right)
     released.set()

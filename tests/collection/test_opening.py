@@ -7,7 +7,7 @@ import pytest
 
 from klsa_search.collection import open_collection
 from klsa_search.collection.model import Collection
-from klsa_search.collection.public_collections import cache_home, collections_homes
+from klsa_search.collection.public_collections import cache_directory, collection_directories
 from klsa_search.errors import CollectionError
 
 
@@ -27,13 +27,13 @@ def test_names_are_looked_for_where_the_commands_look(tmp_path, monkeypatch):
     work.mkdir()
     monkeypatch.chdir(work)
     monkeypatch.delenv("KLSA_COLLECTIONS", raising=False)
-    assert collections_homes() == [cache_home()]
+    assert collection_directories() == [cache_directory()]
     shared = tmp_path / "shared" / "collections"
     shared.mkdir(parents=True)
-    assert collections_homes() == [shared, cache_home()]
+    assert collection_directories() == [shared, cache_directory()]
     named = tmp_path / "named"
     monkeypatch.setenv("KLSA_COLLECTIONS", str(named))
-    assert collections_homes() == [named, shared, cache_home()]
+    assert collection_directories() == [named, shared, cache_directory()]
     with pytest.raises(CollectionError, match=r"no collection `med` in .*named or "):
         open_collection("med")
     (named / "med").mkdir(parents=True)

@@ -10,7 +10,7 @@ import types
 import pytest
 
 from klsa_search import build
-from klsa_search.core.progress import progress_bar, reporting, silent
+from klsa_search.core.progress import open_progress, progress_bar, silent
 
 DOCUMENTS = [{"id": "w", "text": "a wing in supersonic flow"}, {"id": "b", "text": "bread dough"}]
 
@@ -57,7 +57,7 @@ def test_a_build_shows_a_bar_where_it_is_asked_to(tmp_path, monkeypatch):
 @pytest.mark.parametrize("progress", [True, False, None])
 def test_a_file_has_no_bar(progress, monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with reporting(progress) as report:
+    with open_progress(progress) as report:
         assert report is silent
 
 
@@ -97,7 +97,7 @@ def test_a_notebook_has_a_bar_that_stays(cell, tmp_path, capsys):
 
 def test_a_notebook_has_it_after_a_failure_too(cell):
     def fail():
-        with reporting(True) as report:
+        with open_progress(True) as report:
             report("documents", 7, 9)
             raise KeyboardInterrupt
 

@@ -15,7 +15,12 @@ import pytest
 
 import klsa_search
 from klsa_search.core import compiling
-from klsa_search.core.compiling import compiled, missing, not_compiled, wait_for
+from klsa_search.core.compiling import (
+    compiled,
+    missing_functions,
+    not_compiled,
+    wait_until_compiled,
+)
 from tests.support.forked import another_thread, in_child
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -77,7 +82,7 @@ def printed(script, **environment):
 def compilations(function, *arguments):
     """What a function gives, and whether it was compiled."""
     seen = []
-    with compiling.watched(seen.append):
+    with compiling.on_compile(seen.append):
         answer = function(*arguments)
     return answer, len(seen)
 
@@ -291,8 +296,8 @@ def test_what_numpy_cannot_do_waits_until_it_is_there_or_will_not_come(run):
 def test_nothing_waits_or_starts_a_process_unless_a_command_says_so():
     function = compiled(lambda number: number)
     assert not not_compiled(function)
-    wait_for(function)
-    assert missing() == ([], None)
+    wait_until_compiled(function)
+    assert missing_functions() == ([], None)
 
 
 @pytest.mark.long

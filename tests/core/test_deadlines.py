@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from klsa_search.core.cached import lazily
-from klsa_search.core.deadlines import checked, in_time
+from klsa_search.core.cached import lazy_property
+from klsa_search.core.deadlines import check_deadline, deadline_check
 from tests.support.waiting import PATIENCE
 
 
@@ -14,38 +14,38 @@ def late():
 
 
 def test_nothing_is_given_up_by_itself():
-    in_time()
+    check_deadline()
 
 
 def test_it_is_given_up_within_the_block_alone_and_in_this_thread_alone():
-    with pytest.raises(TimeoutError), checked(late):
-        in_time()
-    in_time()
+    with pytest.raises(TimeoutError), deadline_check(late):
+        check_deadline()
+    check_deadline()
     failed = []
 
     def other():
         try:
-            in_time()
+            check_deadline()
         except TimeoutError:
             failed.append(1)
 
-    with checked(late):
-        with checked(None):
-            in_time()
+    with deadline_check(late):
+        with deadline_check(None):
+            check_deadline()
         thread = threading.Thread(target=other)
         thread.start()
         thread.join(PATIENCE)
         with pytest.raises(TimeoutError):
-            in_time()
+            check_deadline()
     assert not failed
 
 
 def test_what_all_will_use_is_made_to_the_end():
     class Thing:
-        @lazily
+        @lazy_property
         def value(self):
-            in_time()
+            check_deadline()
             return 3
 
-    with checked(late):
+    with deadline_check(late):
         assert Thing().value == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from tests.support.waiting import PATIENCE
 
 
@@ -12,7 +12,7 @@ class Thing:
     def __init__(self):
         self.made = 0
 
-    @lazily
+    @lazy_property
     def value(self) -> list[int]:
         """Where it lies."""
         self.made += 1
@@ -33,7 +33,7 @@ def test_threads_that_ask_at_once_get_the_same():
     together = threading.Barrier(4)
 
     class Slow:
-        @lazily
+        @lazy_property
         def value(self) -> object:
             together.wait(300)
             return object()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from klsa_search.core.parallel import in_order, processors
+from klsa_search.core.parallel import map_in_order, processors
 
 
 def test_there_is_at_least_one():
@@ -16,7 +16,7 @@ def test_there_is_at_least_one():
 @pytest.mark.parametrize("ahead", [0, 1, 5, 100])
 def test_results_come_in_the_order_of_the_items(ahead):
     with ThreadPoolExecutor(3) as pool:
-        found = in_order(lambda item: pool.submit(pow, item, 2), range(20), ahead=ahead)
+        found = map_in_order(lambda item: pool.submit(pow, item, 2), range(20), ahead=ahead)
         assert list(found) == [item**2 for item in range(20)]
 
 
@@ -29,14 +29,14 @@ def test_items_are_taken_when_there_is_room():
             yield item
 
     with ThreadPoolExecutor(1) as pool:
-        found = in_order(lambda item: pool.submit(abs, item), items(), ahead=2)
+        found = map_in_order(lambda item: pool.submit(abs, item), items(), ahead=2)
         assert next(found) == 0
         assert taken == [0, 1, 2]
 
 
 def test_a_failure_is_raised_at_its_place():
     with ThreadPoolExecutor(2) as pool:
-        found = in_order(lambda item: pool.submit(divmod, 6, item), [3, 2, 0, 1], ahead=3)
+        found = map_in_order(lambda item: pool.submit(divmod, 6, item), [3, 2, 0, 1], ahead=3)
         assert [next(found), next(found)] == [(2, 0), (3, 0)]
         with pytest.raises(ZeroDivisionError):
             next(found)

@@ -18,7 +18,7 @@ from klsa_search.collection import Document, open_collection
 from klsa_search.delta.folding import DeltaBuilder
 from klsa_search.delta.segment import DeltaSegment, merge
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.lowrank.sparse_expansion import FACTS, LEVELS, unpack_rows
+from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LEVELS, unpack_rows
 from klsa_search.storage.forward_index import Forward
 from tests.delta.worlds import PLAIN, documents, epoch_of, random_world
 
@@ -60,7 +60,7 @@ def reference(epoch, segment) -> DocumentKernel:
         segment.feature_starts, segment.features, facts(segment)[:, 0], len(epoch.cut.mean)
     )
     old = epoch.cut.kernel()
-    kept = np.concatenate((epoch.cut.facts, facts(segment))).astype(np.float64)
+    kept = np.concatenate((epoch.cut.document_scalars, facts(segment))).astype(np.float64)
     features = sparse.csr_array(sparse.vstack((old.features, new), format="csr"))
     kernel = DocumentKernel(
         features.astype(np.float64), kept[:, 1], epoch.cut.mean.astype(np.float64)
@@ -75,7 +75,7 @@ def near(values, exact, step) -> bool:
 
 
 def facts(segment):
-    return segment.cards.view(np.float32)[:, -FACTS:]
+    return segment.cards.view(np.float32)[:, -DOCUMENT_SCALARS:]
 
 
 def entries(segment, document):
@@ -153,7 +153,7 @@ def test_a_document_of_the_base_gets_the_features_it_has(epoch, world):
     again = DeltaBuilder(epoch).fold(world[:BASE])
     assert again.features.tolist() == epoch.cut.features.tolist()
     assert again.feature_starts.tolist() == epoch.cut.starts.tolist()
-    assert np.allclose(facts(again), epoch.cut.facts, rtol=1e-5, atol=1e-6)
+    assert np.allclose(facts(again), epoch.cut.document_scalars, rtol=1e-5, atol=1e-6)
     assert np.allclose(again.scales[:, 1], epoch.cut.scales[:, 1], rtol=1e-5)
 
 
@@ -161,7 +161,9 @@ def test_a_document_of_the_base_lies_where_it_did(epoch, world):
     """By its terms alone: the pairs of a document are left out."""
     again = DeltaBuilder(epoch).fold(world[:BASE])
     m = epoch.dimensions
-    places, own = (cards[:, :m].astype(float) for cards in (again.cards, epoch.cut.cards))
+    places, own = (
+        cards[:, :m].astype(float) for cards in (again.cards, epoch.cut.document_vectors)
+    )
     lengths = np.linalg.norm(places, axis=1) * np.linalg.norm(own, axis=1)
     assert ((places * own).sum(axis=1) / lengths).mean() > 0.9
 
@@ -260,5 +262,5 @@ def test_what_was_built_has_the_same_features_when_it_comes_again(tmp_path):
             # Of a value halfway between two levels rounding decides.
             assert np.abs(np.sort(again).astype(np.int64) - np.sort(built)).max(initial=0) <= 1
         assert np.array_equal(segment.lengths, index.arrays.lengths[:60])
-        facts = segment.cards.view(np.float32)[:, -FACTS:]
-        assert facts == pytest.approx(cut.facts[:60], rel=1e-4, abs=1e-6)
+        facts = segment.cards.view(np.float32)[:, -DOCUMENT_SCALARS:]
+        assert facts == pytest.approx(cut.document_scalars[:60], rel=1e-4, abs=1e-6)

@@ -26,21 +26,25 @@ LONG = " ".join(TEXTS[:4])
 def test_the_length_stays_until_the_mean_is_more_than_a_step_away():
     step = 2 ** (1 / 64)
     to_and_fro = 64.0 * step ** np.array([0.4, 0.6, 0.4, 0.99, -0.99, 0.6])
-    assert bm25.moved_length(64.0, to_and_fro) == 64.0
-    assert bm25.moved_length(64.0, np.array([64.0 * step**1.01])) == pytest.approx(64.0 * step)
-    assert bm25.moved_length(64.0, np.array([64.0 * step**7.4])) == pytest.approx(64.0 * step**7)
+    assert bm25.next_quantised_length(64.0, to_and_fro) == 64.0
+    assert bm25.next_quantised_length(64.0, np.array([64.0 * step**1.01])) == pytest.approx(
+        64.0 * step
+    )
+    assert bm25.next_quantised_length(64.0, np.array([64.0 * step**7.4])) == pytest.approx(
+        64.0 * step**7
+    )
     there_and_back = 64.0 * step ** np.array([1.01, 0.4, 0.1])
-    assert bm25.moved_length(64.0, there_and_back) == pytest.approx(64.0 * step)
-    assert bm25.moved_length(64.0, np.array([np.nan])) == 64.0
-    assert bm25.moved_length(64.0, np.zeros(0)) == 64.0
+    assert bm25.next_quantised_length(64.0, there_and_back) == pytest.approx(64.0 * step)
+    assert bm25.next_quantised_length(64.0, np.array([np.nan])) == 64.0
+    assert bm25.next_quantised_length(64.0, np.zeros(0)) == 64.0
 
 
 @given(st.lists(st.floats(1, 200), max_size=30), st.integers(0, 30))
 def test_the_length_follows_from_the_writes_however_they_are_divided(means, cut):
     averages = np.array(means)
-    first = bm25.moved_length(64.0, averages[:cut])
-    found = bm25.moved_length(first, averages[cut:])
-    assert found == bm25.moved_length(64.0, averages)
+    first = bm25.next_quantised_length(64.0, averages[:cut])
+    found = bm25.next_quantised_length(first, averages[cut:])
+    assert found == bm25.next_quantised_length(64.0, averages)
     if means:
         assert abs(np.log2(found / averages[-1])) <= 1 / 64 + 1e-12
 
@@ -156,7 +160,7 @@ def put_late(path, steps):
         for thread in threading.enumerate():
             if thread.name == "saturating":
                 thread.join(PATIENCE)
-        return bm25.step_of(index.arrays.average_length)
+        return bm25.length_step(index.arrays.average_length)
 
 
 def test_files_of_the_steps_next_to_the_last_stay(path):

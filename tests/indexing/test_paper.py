@@ -56,7 +56,7 @@ def test_scores_are_what_they_were(paper, query, ranker):
 
 def test_terms_weigh_what_is_published(paper):
     kernel = paper.arrays.bm25
-    assert (kernel.bursts == 1).all()
+    assert (kernel.burstiness == 1).all()
     assert len(paper.arrays.common) == 0
     assert paper.arrays.forward.title_weight == 1
     assert "hello" not in paper.analyzer.terms("hello of the problem")

@@ -8,11 +8,13 @@ from scipy import sparse
 
 from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.nearest_neighbours import KnnParams, nearest_rows, strongest_of_rows
+from klsa_search.kernels.nearest_neighbours import KnnParams, largest_of_rows, nearest_rows
 from tests.support.worlds import counts_of, random_documents
 
 SHAPES = [(False, False), (True, False), (False, True), (True, True)]
-ALL = KnnParams(cut=10_000, features=10_000, postings=10_000_000, pool=10_000)
+ALL = KnnParams(
+    documents_per_feature=10_000, features=10_000, postings=10_000_000, candidates=10_000
+)
 
 
 def kernel_of(documents, *, centred=True, normalised=True):
@@ -24,9 +26,9 @@ def kernel_of(documents, *, centred=True, normalised=True):
 @pytest.mark.parametrize("entries", [1, 7, 500])
 def test_with_all_effort_rows_are_those_of_k(centred, normalised, entries):
     kernel = kernel_of(random_documents(300, 60), centred=centred, normalised=normalised)
-    rows = nearest_rows(kernel, entries, effort=ALL).toarray()
+    rows = nearest_rows(kernel, entries, params=ALL).toarray()
     K = kernel.explicit()
-    expected = strongest_of_rows(K, entries).toarray()
+    expected = largest_of_rows(K, entries).toarray()
     # Documents without a common feature are never looked at; rounding may swap equal entries.
     apart = (kernel.features @ kernel.features.T).toarray() == 0
     scale = np.abs(K).max()
@@ -42,16 +44,16 @@ def test_the_usual_effort_finds_nearly_all_of_a_few_thousand_documents():
     kernel = kernel_of(random_documents(1500, 2000, seed=4))
     chosen = np.arange(0, 1500, 15)
     found = nearest_rows(kernel, 20, documents=chosen)[chosen]
-    exact = strongest_of_rows(kernel.rows(chosen), 20)
+    exact = largest_of_rows(kernel.rows(chosen), 20)
     assert found.sum() > 0.95 * exact.sum()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads_change_no_bit(threads):
     kernel = kernel_of(random_documents(700, 300))
-    low = KnnParams(cut=50, features=5, postings=200, pool=30)
-    one = nearest_rows(kernel, 10, threads=1, effort=low)
-    other = nearest_rows(kernel, 10, threads=threads, effort=low)
+    low = KnnParams(documents_per_feature=50, features=5, postings=200, candidates=30)
+    one = nearest_rows(kernel, 10, threads=1, params=low)
+    other = nearest_rows(kernel, 10, threads=threads, params=low)
     assert np.array_equal(one.indptr, other.indptr)
     assert np.array_equal(one.indices, other.indices)
     assert np.array_equal(one.data, other.data)
@@ -59,8 +61,8 @@ def test_threads_change_no_bit(threads):
 
 def test_little_effort_keeps_true_values_and_the_document_itself():
     kernel = kernel_of(random_documents(300, 100))
-    low = KnnParams(cut=20, features=3, postings=40, pool=12)
-    found = nearest_rows(kernel, 8, effort=low)
+    low = KnnParams(documents_per_feature=20, features=3, postings=40, candidates=12)
+    found = nearest_rows(kernel, 8, params=low)
     rows, K = found.toarray(), kernel.explicit()
     assert np.abs(rows - K)[rows > 0].max() < 1e-5 * K.max()
     assert (rows.diagonal() > 0).all()
@@ -91,7 +93,7 @@ def test_progress_comes_to_its_end():
 def test_single_precision_features_give_the_same_rows():
     kernel = kernel_of(random_documents(300, 60))
     single = DocumentKernel(kernel.features.astype(np.float32), kernel.scales, kernel.mean)
-    one, other = (nearest_rows(some, 10, effort=ALL) for some in (kernel, single))
+    one, other = (nearest_rows(some, 10, params=ALL) for some in (kernel, single))
     assert other.sum(axis=1) == pytest.approx(one.sum(axis=1), rel=1e-4)
 
 

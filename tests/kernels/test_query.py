@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klsa_search.core.config import MOST_BURSTS, IdfName
+from klsa_search.core.config import MAX_BURSTINESS, IdfName
 from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import UNIT, Postings
-from klsa_search.kernels.query_kernel import QueryKernel, Weighting, burst_factors
+from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting, burst_factors
 from tests.support.worlds import counts_of, query_kernel, random_documents
 
 
@@ -45,7 +45,7 @@ def test_other_idfs_are_those_of_a_peer(idf, factor):
     oracle = bm25s.BM25(method=idf, k1=1.2, b=0.75)
     oracle.index(documents, show_progress=False)
     counts = counts_of(*(" ".join(document) for document in documents))
-    kernel = query_kernel(counts, k1=1.2, b=0.75, weighting=Weighting(idf=idf))
+    kernel = query_kernel(counts, k1=1.2, b=0.75, weighting=TermWeighting(idf=idf))
     for term, number in counts.vocabulary.numbers.items():
         ours = kernel.query_row(np.array([number]), np.ones(1, np.float32))
         theirs = oracle.get_scores([term])
@@ -55,8 +55,8 @@ def test_other_idfs_are_those_of_a_peer(idf, factor):
 @pytest.mark.parametrize("idf", get_args(IdfName))
 def test_no_idf_forgets_what_matches(idf):
     """Held by all of three documents, by more than half, by one, and by none."""
-    kernel = query_kernel(counts_of("a b", "a b", "a c"), weighting=Weighting(idf=idf))
-    assert (kernel.worth > 0).all()
+    kernel = query_kernel(counts_of("a b", "a b", "a c"), weighting=TermWeighting(idf=idf))
+    assert (kernel.term_weights > 0).all()
     assert (kernel.weights > 0).all()
     assert kernel.unseen > 0
     assert (bm25.idf_of(np.zeros(1), 0, idf) > 0).all()
@@ -91,7 +91,7 @@ def test_what_weighs_next_to_nothing_still_matches():
 def test_the_largest_query_stays_within_32_bits():
     """256 terms, each in one of 2^32 documents, in the largest bursts there are."""
     worth = max(bm25.idf_of(np.array([1]), 2**32, idf)[0] for idf in get_args(IdfName))
-    weight = int(np.rint(MOST_BURSTS * worth * UNIT))
+    weight = int(np.rint(MAX_BURSTINESS * worth * UNIT))
     assert 256 * (1 + (weight * (UNIT - 1) >> 16)) < 2**31
 
 
@@ -99,20 +99,20 @@ def test_weights_do_not_depend_on_the_postings():
     counts = counts_of(*random_documents())
     postings = Postings.of(counts.matrix, np.ones(counts.matrix.shape[0]), 1.2)
     kernel = QueryKernel.of(postings)
-    assert kernel.worth == pytest.approx(bm25.idf(counts.matrix), rel=1e-6)
-    assert np.abs(kernel.weights / UNIT - kernel.worth).max() <= 1 / UNIT
-    assert (kernel.bursts == 1).all()
+    assert kernel.term_weights == pytest.approx(bm25.idf(counts.matrix), rel=1e-6)
+    assert np.abs(kernel.weights / UNIT - kernel.term_weights).max() <= 1 / UNIT
+    assert (kernel.burstiness == 1).all()
 
 
 def test_bursts_worked_by_hand():
     """a is eight times in one of four documents, b once in each of two, c never, d is common."""
-    weighting = Weighting(burstiness=2.0, common=np.array([2]), common_weight=0.5)
+    weighting = TermWeighting(burstiness=2.0, common=np.array([2]), common_weight=0.5)
     kernel = query_kernel(counts_of("a a a a a a a a b", "b", "d", "d"), weighting=weighting)
     by_chance = 4 * (1 - math.exp(-8 / 4))
-    assert kernel.bursts == pytest.approx([math.sqrt(by_chance), 1, 1])
+    assert kernel.burstiness == pytest.approx([math.sqrt(by_chance), 1, 1])
     idf = [math.log(1 + 3.5 / 1.5), math.log(1 + 2.5 / 2.5), math.log(1 + 2.5 / 2.5)]
-    assert kernel.worth == pytest.approx(idf * kernel.bursts * [1, 1, 0.5])
-    assert kernel.weights == pytest.approx(kernel.worth * UNIT, abs=1)
+    assert kernel.term_weights == pytest.approx(idf * kernel.burstiness * [1, 1, 0.5])
+    assert kernel.weights == pytest.approx(kernel.term_weights * UNIT, abs=1)
 
 
 @given(
@@ -133,6 +133,6 @@ def test_the_share_of_a_query_that_a_document_holds():
     kernel = query_kernel(counts_of("a b", "b c", "c", "c"))
     terms, counts = np.array([0, 1, 2]), np.array([1.0, 1.0, 2.0])
     weights = kernel.weights * [1, 1, 2]
-    assert kernel.share_held(terms, counts, 0) == weights[:2].sum() / weights.sum()
-    assert kernel.share_held(terms[1:], counts[1:], 1) == 1
-    assert kernel.share_held(terms[:1], counts[:1], 2) == 0
+    assert kernel.matched_share(terms, counts, 0) == weights[:2].sum() / weights.sum()
+    assert kernel.matched_share(terms[1:], counts[1:], 1) == 1
+    assert kernel.matched_share(terms[:1], counts[:1], 2) == 0

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from klsa_search import build
-from klsa_search.core.drawing import FORMATS, TONES, drawn, fonts_of
+from klsa_search.core.drawing import FORMATS, TONES, fonts_of, save_figure
 from klsa_search.errors import QueryError, SettingsError
 from klsa_search.mining.figures import PICTURES, _strongest
 from klsa_search.mining.map import TONES as TONES_OF_MAPS
@@ -64,7 +64,7 @@ def test_a_script_that_one_font_lacks_is_drawn_with_another():
 
 def test_what_no_font_has_is_told_once(tmp_path, recwarn):
     unknown = chr(0x1FFFE)  # no character
-    with drawn(tmp_path / "word.png", 1, 1, [f"b{unknown}"]) as figure:
+    with save_figure(tmp_path / "word.png", 1, 1, [f"b{unknown}"]) as figure:
         figure.text(0.5, 0.5, f"b{unknown}")
     (told,) = (str(one.message) for one in recwarn)
     assert f"{unknown!r}, drawn as boxes" in told

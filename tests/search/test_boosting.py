@@ -68,7 +68,7 @@ def bm25f(index, query, title_boost=1.0, text_boost=1.0):
                 K = plain * (1 - share) / share
                 boosted = title_boost * settings.title_weight * title[term]
                 boosted += text_boost * text[term]
-                weight = times * float(kernel.worth[number])
+                weight = times * float(kernel.term_weights[number])
                 scores[position] += weight * (settings.k1 + 1) * boosted / (K + boosted)
     return scores
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from klsa_search.core.deadlines import checked
+from klsa_search.core.deadlines import deadline_check
 
 
 class Late(Exception):
@@ -36,10 +36,10 @@ def test_it_is_given_up_at_any_step_and_leaves_nothing_behind(index, asked, leas
     before = index.search("supersonic bread dough", **asked)
     assert len(before) >= 4
     count = After()
-    with checked(count):
+    with deadline_check(count):
         assert index.search("supersonic bread dough", **asked) == before
     assert count.steps >= least
     for step in range(1, count.steps + 1):
-        with pytest.raises(Late), checked(After(step)):
+        with pytest.raises(Late), deadline_check(After(step)):
             index.search("supersonic bread dough", **asked)
     assert index.search("supersonic bread dough", **asked) == before

@@ -25,7 +25,7 @@ from klsa_search.errors import (
 from klsa_search.evaluation.runs import rank_best
 from klsa_search.indexing import refit
 from klsa_search.kernels import bm25
-from klsa_search.kernels.query_kernel import Weighting
+from klsa_search.kernels.query_kernel import TermWeighting
 from klsa_search.lowrank import sparse_expansion
 from klsa_search.search.engine.engine import Engine
 from klsa_search.storage.generations import writing
@@ -78,9 +78,9 @@ def fresh_bm25(documents, query, average):
     chosen = Settings(**PLAIN)
     terms = sorted(Analyzer(chosen).common() & counts.vocabulary.numbers.keys())
     common = np.array([counts.vocabulary.numbers[term] for term in terms], np.int64)
-    weighting = Weighting(chosen.burstiness, common, chosen.common_weight)
+    weighting = TermWeighting(chosen.burstiness, common, chosen.common_weight)
     mean = np.array([bm25.average_length(counts.lengths) if counts.lengths.any() else np.nan])
-    assert average is None or bm25.moved_length(average, mean) == average
+    assert average is None or bm25.next_quantised_length(average, mean) == average
     kernel = query_kernel(counts, weighting=weighting, average=average)
     (top,) = Engine(kernel).top([known], 1000, totals=True)
     ids = [*documents]

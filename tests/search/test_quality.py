@@ -73,7 +73,7 @@ def test_shares_follow_the_formula(index):
         holders, saturations = snapshot.bm25.postings.of_term(term)
         held[holders, column] = saturations * snapshot.bm25.postings.step
     near = 0.0 if snapshot.neighbours is None else 4 * (snapshot.neighbours @ held)
-    worth = snapshot.bm25.worth[query.numbers].astype(np.float64)
+    worth = snapshot.bm25.term_weights[query.numbers].astype(np.float64)
     expected = ((held + near) / (held + near + 1)) @ worth / worth.sum()
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-9)
     assert (shares_of(snapshot, query, 1, documents) <= found).all()

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from klsa_search.core.deadlines import in_time
+from klsa_search.core.deadlines import check_deadline
 from klsa_search.errors import RequestTimedOut, ServiceBusy
 from klsa_search.service.admission import FEWEST, Admission
 from klsa_search.service.background import Writes
@@ -101,7 +101,9 @@ def test_work_that_takes_too_long_is_answered_without_its_result(gate):
 
 
 def test_work_that_waited_for_code_to_be_compiled_is_told_so(gate, monkeypatch):
-    monkeypatch.setattr("klsa_search.service.admission.missing", lambda: (["find_phrase"], None))
+    monkeypatch.setattr(
+        "klsa_search.service.admission.missing_functions", lambda: (["find_phrase"], None)
+    )
 
     async def ask():
         admission = Admission(running=1, request_timeout=SHORT)
@@ -119,14 +121,14 @@ def test_work_that_takes_too_long_is_given_up_at_its_next_step():
 
         def steps():
             while True:
-                in_time()
+                check_deadline()
 
         with pytest.raises(RequestTimedOut, match=r"0\.01 s"):
             await admission.run(steps)
         await until(lambda: not admission.at_work)
         assert admission.refused()["request_timeout"] == 1
         admission._request_timeout = LONG
-        assert await admission.run(in_time) is None
+        assert await admission.run(check_deadline) is None
 
     asyncio.run(ask())
 
@@ -138,7 +140,7 @@ def test_a_write_is_never_given_up(gate):
 
         def write():
             gate()
-            in_time()
+            check_deadline()
             done.append("whole")
 
         with pytest.raises(RequestTimedOut, match="continues"):
@@ -224,7 +226,7 @@ def test_what_is_done_in_the_loop_has_a_deadline():
 
         def work():
             threading.Event().wait(2 * SHORT)
-            in_time()
+            check_deadline()
 
         with pytest.raises(RequestTimedOut):
             admission.at_once(work)

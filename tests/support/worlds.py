@@ -11,7 +11,7 @@ import pytest
 from klsa_search.kernels import bm25
 from klsa_search.kernels.counts import CountsBuilder, TermCounts
 from klsa_search.kernels.postings import Postings
-from klsa_search.kernels.query_kernel import QueryKernel, Weighting
+from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 
 
 def counts_of(*documents: str) -> TermCounts:
@@ -28,7 +28,7 @@ def query_kernel(
     k1: float = 1.2,
     b: float = 0.75,
     block_bits: int | None = None,
-    weighting: Weighting | None = None,
+    weighting: TermWeighting | None = None,
     average: float | None = None,
 ) -> QueryKernel:
     """BM25 of counts, as an index has it; by a mean length of the grid, or the nearest."""
@@ -36,7 +36,7 @@ def query_kernel(
         average = bm25.quantised_length(bm25.average_length(counts.lengths))
     norms = bm25.norms(counts.lengths, average, k1=k1, b=b)
     postings = Postings.of(counts.matrix, norms, k1, block_bits=block_bits)
-    return QueryKernel.of(postings, weighting=weighting or Weighting())
+    return QueryKernel.of(postings, weighting=weighting or TermWeighting())
 
 
 def random_documents(size: int = 60, terms: int = 40, seed: int = 0) -> list[str]:

@@ -64,7 +64,7 @@ class Unreadable(Exception):
         self.line = line
 
 
-class Gathering:
+class SectionBuilder:
     """Sections in the making: text is added piece by piece, a heading begins the next."""
 
     def __init__(self) -> None:
@@ -78,10 +78,10 @@ class Gathering:
 
     def begin(self, heading: str) -> None:
         """End the section, unless there is nothing of it, and begin one."""
-        text = tidy("".join(self._pieces))
+        text = normalise_space("".join(self._pieces))
         if text or self._heading:
             self._sections.append(Section(self._heading, text))
-        self._heading = tidy(heading).replace("\n", " ")
+        self._heading = normalise_space(heading).replace("\n", " ")
         self._pieces = []
 
     def sections(self) -> list[Section]:
@@ -90,18 +90,18 @@ class Gathering:
         return self._sections
 
 
-def tidy(text: str) -> str:
+def normalise_space(text: str) -> str:
     """Blanks in a row become one, and so do line ends."""
     return _LINE_ENDS.sub("\n", _BLANKS.sub(" ", text)).strip()
 
 
-def known(**facts: str | None) -> dict[str, str]:
+def metadata_of(**facts: str | None) -> dict[str, str]:
     """Metadata of what is known; what cannot be kept, or says nothing, is left out."""
-    tidied = {name: tidy(value) for name, value in facts.items() if value}
+    tidied = {name: normalise_space(value) for name, value in facts.items() if value}
     return {name: value for name, value in tidied.items() if value and not text_fault(value)}
 
 
-def iso(text: str | None) -> str | None:
+def iso_date(text: str | None) -> str | None:
     """Check a date or time as ISO 8601 writes it; None where it is none."""
     try:
         datetime.fromisoformat(text or "")
@@ -110,7 +110,7 @@ def iso(text: str | None) -> str | None:
     return text
 
 
-def storable(content: Content) -> Content:
+def check_storable(content: Content) -> Content:
     """Refuse what no document can hold."""
     for part in (content.title, *(text for section in content.sections for text in section)):
         fault = text_fault(part)

@@ -11,7 +11,13 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from klsa_search.collection.files.archives import Archive, opened_archive
-from klsa_search.collection.files.content import Content, Gathering, iso, known, tidy
+from klsa_search.collection.files.content import (
+    Content,
+    SectionBuilder,
+    iso_date,
+    metadata_of,
+    normalise_space,
+)
 
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _BREAKS: Final = {f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}tab": " ", f"{_W}noBreakHyphen": "-"}
@@ -22,12 +28,12 @@ def read(path: Path) -> Iterator[Content]:
     with opened_archive(path) as archive:
         headings = _headings(archive)
         about = _about(archive)
-        gathering, first = Gathering(), ""
+        gathering, first = SectionBuilder(), ""
         for paragraph, text in _paragraphs(archive.tree("word/document.xml")):
             style = paragraph.find(f"{_W}pPr/{_W}pStyle")
             if text.strip() and style is not None and style.get(f"{_W}val") in headings:
                 gathering.begin(text)
-                first = first or tidy(text).replace("\n", " ")
+                first = first or normalise_space(text).replace("\n", " ")
             else:
                 gathering.add(f"{text}\n")
     yield Content(
@@ -74,9 +80,9 @@ def _about(archive: Archive) -> dict[str, str]:
     if about is None:
         return {}
     properties = {node.tag.rpartition("}")[2]: node.text for node in about}
-    return known(
+    return metadata_of(
         title=(properties.get("title") or "").replace("\n", " "),
         author=properties.get("creator"),
-        date=iso(properties.get("created")),
+        date=iso_date(properties.get("created")),
         language=properties.get("language"),
     )

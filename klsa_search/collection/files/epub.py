@@ -9,7 +9,14 @@ from typing import Final
 from urllib.parse import unquote
 
 from klsa_search.collection.files.archives import opened_archive
-from klsa_search.collection.files.content import Content, Section, Unreadable, iso, known, tidy
+from klsa_search.collection.files.content import (
+    Content,
+    Section,
+    Unreadable,
+    iso_date,
+    metadata_of,
+    normalise_space,
+)
 from klsa_search.collection.files.html import content_of, decoded
 
 _PAGES: Final = ("application/xhtml+xml", "text/html")
@@ -48,9 +55,9 @@ def read(path: Path) -> Iterator[Content]:
         return next((node.text for node in package.iter(f"{_ABOUT}{name}") if node.text), None)
 
     yield Content(
-        title=tidy(value("title") or "").replace("\n", " "),
+        title=normalise_space(value("title") or "").replace("\n", " "),
         sections=sections,
-        metadata=known(
-            author=value("creator"), date=iso(value("date")), language=value("language")
+        metadata=metadata_of(
+            author=value("creator"), date=iso_date(value("date")), language=value("language")
         ),
     )

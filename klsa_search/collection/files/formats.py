@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from klsa_search.collection.files.content import Content
-from klsa_search.collection.folder import plain_name
-from klsa_search.core.extras import installed
+from klsa_search.collection.folder import uncompressed_name
+from klsa_search.core.extras import is_installed
 
-LACKING: Final = "files"
+EXTRA: Final = "files"
 """The extra without which some kinds are not read."""
 
 
@@ -28,14 +28,14 @@ class FileFormat(NamedTuple):
     extra: bool
 
     @property
-    def parsed(self) -> bool:
+    def is_sandboxed(self) -> bool:
         """Whether more than decoding is done, and so in a process with limits."""
         return self not in (_PROSE, _CODE)
 
     @property
-    def lacking(self) -> bool:
+    def is_unavailable(self) -> bool:
         """Whether it cannot be read here for want of packages."""
-        return self.extra and not installed(LACKING)
+        return self.extra and not is_installed(EXTRA)
 
     def read(self, path: Path) -> Iterator[Content]:
         """Read a file; Unreadable, Cut."""
@@ -64,7 +64,7 @@ _KINDS: Final = {
 
 def format_of(path: Path) -> FileFormat | None:
     """Kind of a file by its suffix, packed or not; None where it is none of them."""
-    return _KINDS.get(Path(plain_name(path)).suffix)
+    return _KINDS.get(Path(uncompressed_name(path)).suffix)
 
 
 def is_code(path: Path) -> bool:

@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from klsa_search.collection.files.content import Content, Gathering, Unreadable, iso, known, tidy
-from klsa_search.collection.lines import whole
+from klsa_search.collection.files.content import (
+    Content,
+    SectionBuilder,
+    Unreadable,
+    iso_date,
+    metadata_of,
+    normalise_space,
+)
+from klsa_search.collection.lines import read_decompressed
 
 _BOMS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _CHARSET: Final = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
@@ -27,7 +34,7 @@ _DATES: Final = ("date", "article:published_time", "dc.date", "dcterms.created",
 
 def read(path: Path) -> Iterator[Content]:
     """Read a page as one document, without its scripts and its navigation."""
-    yield content_of(decoded(whole(path)))
+    yield content_of(decoded(read_decompressed(path)))
 
 
 def decoded(data: bytes) -> str:
@@ -60,26 +67,26 @@ def content_of(page: str) -> Content:
         for entry in parser.error_log
     ):
         raise Unreadable("is nested too deep")
-    gathering = Gathering()
+    gathering = SectionBuilder()
     first = _gather(root, gathering, etree)
     meta = {
         (node.get("name") or node.get("property") or "").lower(): node.get("content")
         for node in root.iter("meta")
     }
     title = root.find(".//title")
-    named = tidy("".join(title.itertext())) if title is not None else ""
+    named = normalise_space("".join(title.itertext())) if title is not None else ""
     return Content(
         title=named.replace("\n", " ") or first,
         sections=gathering.sections(),
-        metadata=known(
+        metadata=metadata_of(
             author=meta.get("author"),
-            date=next(filter(None, (iso(meta.get(name)) for name in _DATES)), None),
+            date=next(filter(None, (iso_date(meta.get(name)) for name in _DATES)), None),
             language=root.get("lang") or root.get("xml:lang"),
         ),
     )
 
 
-def _gather(root: Any, gathering: Gathering, etree: Any) -> str:
+def _gather(root: Any, gathering: SectionBuilder, etree: Any) -> str:
     """Gather what is seen; returns the first heading."""
     walk = etree.iterwalk(root, events=("start", "end"))
     heading: list[str] | None = None
@@ -93,7 +100,7 @@ def _gather(root: Any, gathering: Gathering, etree: Any) -> str:
             if event == "start" and heading is None:
                 heading = []
             elif event == "end" and heading is not None:
-                title = tidy("".join(heading)).replace("\n", " ")
+                title = normalise_space("".join(heading)).replace("\n", " ")
                 gathering.begin(title)
                 first, heading = first or title, None
         elif tag not in _INLINE:

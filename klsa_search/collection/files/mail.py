@@ -9,9 +9,9 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from klsa_search.collection.files.content import Content, Section, known, tidy
+from klsa_search.collection.files.content import Content, Section, metadata_of, normalise_space
 from klsa_search.collection.files.html import content_of
-from klsa_search.collection.lines import opened, packed_faults, whole
+from klsa_search.collection.lines import open_decompressed, read_decompressed, translate_read_errors
 
 
 def read(path: Path) -> Iterator[Content]:
@@ -20,14 +20,14 @@ def read(path: Path) -> Iterator[Content]:
         for message in _messages(path):
             yield _content(message)
     else:
-        yield _content(whole(path))
+        yield _content(read_decompressed(path))
 
 
 def _messages(path: Path) -> Iterator[bytes]:
     """Cut an mbox into messages, one in memory at a time."""
     held: list[bytes] = []
     blank = True
-    with packed_faults(path), opened(path) as stream:
+    with translate_read_errors(path), open_decompressed(path) as stream:
         for line in stream:
             if blank and line.startswith(b"From "):
                 if held:
@@ -49,7 +49,7 @@ def _content(data: bytes) -> Content:
     return Content(
         title=_header(message, "Subject"),
         sections=[Section("", "\n\n".join(map(str.strip, shown)))],
-        metadata=known(
+        metadata=metadata_of(
             author=_header(message, "From"), date=_date(message), to=_header(message, "To")
         ),
     )
@@ -82,7 +82,9 @@ def _header(message: Message, name: str) -> str:
         part if isinstance(part, str) else _decoded(part, charset or "utf-8")
         for part, charset in parts
     )
-    return tidy(decoded.encode("utf-8", "replace").decode().replace("\0", "")).replace("\n", " ")
+    return normalise_space(decoded.encode("utf-8", "replace").decode().replace("\0", "")).replace(
+        "\n", " "
+    )
 
 
 def _decoded(data: bytes, charset: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from klsa_search.collection.files.content import Content, Gathering, iso, known
+from klsa_search.collection.files.content import Content, SectionBuilder, iso_date, metadata_of
 from klsa_search.collection.files.plain import text_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def read(path: Path) -> Iterator[Content]:
     if front:
         facts = {name.lower(): value.strip("\"'") for name, value in _FACT.findall(front[1])}
         text = text[front.end() :]
-    gathering, title = Gathering(), facts.get("title", "")
+    gathering, title = SectionBuilder(), facts.get("title", "")
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     for number, token in enumerate(tokens):
         if token.type == "inline":
@@ -48,9 +48,9 @@ def read(path: Path) -> Iterator[Content]:
     yield Content(
         title=title,
         sections=gathering.sections(),
-        metadata=known(
+        metadata=metadata_of(
             author=facts.get("author"),
-            date=iso(facts.get("date")),
+            date=iso_date(facts.get("date")),
             language=facts.get("lang") or facts.get("language"),
         ),
     )

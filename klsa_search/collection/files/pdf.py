@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from klsa_search.collection.files.content import Content, Section, Unreadable, iso, known, tidy
-from klsa_search.collection.lines import whole
+from klsa_search.collection.files.content import (
+    Content,
+    Section,
+    Unreadable,
+    iso_date,
+    metadata_of,
+    normalise_space,
+)
+from klsa_search.collection.lines import read_decompressed
 
 _DATE: Final = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 _PASSWORD: Final = "password"  # noqa: S105 - a word of messages
@@ -16,7 +23,7 @@ _PASSWORD: Final = "password"  # noqa: S105 - a word of messages
 
 def read(path: Path) -> Iterator[Content]:
     """Read a file as one document, or a page as a section."""
-    data = whole(path)
+    data = read_decompressed(path)
     title, sections, metadata = _read(data)
     if not any(section.text for section in sections):
         raise Unreadable("contains no text", f"pages, perhaps of pictures alone: {len(sections)}")
@@ -40,13 +47,13 @@ def _read(data: bytes) -> tuple[str, list[Section], dict[str, str]]:
         locked = _PASSWORD in str(error).lower()
         raise Unreadable("needs a password" if locked else "is damaged", error) from None
     date = _DATE.match(info.get("CreationDate", ""))
-    metadata = known(
-        author=_text(info.get("Author")), date=iso("-".join(date.groups()) if date else "")
+    metadata = metadata_of(
+        author=_text(info.get("Author")), date=iso_date("-".join(date.groups()) if date else "")
     )
-    return tidy(_text(info.get("Title"))).replace("\n", " "), sections, metadata
+    return normalise_space(_text(info.get("Title"))).replace("\n", " "), sections, metadata
 
 
 def _text(text: str | None) -> str:
     """Without what stands for no character, and hyphens at line ends, which come as U+FFFE."""
     kept = re.sub(r"[￾\x02]\r?\n?", "", text or "")
-    return tidy(re.sub(r"[\0￿\ud800-\udfff]", "", kept))
+    return normalise_space(re.sub(r"[\0￿\ud800-\udfff]", "", kept))

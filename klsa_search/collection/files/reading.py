@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from klsa_search.collection.files.content import Content, Unreadable, storable
-from klsa_search.collection.files.formats import LACKING, format_of, format_of_suffix
+from klsa_search.collection.files.content import Content, Unreadable, check_storable
+from klsa_search.collection.files.formats import EXTRA, format_of, format_of_suffix
 from klsa_search.collection.files.sandbox import Sandbox
-from klsa_search.collection.folder import pass_over, plain_name, shown, walk
+from klsa_search.collection.folder import display_path, record_unread, uncompressed_name, walk
 from klsa_search.collection.intake import Intake
 from klsa_search.collection.model import Document, Unread
 from klsa_search.core.extras import require
@@ -27,8 +27,8 @@ def folder_documents(
     """
     with Sandbox() as sandbox:
         for path in paths(root, links):
-            name = shown(path, root) if path != root else path.name
-            yield from intake.whole(_documents(path, name, sections, intake, sandbox))
+            name = display_path(path, root) if path != root else path.name
+            yield from intake.read_file(_documents(path, name, sections, intake, sandbox))
 
 
 def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iterator[Path]:
@@ -39,12 +39,12 @@ def paths(root: Path, links: bool = False, unread: Unread | None = None) -> Iter
     for path in walk(root, links, unread):
         if path == root:
             if format_of_suffix(path).extra:
-                require(LACKING)
+                require(EXTRA)
             yield path
             continue
         kind = format_of(path)
-        if kind is None or kind.lacking:
-            pass_over(path, root, unread)
+        if kind is None or kind.is_unavailable:
+            record_unread(path, root, unread)
         else:
             yield path
 
@@ -55,7 +55,9 @@ def _documents(
     kind = format_of_suffix(path)
     number = 0
     try:
-        contents = sandbox.read(kind, path) if kind.parsed else map(storable, kind.read(path))
+        contents = (
+            sandbox.read(kind, path) if kind.is_sandboxed else map(check_storable, kind.read(path))
+        )
         for content in contents:
             metadata = {**content.metadata, "kind": kind.name, "path": name}
             title = content.title or path.name.split(".")[0]
@@ -71,7 +73,7 @@ def _documents(
                     origin=f"{path}:1",
                 )
     except Unreadable as fault:
-        suffix = PurePosixPath(plain_name(path)).suffix or "without suffix"
+        suffix = PurePosixPath(uncompressed_name(path)).suffix or "without suffix"
         detail = f" ({fault.detail})" if fault.detail else ""
         message = f"{path}:{fault.line}: {fault.kind}{detail}"
         intake.refuse(message, kind=f"{suffix}: {fault.kind}")

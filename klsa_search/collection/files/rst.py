@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from klsa_search.collection.files.content import Content, Gathering
+from klsa_search.collection.files.content import Content, SectionBuilder
 from klsa_search.collection.files.plain import text_of
 
 _LINE: Final = re.compile(r"""([!-/:-@[-`{-~])\1{2,}\s*""")
@@ -21,7 +21,7 @@ _TARGET: Final = re.compile(r"\.\. (?:_[^:]+:|highlight::|contents::|index::).*"
 def read(path: Path) -> Iterator[Content]:
     """Read a file as one document; its title is the first heading, where it opens with one."""
     lines = text_of(path).splitlines()
-    gathering, title, number, begun = Gathering(), "", 0, False
+    gathering, title, number, begun = SectionBuilder(), "", 0, False
     while number < len(lines):
         heading, taken = _heading(lines, number)
         if heading:

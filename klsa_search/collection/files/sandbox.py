@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from klsa_search.collection.files.content import Content, Section, Unreadable, storable
+from klsa_search.collection.files.content import Content, Section, Unreadable, check_storable
 from klsa_search.collection.files.formats import FileFormat
-from klsa_search.collection.intake import Cut
+from klsa_search.collection.intake import TruncatedFile
 from klsa_search.core.child_processes import (
     end,
     has_interpreter,
@@ -86,7 +86,7 @@ class Sandbox:
                 case {"memory": _}:
                     raise Unreadable("takes too much memory", f"more than {self._memory}")
                 case {"cut": message}:
-                    raise Cut(message)
+                    raise TruncatedFile(message)
                 case {"missing": message}:
                     raise MissingExtra(message)
                 case {"end": _}:
@@ -166,7 +166,7 @@ def _answers(kind: FileFormat, path: Path, limits: Limits, most: float) -> Itera
             _limit_time(limits.seconds)
     except Unreadable as fault:
         yield {"unreadable": [fault.kind, fault.detail, fault.line]}
-    except Cut as cut:
+    except TruncatedFile as cut:
         yield {"cut": cut.message}
     except MissingExtra as missing:
         yield {"missing": missing.message}
@@ -184,7 +184,7 @@ def _check(content: Content, characters: int) -> None:
     """Raise Unreadable for content that no document can hold."""
     if sum(len(part) for section in content.sections for part in section) > characters:
         raise Unreadable("is too large", f"more than {characters:,} characters of text")
-    storable(content)
+    check_storable(content)
 
 
 def _content_of(answer: dict[str, Any]) -> Content:

@@ -19,8 +19,8 @@ from klsa_search.core.array_types import Positions
 from klsa_search.kernels.postings import UNIT
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import Segments
-from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD, held_back
-from klsa_search.lowrank.sparse_expansion import FACTS, LATENT_LEVELS, LEVELS
+from klsa_search.lowrank.coverage import HALF, NEIGHBOURHOOD, effective_alpha
+from klsa_search.lowrank.sparse_expansion import DOCUMENT_SCALARS, LATENT_LEVELS, LEVELS
 from klsa_search.search.engine.candidates import PLACE_LEVELS
 from klsa_search.search.engine.scan import HALVINGS
 from klsa_search.search.engine.seeds import NEGLIGIBLE, SUMS, KlsaParams
@@ -50,7 +50,7 @@ class Features(NamedTuple):
         pieces = [held.features[slice(*each)] for each in zip(first, after, strict=True)]
         starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(after - first)))
         entries = np.concatenate([held.features[:0], *pieces])
-        return cls(starts, entries, held.facts[documents, -FACTS:])
+        return cls(starts, entries, held.facts[documents, -DOCUMENT_SCALARS:])
 
 
 class Compared(NamedTuple):
@@ -221,7 +221,7 @@ def alpha_of(kernel: QueryKernel, query: Query, terms: Terms, mix: KlsaParams) -
     """α by the share of the query that the first of the best holds: see `alpha_of`."""
     weights = query.times * kernel.weights[query.terms]
     held = terms.impacts[0, : len(weights)] > 0
-    return held_back(mix.alpha, mix.hold_back, int(weights[held].sum()) / int(weights.sum()))
+    return effective_alpha(mix.alpha, mix.hold_back, int(weights[held].sum()) / int(weights.sum()))
 
 
 def covered(

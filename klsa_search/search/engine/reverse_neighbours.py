@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.compiling import compiled, not_compiled, wait_for
-from klsa_search.core.selection import Growing
+from klsa_search.core.compiling import compiled, not_compiled, wait_until_compiled
+from klsa_search.core.selection import AppendableArray
 from klsa_search.lowrank.sparse_expansion import LEVELS
 
 REVERSED: Final = 16
@@ -46,7 +46,7 @@ class ReverseNeighboursBuilder:
     @staticmethod
     def wait() -> None:
         """Wait for code that a child process compiles: see `compiling.wait_for`."""
-        wait_for(_insert)
+        wait_until_compiled(_insert)
 
     @staticmethod
     def ready() -> bool:
@@ -54,11 +54,11 @@ class ReverseNeighboursBuilder:
         return not not_compiled(_insert)
 
     def __init__(self) -> None:
-        self._of = Growing(np.int32)
-        self._later = Growing(np.int32, REVERSED)
-        self._values = Growing(np.float32, REVERSED)
-        self._entries = Growing(np.uint32, REVERSED)
-        self._steps = Growing(np.float32)
+        self._of = AppendableArray(np.int32)
+        self._later = AppendableArray(np.int32, REVERSED)
+        self._values = AppendableArray(np.float32, REVERSED)
+        self._entries = AppendableArray(np.uint32, REVERSED)
+        self._steps = AppendableArray(np.float32)
 
     def append(
         self, positions: int, pairs: npt.NDArray[np.int32], values: npt.NDArray[np.float32]

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.compiling import inlined, internal
-from klsa_search.lowrank.coverage import held_back
+from klsa_search.lowrank.coverage import effective_alpha
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.engine.blocks import allowed
 from klsa_search.search.engine.candidates import add_features, compared, cosine, cover
 from klsa_search.search.engine.workspace import IndexArrays, Record, Workspace
 
-_held_back = internal(held_back)
+_effective_alpha = internal(effective_alpha)
 
 SUMS = 32_000.0  # what the sums of features stay within, and in 16 bits when rounded
 MAX_SEEDS = 1_500  # each may round up by half a step
@@ -207,7 +207,7 @@ def alpha_of(record: Record, room: Workspace, mix: KlsaParams, terms: int, lanes
         whole += record.weight[j]
         if room.impacts[lanes + j] > 0:
             held += record.weight[j]
-    return _held_back(mix.alpha, mix.hold_back, held / whole)
+    return _effective_alpha(mix.alpha, mix.hold_back, held / whole)
 
 
 @inlined

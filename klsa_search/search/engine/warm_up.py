@@ -11,7 +11,12 @@ from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.kernels.postings import DEPTHS, Postings
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.vocabulary import Vocabulary
-from klsa_search.lowrank.sparse_expansion import ENTRIES, SparseExpansion, card_width, term_width
+from klsa_search.lowrank.sparse_expansion import (
+    ENTRIES,
+    SparseExpansion,
+    document_vector_width,
+    term_width,
+)
 from klsa_search.search.engine.engine import Engine, ExpandingEngine
 from klsa_search.search.engine.seeds import KlsaParams
 from klsa_search.search.passages import Passages
@@ -43,7 +48,7 @@ def compile_search() -> None:
         np.zeros(2, np.int64),
         np.zeros(0, np.uint32),
         np.zeros(1, np.float32),
-        np.zeros((1, card_width(1)), np.int8),
+        np.zeros((1, document_vector_width(1)), np.int8),
         np.zeros((1, term_width(1)), np.int8),
     )
     mix = KlsaParams(1, 1, 0.5, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0, 3.0, True, 1.0, 0.0)

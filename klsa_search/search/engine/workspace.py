@@ -346,10 +346,13 @@ class IndexArrays(NamedTuple):
         cls, kernel: QueryKernel, expansion: SparseExpansion, reverse: ReverseNeighbours
     ) -> IndexArrays:
         """Gather the arrays, each of the type and order in which compiled code will read it."""
-        cards, terms = read_only(expansion.cards, np.int8), read_only(expansion.terms, np.int8)
+        cards, terms = (
+            read_only(expansion.document_vectors, np.int8),
+            read_only(expansion.terms, np.int8),
+        )
         return cls(
-            term_worth=read_only(kernel.worth, np.float32),
-            bursts=read_only(kernel.bursts, np.float32),
+            term_worth=read_only(kernel.term_weights, np.float32),
+            bursts=read_only(kernel.burstiness, np.float32),
             rows=read_only(expansion.rows, np.uint32),
             scales=read_only(expansion.scales, np.float32),
             feature_starts=read_only(expansion.starts, np.int64),

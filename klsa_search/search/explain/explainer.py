@@ -78,7 +78,9 @@ class Features:
             row = slice(features.indptr[document], features.indptr[document + 1])
             return features.indices[row].astype(np.int64), features.data[row].astype(np.float64)
         entries = cut.features[cut.starts[document] : cut.starts[document + 1]]
-        values = cut.facts[document, 0] * (entries & np.uint32(LEVELS)).astype(np.float64)
+        values = cut.document_scalars[document, 0] * (entries & np.uint32(LEVELS)).astype(
+            np.float64
+        )
         return (entries >> np.uint32(8)).astype(np.int64), values
 
     def _names(self, found: list[tuple[Numbers, Values]]) -> dict[int, str]:

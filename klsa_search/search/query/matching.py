@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from klsa_search.core.compiling import compiled, wait_for
+from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.search.query.terms import NO_TERM, UNKNOWN
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.forward_index import GAPS, Codes, read_code
@@ -64,7 +64,7 @@ def with_phrase(snapshot: Snapshot, words: Sequence[int], place: str = "") -> Al
         forward.codes, forward.starts, documents.astype(np.int64), pattern, borders_of(pattern),
         PLACES[place], has,
     )  # fmt: skip
-    wait_for(find_phrase)
+    wait_until_compiled(find_phrase)
     find_phrase(*given)
     found[documents[has]] = True
     return found

@@ -18,7 +18,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.search.query.matching import with_phrase
 from klsa_search.search.query.term_dictionary import ENDING, TermDictionary
 from klsa_search.search.query.word_forms import written_as
@@ -177,31 +177,31 @@ class SpellChecker:
             for place in np.flatnonzero(distances <= edits).tolist():
                 yield length, int(numbers[place]), int(distances[place])
 
-    @lazily
+    @lazy_property
     def _common(self) -> frozenset[str]:
         """Terms of the language's function words, which are right whatever documents hold."""
         return self._analyzer.common()
 
-    @lazily
+    @lazy_property
     def _counting(self) -> npt.NDArray[np.bool_]:
         return self._snapshot.counting()
 
-    @lazily
+    @lazy_property
     def _lengths(self) -> npt.NDArray[np.int64]:
         terms = self._snapshot.vocabulary.terms
         return np.fromiter(map(len, terms), np.int64, len(terms))
 
-    @lazily
+    @lazy_property
     def _starts(self) -> npt.NDArray[np.int64]:
         return np.cumsum(self._lengths) - self._lengths
 
-    @lazily
+    @lazy_property
     def _points(self) -> npt.NDArray[np.uint32]:
         """Code points of all terms, one after the other."""
         text = "".join(self._snapshot.vocabulary.terms)
         return np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint32)
 
-    @lazily
+    @lazy_property
     def _letters(self) -> npt.NDArray[np.uint32]:
         """Of each term the set of its letters, one bit of 32 for each."""
         bits = np.left_shift(np.uint32(1), self._points % np.uint32(_BITS))

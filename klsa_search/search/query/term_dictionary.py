@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from klsa_search.analysis.analyzer import Analyzer
 from klsa_search.collection.model import Document
-from klsa_search.core.cached import lazily
+from klsa_search.core.cached import lazy_property
 from klsa_search.search.query.word_forms import written_forms
 from klsa_search.search.snapshot import Snapshot
 
@@ -98,18 +98,18 @@ class TermDictionary:
         place = bisect_left(self._names, term)
         return [place] if self._names[place : place + 1] == [term] else []
 
-    @lazily
+    @lazy_property
     def frequencies(self) -> npt.NDArray[np.int64]:
         """How many documents that count hold each term: (V,)."""
         return self._snapshot.bm25.frequencies
 
-    @lazily
+    @lazy_property
     def _numbers(self) -> npt.NDArray[np.int64]:
         """Numbers of the terms by code points: those of later documents are behind the others."""
         terms = self._snapshot.vocabulary.terms
         return np.array(sorted(range(len(terms)), key=terms.__getitem__), np.int64)
 
-    @lazily
+    @lazy_property
     def _names(self) -> list[str]:
         terms = self._snapshot.vocabulary.terms
         return [terms[number] for number in self._numbers.tolist()]

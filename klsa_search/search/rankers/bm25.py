@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import Positions, Scores
-from klsa_search.core.compiling import compiled, wait_for
+from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.core.config import SearchSettings
-from klsa_search.core.deadlines import in_time
+from klsa_search.core.deadlines import check_deadline
 from klsa_search.kernels.postings import UNIT
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.snapshot import Snapshot
@@ -38,10 +38,10 @@ def lexical(snapshot: Snapshot, query: QueryTerms, parameters: SearchSettings) -
         return snapshot.lexical(query)
     kernel = snapshot.bm25
     row = np.zeros(len(snapshot), np.int64)
-    weights = kernel.weighed(query.numbers, query.counts)
+    weights = kernel.quantised_weights(query.numbers, query.counts)
     for term, count, weight in zip(query.numbers.tolist(), query.counts, weights, strict=True):
         if count > 0:
-            in_time()
+            check_deadline()
             documents, saturations = held(snapshot, term, parameters)
             row[documents] += 1 + ((weight * saturations.astype(np.int64)) >> 16)
     scores = (row * kernel.postings.step).astype(np.float32)
@@ -61,7 +61,7 @@ def held(
         forward.codes, forward.starts, documents.astype(np.int64),
         int(forward.ranks[term]) + GAPS, counts,
     )  # fmt: skip
-    wait_for(count_parts)
+    wait_until_compiled(count_parts)
     count_parts(*given)
     in_title, in_text = forward.title_weight * counts[:, 0], counts[:, 1]
     boosted = parameters.title_boost * in_title + parameters.text_boost * in_text

@@ -31,8 +31,8 @@ import numpy as np
 
 from klsa_search.core.array_types import Positions, Scores
 from klsa_search.core.config import SearchSettings
-from klsa_search.core.deadlines import in_time
-from klsa_search.lowrank.coverage import BEST, POWER, coverage, held_back
+from klsa_search.core.deadlines import check_deadline
+from klsa_search.lowrank.coverage import BEST, POWER, coverage, effective_alpha
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.seeds import KlsaParams
 from klsa_search.search.query.terms import QueryTerms
@@ -97,12 +97,12 @@ def parts_of(
     best, values = top_z(row, max(BEST, parameters.z))
     seeds, weights = best[: parameters.z], values[: parameters.z]
     weights = weights * (weights / weights[0]) ** np.float32(parameters.sharpness - 1)
-    share = snapshot.bm25.share_held(query.numbers, query.counts, int(best[0]))
-    alpha = held_back(parameters.alpha, parameters.hold_back, share)
+    share = snapshot.bm25.matched_share(query.numbers, query.counts, int(best[0]))
+    alpha = effective_alpha(parameters.alpha, parameters.hold_back, share)
     parts: dict[str, Part] = {}
 
     def add(name: str, share: float, raw: Scores) -> None:
-        in_time()
+        check_deadline()
         parts[name] = Part(raw, np.float32(share) * _scaled(raw, seeds, parameters))
 
     sharp = np.float32(parameters.lexical_sharpness - 1)
@@ -112,7 +112,7 @@ def parts_of(
         weights = weights * (covered[seeds] / covered[seeds].max()) ** POWER
         add("coverage", alpha * parameters.coverage, covered)
     if parameters.latent and snapshot.latent is not None:
-        counts = query.counts * snapshot.bm25.bursts[query.numbers]
+        counts = query.counts * snapshot.bm25.burstiness[query.numbers]
         cosines = snapshot.latent.cosines(query.numbers, counts)
         add("latent", alpha * parameters.latent, cosines)
     expanded = snapshot.expansion_of(parameters, dimensions).expand(seeds, weights)

@@ -15,8 +15,8 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from klsa_search.analysis.analyzer import Analyzer
-from klsa_search.core.cached import lazily
-from klsa_search.core.compiling import compiled, wait_for
+from klsa_search.core.cached import lazy_property
+from klsa_search.core.compiling import compiled, wait_until_compiled
 from klsa_search.search.query.matching import borders_of, pattern_of, with_all, with_phrase
 from klsa_search.search.query.parser import QueryParser
 from klsa_search.search.query.spelling import LONG, LONGEST, SHORTEST
@@ -84,7 +84,7 @@ def following(snapshot: Snapshot, words: Sequence[int]) -> FollowingTerms:
         forward.codes, forward.starts, documents, pattern, borders_of(pattern), counts,
         np.zeros_like(counts),
     )  # fmt: skip
-    wait_for(count_following)
+    wait_until_compiled(count_following)
     count_following(*given)
     ranks = np.flatnonzero(counts)
     terms, held = forward.terms[ranks].astype(np.int64), counts[ranks].astype(np.int64)
@@ -323,11 +323,11 @@ class Suggester:
     def _numbers(self, text: str) -> list[int]:
         return [word.number for word in self._language.words(text)]
 
-    @lazily
+    @lazy_property
     def _common(self) -> frozenset[int]:
         return frozenset(self._snapshot.common.tolist())
 
-    @lazily
+    @lazy_property
     def _living(self) -> npt.NDArray[np.bool_]:
         return self._snapshot.counting()
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from pydantic_core import from_json, to_json
 
 from klsa_search.collection.model import Document
-from klsa_search.core.deadlines import in_time
+from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
 from klsa_search.service.requests import desk_of, requires
@@ -117,7 +117,7 @@ async def v1_search(name: str, request: Request) -> Response:
         for rank, (position, score) in enumerate(
             zip(positions.tolist(), scores.tolist(), strict=True), start=1
         ):
-            in_time()
+            check_deadline()
             (document,) = index.documents([position])
             doc = _contents(document, asked.parse)
             candidate = {"docid": document.id, "score": score, "rank": rank, "doc": doc}

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from klsa_search.cluster.calls import tallied
-from klsa_search.core.compiling import missing
+from klsa_search.core.compiling import missing_functions
 from klsa_search.errors import IndexNotFound, KlsaError, QueryError
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.index import Index
@@ -254,7 +254,7 @@ async def health(request: Request, response: Response, desk: Served) -> Health:
     summaries = [IndexSummary.of(status) for status in statuses]
     response.status_code = 200 if ok else 503
     sums = {status.name: status.sums for status in statuses if status.sums is not None}
-    compiling, not_compiling = await asyncio.to_thread(missing)
+    compiling, not_compiling = await asyncio.to_thread(missing_functions)
     refits = await asyncio.to_thread(desk.refits.last) if desk.refits else {}
     return Health(
         ok=ok,
@@ -308,7 +308,7 @@ async def ready(response: Response, desk: Served) -> Readiness:
     """
     statuses = desk.catalog.statuses()
     failing = sum(each.index is None or each.damaged for each in statuses)
-    compiling, _ = await asyncio.to_thread(missing)
+    compiling, _ = await asyncio.to_thread(missing_functions)
     ok = bool(statuses) and not failing and not compiling
     response.status_code = 200 if ok else 503
     return Readiness(

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, ConfigDict, Field, create_model, model_vali
 from pydantic_core import to_json
 
 from klsa_search.cluster.calls import Tally
-from klsa_search.core.config import LanguageSettings, SearchSettings, left_open
-from klsa_search.core.deadlines import in_time
+from klsa_search.core.config import LanguageSettings, SearchSettings, optional_fields
+from klsa_search.core.deadlines import check_deadline
 from klsa_search.search.costs import estimated_cost
 from klsa_search.search.explain.explanation import Explanation
 from klsa_search.search.facets import Facet
@@ -204,7 +204,7 @@ else:
         __base__=_SearchRequest,
         __doc__="The parameters of a search; what is left out is as the index was built.",
         # Each is declared once, with its limits and description, in `config`.
-        **left_open(LanguageSettings) | left_open(SearchSettings),
+        **optional_fields(LanguageSettings) | optional_fields(SearchSettings),
     )
 
 
@@ -233,7 +233,7 @@ if TYPE_CHECKING:
         """The parameters of GET /indexes/{name}/explain/{id}."""
 else:
     ExplainRequest = create_model(
-        "ExplainRequest", __base__=_ExplainRequest, **left_open(SearchSettings)
+        "ExplainRequest", __base__=_ExplainRequest, **optional_fields(SearchSettings)
     )
 
 
@@ -393,7 +393,7 @@ def search_answer(
     head = to_json(answer, inf_nan_mode="null")
     left, hits = MAX_ANSWER - len(head), []
     for first in range(0, len(results), at_once):
-        in_time()
+        check_deadline()
         some = [as_json(hit) for hit in results.hits[first : first + at_once]]
         hits.append(to_json(some, inf_nan_mode="null")[1:-1])
         left -= len(hits[-1]) + 1

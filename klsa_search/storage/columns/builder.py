@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.collection.model import Document
-from klsa_search.core.config import MOST_FIELDS, FieldType
+from klsa_search.core.config import MAX_FIELDS, FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.kernels.spool import Spool
 from klsa_search.storage.arrays import ArrayWriter
@@ -251,7 +251,7 @@ class FieldsWriter:
     ) -> None:
         self._types, self._known, self._spool = types, dict(known or {}), spool
         self._fields = {name: _Field(name, spool, declared=True) for name in types}
-        self._room = MOST_FIELDS - len({*types, *self._known})
+        self._room = MAX_FIELDS - len({*types, *self._known})
         self._documents = 0
         self._more = False
 

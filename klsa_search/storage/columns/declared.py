@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from klsa_search.collection.model import Collection, Document, Refusing
+from klsa_search.collection.model import Collection, Document, RefusingCollection
 from klsa_search.core.config import FieldType
 from klsa_search.errors import CollectionError
 from klsa_search.storage.columns.builder import CANDIDATES, NO_VALUE
@@ -62,7 +62,7 @@ def fitting(collection: Collection, declared: DeclaredFields) -> Iterator[Docume
             yield document
             continue
         message = f"{document.origin or 'document'}: document {document.id!r}: {fault}"
-        if not isinstance(collection, Refusing):
+        if not isinstance(collection, RefusingCollection):
             raise CollectionError(f"{message}; declare another type, or remove the declaration")
         collection.refuse(message)
 

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from klsa_search.collection.model import Document
 from klsa_search.core.array_types import Positions
-from klsa_search.core.cached import lazily
-from klsa_search.core.config import MOST_FIELDS, FieldType
-from klsa_search.core.selection import Growing
+from klsa_search.core.cached import lazy_property
+from klsa_search.core.config import MAX_FIELDS, FieldType
+from klsa_search.core.selection import AppendableArray
 from klsa_search.storage.columns.builder import KEPT, MISSING, NAME, NESTED, NO_VALUE, in_order
 from klsa_search.storage.columns.columns import (
     ColumnPredicate,
@@ -66,7 +66,7 @@ class DeltaColumns:
     ) -> None:
         self._first, self._documents = first, 0
         # A name that was not looked at may be one that documents of the build have.
-        self._room = 0 if entry.more else MOST_FIELDS - len(entry.columns) - len(entry.others)
+        self._room = 0 if entry.more else MAX_FIELDS - len(entry.columns) - len(entry.others)
         self._others = {n: why for n, why in entry.others.items() if why != NO_VALUE}
         self._columns = {
             name: _Column(name, column.type, built[name], declared=name in declared)
@@ -131,9 +131,9 @@ class _Column:
         self.kind, self.built, self.reason = kind, built, NO_VALUE
         self._name, self._declared = name, declared
         self._limits = DECLARED if declared else FOUND
-        self._starts = Growing(np.int64)
+        self._starts = AppendableArray(np.int64)
         self._starts.extend(np.zeros(passed + 1, np.int64))
-        self._misfits = Growing(np.int64)  # documents with a value that does not fit
+        self._misfits = AppendableArray(np.int64)  # documents with a value that does not fit
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
         if kind is not None:
@@ -180,7 +180,7 @@ class _Column:
 
     def _begin(self, kind: FieldType) -> None:
         self.kind = kind
-        self._values = Growing(KEPT[kind])
+        self._values = AppendableArray(KEPT[kind])
         self._take = taker(kind, self._limits, declared=self._declared)
 
     def _taken(self, values: list[Any]) -> tuple[list[Any], bool]:
@@ -268,14 +268,14 @@ class CombinedField(Field):
         """Texts of a keyword field that a document holds."""
         return self._whole[2]
 
-    @lazily
+    @lazy_property
     def _parts(self) -> _Parts:
         return self._make_parts()
 
     def _finding(self) -> ColumnPredicate:
         return _Joined(self._parts, self._living)
 
-    @lazily
+    @lazy_property
     def _whole(self) -> tuple[_Values, Positions | None, KeywordTexts]:
         counts = np.zeros(len(self), np.int64)
         pieces, names = [], []

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from klsa_search.kernels import bm25
 from klsa_search.kernels.document_kernel import DocumentKernel
-from klsa_search.kernels.query_kernel import QueryKernel, Weighting
+from klsa_search.kernels.query_kernel import QueryKernel, TermWeighting
 from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.eigensolver import decompose
 from klsa_search.lowrank.latent_space import LatentSpace
@@ -19,7 +19,7 @@ from klsa_search.search.engine.engine import Engine
 from klsa_search.search.snapshot import Snapshot
 from tests.support.worlds import counts_of, query_kernel
 
-WEIGHTING = Weighting(burstiness=2.0, common=np.array([1]), common_weight=0.5)
+WEIGHTING = TermWeighting(burstiness=2.0, common=np.array([1]), common_weight=0.5)
 """Terms that come in bursts weigh more, and the second of the vocabulary is common."""
 
 WAYS = (
@@ -54,11 +54,11 @@ def cut_world(
     strongest = sparse.csr_array(np.maximum(kernel.explicit(), 0))
     cut = SparseExpansion.of(kernel, strongest, latent, max(ENTRIES, neighbours))
     (part,) = plain.postings.parts
-    postings = Segments.alone(_each(part.postings, around))
+    postings = Segments.single(_each(part.postings, around))
     held = QueryKernel(
         postings,
         plain.documents,
-        *map(around, (plain.worth, plain.weights, plain.bursts)),
+        *map(around, (plain.term_weights, plain.weights, plain.burstiness)),
         plain.unseen,
     )
     return Snapshot(

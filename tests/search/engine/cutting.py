@@ -72,5 +72,5 @@ def spread(cut: SparseExpansion, positions, size):
         rows=at(rows.astype(np.uint32)),
         scales=at(cut.scales),
         starts=np.concatenate(([0], np.cumsum(lengths))),
-        cards=at(cut.cards),
+        document_vectors=at(cut.document_vectors),
     )

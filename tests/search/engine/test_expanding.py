@@ -195,7 +195,7 @@ def test_blocks_of_any_size_give_the_same_answers(index, bits):
     postings = snapshot.bm25.postings
     assert postings.frequencies.max() > SCANNED * BEST
     engine = ExpandingEngine(
-        replace(snapshot.bm25, postings=Segments.alone(in_blocks(postings, bits))),
+        replace(snapshot.bm25, postings=Segments.single(in_blocks(postings, bits))),
         snapshot.cut,
         snapshot.latent_dimensions,
         snapshot.neighbour_count,

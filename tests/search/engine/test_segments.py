@@ -218,7 +218,7 @@ def test_statistics_are_of_all_segments(world):
     row = segments.steps(np.array([0, 3]), np.array([70_000, 5]))
     assert np.array_equal(row[positions], postings.steps(np.array([0, 3]), np.array([70_000, 5])))
     found = np.zeros((segments.terms, segments.size), np.uint16)
-    for terms, documents, saturations in segments.at_a_time(50):
+    for terms, documents, saturations in segments.batches(50):
         found[terms, documents] = saturations
     assert np.count_nonzero(found) == segments.frequencies.sum()
 

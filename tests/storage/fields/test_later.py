@@ -188,7 +188,7 @@ def test_snapshots_stay_as_they_are():
 
 
 def test_names_beyond_the_most_are_not_looked_at(monkeypatch):
-    monkeypatch.setattr(module, "MOST_FIELDS", 2)
+    monkeypatch.setattr(module, "MAX_FIELDS", 2)
     fields, _, _ = grown([{"x": 1}], [{"y": 1, "z": 1}, {"a": 1}])
     assert sorted(fields) == ["x", "y"]
 
