@@ -48,13 +48,10 @@ ROUTERS: Final = (
     router,
     mining.router,
     suggest.router,
-    suggest.router,
     documents.router,
-    indexes.router,
     indexes.router,
     evaluation.router,
     judgements.router,
-    indexes.router,
     anserini.router,
 )
 """All routes; each declares the scopes it needs: see `serving.requires`."""

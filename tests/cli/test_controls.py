@@ -122,5 +122,5 @@ def test_all_commands_write_through_one_module():
                 case ast.Name(id="print"):
                     offences.append(f"{path.name}:{node.lineno}")
     # The process that refits prints phases and numbers for the service that started it.
-    assert offences.pop().startswith("refitting.py:")
+    assert offences.pop().startswith("refit_child.py:")
     assert {each.partition(":")[0] for each in offences} == {"output.py"}

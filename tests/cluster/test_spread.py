@@ -89,7 +89,7 @@ def test_the_same_before_anything_is_compiled(world, monkeypatch):
             *world.engine.top(queries, 10, mask, totals=True),
         ]
         with monkeypatch.context() as patch:
-            patch.setattr(engine, "lacks", lambda *_: True)
+            patch.setattr(engine, "not_compiled", lambda *_: True)
             found = [
                 *engines.expanding.top(queries, 10, mix, mask, totals=True),
                 *engines.bm25.top(queries, 10, mask, totals=True),

@@ -135,6 +135,6 @@ if not child:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 thread.join()
 """
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     command = [sys.executable, "-W", "ignore", "-c", script]
     assert subprocess.check_output(command, text=True, cwd=root, timeout=BOUND) == "0\n"

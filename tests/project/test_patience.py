@@ -70,7 +70,7 @@ def test_everything_that_waits_has_a_limit(folder):
                 and node.func.attr in ("wait", "communicate", "join")
                 and not node.args
                 and not node.keywords
-                and not ast.unparse(node.func).startswith(("asyncio.", "SumCheck("))
+                and not ast.unparse(node.func).startswith(("asyncio.", "ChecksumCheck("))
             )
         )
     ]

@@ -35,7 +35,7 @@ def compared(monkeypatch):
     found, compare = [], checksums.compare_checksums
     monkeypatch.setattr(
         checksums,
-        "compare_sums",
+        "compare_checksums",
         lambda generation, manifest: (found.append(generation.name), compare(generation, manifest)),
     )
     return found

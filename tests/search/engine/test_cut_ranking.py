@@ -127,7 +127,7 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
     for filling in (0, 1, 0x7F, 0xFF):
         fences = Fences(filling)
         with pytest.MonkeyPatch.context() as patch:
-            for module in ("expanding", "record"):
+            for module in ("engine", "workspace"):
                 patch.setattr(sys.modules[f"klsa_search.search.engine.{module}"], "np", fences)
             fenced = world_of(options, around=fences.around)
             for (terms, k, chosen), (expanded, lexical) in zip(calls, expected, strict=True):

@@ -224,8 +224,7 @@ def test_what_is_found_has_its_exact_score(index):
 def test_a_deep_query_leaves_no_memory_behind(index, ranker, monkeypatch):
     shallow, deep = index.rank(QUERIES[0], 10, ranker=ranker), []
     for kept in (len(index), 100):
-        for module in ("engine", "expanding"):
-            monkeypatch.setattr(f"klsa_search.search.engine.{module}.KEPT", kept)
+        monkeypatch.setattr("klsa_search.search.engine.engine.KEPT", kept)
         reopened = open_index(index.path.parent)  # its engines have no memory yet
         reopened.rank(QUERIES[0], 10, ranker=ranker)
         tracemalloc.start()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from klsa_search.core.config import SearchSettings
-from klsa_search.search.engine import engine as expanding
+from klsa_search.search.engine import engine as engines
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import EngineQuery
 from klsa_search.search.rankers.klsa import mix_of
@@ -32,8 +32,8 @@ def test_the_same_bits(world, monkeypatch, way, small):
             k = min(k, len(world))
             share = randomness.random(len(world))
             for mask in (None, *(Mask(share < most) for most in (0.005, 0.1, 0.7))):
-                monkeypatch.setattr(expanding, "FEW", few)
-                monkeypatch.setattr(expanding, "WITHIN", 20)
+                monkeypatch.setattr(engines, "FEW", few)
+                monkeypatch.setattr(engines, "WITHIN", 20)
                 (compiled,) = engine.top([terms], k, mix, mask, totals=True)
                 asked = EngineQuery(k, mask, totals=True)
                 plain = engine._plain.top(terms, asked, mix, engine.depths(asked, mix))
@@ -44,7 +44,7 @@ def test_the_same_bits(world, monkeypatch, way, small):
 
 
 def test_unknown_terms_find_nothing(world):
-    depths = expanding.RerankDepths(3, 3, 0, False)
+    depths = engines.RerankDepths(3, 3, 0, False)
     found = world.expanding._plain.top(
         [-1], EngineQuery(3), mix_of(world, SearchSettings()), depths
     )
