@@ -23,7 +23,7 @@ from klsa_search.cluster.search import Read, Search
 from klsa_search.cluster.shard import Share, merged
 from klsa_search.collection.model import Document
 from klsa_search.errors import StoreError, WritingRefused
-from klsa_search.search.engine.formulas import Query, query_of
+from klsa_search.search.engine.formulas import Query, distinct_query
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.engine.seeds import MAX_SEEDS, KlsaParams
@@ -91,7 +91,7 @@ class SpreadEngine:
 
 
 class SpreadExpandingEngine:
-    """The default ranking by shards; see `ExpandingEngine`."""
+    """The default ranking by shards; see `KlsaEngine`."""
 
     def __init__(self, snapshot: Snapshot, shards: Shards) -> None:
         own, cut = snapshot.expanding, snapshot.cut
@@ -125,10 +125,10 @@ class SpreadExpandingEngine:
         if mix.seeds > MAX_SEEDS or not asked.k or not all(spread):
             return self._own.top(queries, k, mix, mask, totals=totals)
         depths = self._own.depths(asked, mix)
-        kept = [query_of(self._read.kernel, terms) for terms in queries]
+        kept = [distinct_query(self._read.kernel, terms) for terms in queries]
         count = max(mix.best, asked.k)
         wanted = [
-            ShardRequest(terms, query, count, depths.within, mix.best, mix.seeds, totals)
+            ShardRequest(terms, query, count, depths.filtered, mix.best, mix.seeds, totals)
             for terms, query in zip(queries, kept, strict=True)
         ]
         found = zip(*self._shards.best(wanted, _masks(self._shards, mask)), strict=True)

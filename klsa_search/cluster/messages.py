@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from klsa_search.core.array_types import Positions
-from klsa_search.search.engine.formulas import Compared, Entries, Factors, Features, Query, Terms
+from klsa_search.search.engine.formulas import (
+    DocFeatures,
+    Entries,
+    ExpansionScorer,
+    Factors,
+    Query,
+    TermImpacts,
+)
 
 Floats = npt.NDArray[np.float32]
 
@@ -67,7 +74,7 @@ class Found(NamedTuple):
     total: int
     saturations: npt.NDArray[np.uint16]
     rows: Rows
-    features: Features
+    features: DocFeatures
     cards: npt.NDArray[np.int8]
 
 
@@ -86,8 +93,8 @@ class Known(NamedTuple):
 
     best: Positions
     places: npt.NDArray[np.int64]
-    terms: Terms
-    compared: Compared
+    terms: TermImpacts
+    compared: ExpansionScorer
     place: npt.NDArray[np.int16]
     factors: Factors
     covers: bool

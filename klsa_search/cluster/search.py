@@ -19,21 +19,21 @@ from klsa_search.core.array_types import values_at
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.formulas import (
-    Compared,
-    Place,
+    ExpansionScorer,
     Query,
-    above,
-    alpha_of,
-    brought_up,
-    covered,
-    factors_of,
+    QueryVector,
+    add_rows,
+    coverage_scores,
+    part_factors,
     power,
+    query_alpha,
     seed_weights,
-    terms_of,
+    term_impacts,
+    threshold_of,
 )
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.reference import MOST
-from klsa_search.search.engine.scores import LEAST, LOWEST, PROMISING
+from klsa_search.search.engine.reference import SAMPLING_LIMIT
+from klsa_search.search.engine.scores import EXCLUDED, MIN_SCORE, PROMISING
 from klsa_search.search.engine.seeds import KlsaParams, RerankDepths
 from klsa_search.search.engine.workspace import EngineQuery, IndexArrays, TopDocs
 
@@ -82,14 +82,14 @@ class Search:
         best, self._seeds = documents[: mix.best], documents[: mix.seeds]
         if asked.mask is not None:
             within, within_steps = merged(
-                [(each.allowed_documents, each.allowed_steps) for each in found], depths.within
+                [(each.allowed_documents, each.allowed_steps) for each in found], depths.filtered
             )
             more = ~np.isin(within, documents)
             documents = np.concatenate((documents, within[more]))
             steps = np.concatenate((steps, within_steps[more]))
         foremost = [each.documents[: mix.best] for each in found]
         saturations = gathered(best, foremost, [each.saturations for each in found])
-        self._terms = terms_of(read.kernel, read.held.term_worth, query, saturations)
+        self._terms = term_impacts(read.kernel, read.held.term_weights, query, saturations)
         self._places = np.argsort(best)
         self._best = best[self._places]
         self._weigh(found, best, documents, steps)
@@ -110,24 +110,24 @@ class Search:
         if mix.coverage > 0:
             near = held.nearest(read.neighbours)
             places = self._among(near >> np.uint32(8))
-            shares = covered(near, places, np.arange(z), self._terms)
+            shares = coverage_scores(near, places, np.arange(z), self._terms)
             # What is near the others is looked at later, by their shards.
             rest = np.arange(z, len(best))
             nothing = np.zeros((len(rest), 1), np.uint32)
-            alone = covered(nothing, np.full(nothing.shape, -1), rest, self._terms)
+            alone = coverage_scores(nothing, np.full(nothing.shape, -1), rest, self._terms)
             covers = np.concatenate((shares, alone))
         weights = seed_weights(first, lexical[:z], shares, mix)
-        brought, sums = brought_up(weighed(held.rows, seeds, weights, mix))
+        brought, sums = add_rows(weighed(held.rows, seeds, weights, mix))
         candidates = np.union1d(brought, documents)
-        if len(candidates) >= MOST:
+        if len(candidates) >= SAMPLING_LIMIT:
             return
-        self._compared = Compared.of(held.features, weights, mix)
-        self._place = Place.of(read.held, read.dimensions, self._query)
+        self._compared = ExpansionScorer.of(held.features, weights, mix)
+        self._place = QueryVector.of(read.held, read.dimensions, self._query)
         expanded = self._compared(held.features)
-        latent = self._place.cosines(held.cards, cut=mix.unit_length)
+        latent = self._place.cosines(held.cards, clip=mix.unit_length)
         lexicals = power(lexical, mix.lexical_sharpness)
-        e, t, a, x = self._factors = factors_of(
-            alpha_of(read.kernel, self._query, self._terms, mix), mix, self._place.angle, first,
+        e, t, a, x = self._factors = part_factors(
+            query_alpha(read.kernel, self._query, self._terms, mix), mix, self._place.angle, first,
             expanded, covers[:z], latent, lexicals[:z],
         )  # fmt: skip
         at_seeds, at_best = np.searchsorted(candidates, seeds), np.searchsorted(candidates, best)
@@ -154,7 +154,7 @@ class Search:
     def known(self) -> Known:
         """What all shards get."""
         mix, depths = self._mix, self._depths
-        wanted = max(depths.compared, depths.covered, self._asked.k)
+        wanted = max(depths.expansion_depth, depths.coverage_depth, self._asked.k)
         return Known(
             best=self._best,
             places=self._places,
@@ -189,18 +189,18 @@ class Search:
         compared = np.concatenate([none, *(each.compared for each in scored)])
         depths, k = self._depths, self._asked.k
         if self._mix.coverage > 0:
-            chosen = _chosen(scores, depths.covered)
-            if depths.covered < len(self._candidates):
+            chosen = _chosen(scores, depths.coverage_depth)
+            if depths.coverage_depth < len(self._candidates):
                 chosen &= scores >= _F(PROMISING) * self._least(scores, k)
             scores[chosen] += gained[chosen]
-        chosen = _chosen(scores, depths.compared)
+        chosen = _chosen(scores, depths.expansion_depth)
         scores[chosen] += compared[chosen]
         if np.count_nonzero(chosen) < k:
             chosen = _chosen(scores, k)
         order = np.flatnonzero(chosen)
         order = order[np.argsort(documents[order])]
         kept = scores[order]
-        best, values = top_z(np.where(kept >= LOWEST, np.maximum(kept, LEAST), 0), k)
+        best, values = top_z(np.where(kept >= EXCLUDED, np.maximum(kept, MIN_SCORE), 0), k)
         total = self._total + sum(each.without for each in scored) if self._asked.totals else 0
         self.top = TopDocs(documents[order][best].astype(np.int32), values, total)
 
@@ -221,7 +221,7 @@ def _chosen(scores: Floats, wanted: int) -> _Allowed:
     """Whether each is among the highest of all candidates; all are, where few are above 0."""
     bits = scores.view(np.int32)
     return (
-        np.asarray(bits > above(bits, wanted))
+        np.asarray(bits > threshold_of(bits, wanted))
         if np.count_nonzero(bits > 0) >= wanted
         else (np.ones(len(scores), np.bool_))
     )

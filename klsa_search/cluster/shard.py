@@ -23,7 +23,13 @@ from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.kernels.segments import ALIGNED, Segment, Segments
 from klsa_search.search.engine.engine import Engine
-from klsa_search.search.engine.formulas import Entries, Features, Place, covered, saturations_of
+from klsa_search.search.engine.formulas import (
+    DocFeatures,
+    Entries,
+    QueryVector,
+    coverage_scores,
+    term_saturations,
+)
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.engine.seeds import KlsaParams
@@ -37,7 +43,7 @@ class Seeds(NamedTuple):
     """What was returned for the seeds, in their order."""
 
     rows: Rows
-    features: Features
+    features: DocFeatures
     cards: npt.NDArray[np.int8]
 
     def nearest(self, count: int) -> Entries:
@@ -78,12 +84,12 @@ def of_seeds(found: Sequence[Found], seeds: _Numbers) -> Seeds:
         entries.append(each.rows.entries[own])
         steps.append(each.rows.steps[own])
         features.append(each.features.entries[slice(*each.features.starts[at : at + 2])])
-        facts.append(each.features.facts[at])
+        facts.append(each.features.document_scalars[at])
         cards.append(each.cards[at])
     starts = np.cumsum([0, *map(len, features)])
     return Seeds(
         Rows(np.concatenate(documents), np.concatenate(entries), np.concatenate(steps)),
-        Features(starts, np.concatenate(features), np.array(facts, np.float32)),
+        DocFeatures(starts, np.concatenate(features), np.array(facts, np.float32)),
         np.array(cards, np.int8),
     )
 
@@ -198,10 +204,10 @@ class Shard:
             allowed.copy(),
             allowed_steps.copy(),
             total,
-            saturations_of(self._kernel.postings, wanted.query.terms, best),
+            term_saturations(self._kernel.postings, wanted.query.terms, best),
             self._rows(seeds),
-            Features.held(held, seeds),
-            held.cards[seeds],
+            DocFeatures.of(held, seeds),
+            held.document_vectors[seeds],
         )
 
     def scores(self, known: Known, asked: Candidates) -> Scored:
@@ -221,8 +227,8 @@ class Shard:
         """First scores of the candidates: what is left of them is where they lie."""
         if not known.latent:
             return asked.scores
-        place = Place(known.place, np.float32(0))
-        cosines = place.cosines(self._held.cards[asked.documents], cut=known.cut)
+        place = QueryVector(known.place, np.float32(0))
+        cosines = place.cosines(self._held.document_vectors[asked.documents], clip=known.cut)
         return asked.scores + known.factors.latent * cosines
 
     def _looked_at(
@@ -230,7 +236,7 @@ class Shard:
     ) -> Scored:
         documents = asked.documents[chosen]
         gained = self._gained(known, asked, chosen)
-        exact = known.compared(Features.held(self._held, documents))
+        exact = known.compared(DocFeatures.of(self._held, documents))
         compared = known.factors.expansion * (exact - asked.expanded[chosen])
         return Scored(documents, scores[chosen], gained, compared, self._without(known, asked))
 
@@ -238,7 +244,7 @@ class Shard:
         """Count the candidates that contain no term of the query."""
         if not len(known.counted):
             return 0
-        held = saturations_of(self._kernel.postings, known.counted, asked.documents)
+        held = term_saturations(self._kernel.postings, known.counted, asked.documents)
         return int(np.count_nonzero(~held.any(axis=1)))
 
     def _gained(self, known: Known, asked: Candidates, chosen: npt.NDArray[np.int64]) -> Floats:
@@ -247,7 +253,7 @@ class Shard:
             return np.zeros(len(chosen), np.float32)
         documents = asked.documents[chosen]
         near = self._held.rows[documents, : self._neighbours]
-        exact = covered(
+        exact = coverage_scores(
             near, _places(known, near >> np.uint32(8)), _places(known, documents), known.terms
         )
         return np.asarray(known.factors.coverage * (exact - asked.alone[chosen]))
@@ -259,13 +265,13 @@ class Shard:
             of.append(document)
             entries.append(held.rows[document : document + 1])
             steps.append(held.scales[document, 0])
-            if len(held.reversed_of) and held.reversed_of[document]:
-                later = held.reversed_of[document] - 1
+            if len(held.reverse_row) and held.reverse_row[document]:
+                later = held.reverse_row[document] - 1
                 row = np.zeros((1, held.rows.shape[1]), np.uint32)
-                row[0, : held.reversed.shape[1]] = held.reversed[later]
+                row[0, : held.reverse_rows.shape[1]] = held.reverse_rows[later]
                 of.append(document)
                 entries.append(row)
-                steps.append(held.reversed_steps[later])
+                steps.append(held.reverse_steps[later])
         return Rows(np.array(of, np.int32), np.concatenate(entries), np.array(steps, np.float32))
 
 

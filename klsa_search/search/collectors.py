@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from klsa_search.core.array_types import Positions, Scores
 from klsa_search.errors import QueryError
-from klsa_search.search.engine.engine import DEEP
+from klsa_search.search.engine.engine import ALL_CANDIDATES
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import TopDocs
 from klsa_search.search.facets import Facet, facet_of, groups_of
@@ -233,7 +233,7 @@ def _found(size: int, rank: Rank, mask: Mask | None, least: float | None) -> npt
     # Room for all documents would cost more than to count those found first.
     total = rank(1, mask).total
     # Scores that are compared are those of a deep ranking, however few are found.
-    top = rank(max(total, 1 if least is None else DEEP), mask)
+    top = rank(max(total, 1 if least is None else ALL_CANDIDATES), mask)
     positions = top.positions
     if least is not None:
         with np.errstate(over="ignore"):  # beyond all scores is infinite

@@ -241,7 +241,7 @@ class DeltaIndex:
             cut=self._joined.cut(self._cut),
             forward=forward,
             living=mask,
-            reverse=self._reversing.reverse(n),
+            reverse=self._reversing.build(n),
             average_length=self._length,
         )
         reader = self._documents.grown(

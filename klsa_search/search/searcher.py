@@ -23,7 +23,7 @@ from klsa_search.search.query.parser import ParsedQuery
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers import RANKERS
 from klsa_search.search.rankers.feedback import moved_by_examples
-from klsa_search.search.rankers.klsa import mix_of
+from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Bm25Engine(Protocol):
 
 
 class DefaultEngine(Protocol):
-    """What answers by the default ranking, where D is cut: see `ExpandingEngine`."""
+    """What answers by the default ranking, where D is cut: see `KlsaEngine`."""
 
     def top(
         self,
@@ -239,7 +239,7 @@ class Searcher:
             return [None] * len(asked)
         check_deadline()
         own = parameters is self._defaults
-        mix = self._own_mix if own else mix_of(self._snapshot, parameters)
+        mix = self._own_mix if own else klsa_params(self._snapshot, parameters)
         return engine.top(asked, k, mix, mask, totals=totals)
 
     def _by_row(
@@ -278,7 +278,7 @@ class Searcher:
 
     @lazy_property
     def _own_mix(self) -> KlsaParams:
-        return mix_of(self._snapshot, self._defaults)
+        return klsa_params(self._snapshot, self._defaults)
 
 
 def _is_expanded(parameters: SearchSettings) -> bool:

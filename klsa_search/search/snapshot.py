@@ -24,7 +24,7 @@ from klsa_search.lowrank.expansion_matrix import DenseExpansion, Expansion, Fact
 from klsa_search.lowrank.latent_space import LatentSpace
 from klsa_search.lowrank.sparse_expansion import SparseExpansion, open_sparse_expansion
 from klsa_search.lowrank.spectral_functions import SPECTRAL_FUNCTIONS
-from klsa_search.search.engine.engine import Engine, ExpandingEngine
+from klsa_search.search.engine.engine import Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 from klsa_search.search.lsi import LEAST, LsiSpace
@@ -104,8 +104,8 @@ class Snapshot:
         if self.cut is None:
             raise ValueError("rows are kept where D is cut")
         rows = [self.cut.rows[document]]
-        if self.reverse is not None and self.reverse.reversed_of[document : document + 1].any():
-            rows.append(self.reverse.reversed[self.reverse.reversed_of[document] - 1])
+        if self.reverse is not None and self.reverse.row_of[document : document + 1].any():
+            rows.append(self.reverse.rows[self.reverse.row_of[document] - 1])
         row = np.concatenate(rows)
         return (row[row > 0] >> np.uint32(8)).astype(np.int64)
 
@@ -128,17 +128,17 @@ class Snapshot:
         )
 
     @lazy_property
-    def expanding(self) -> ExpandingEngine | None:
+    def expanding(self) -> KlsaEngine | None:
         """The engine of the default ranking where D is cut."""
         if self.cut is None:
             return None
-        return ExpandingEngine(
+        return KlsaEngine(
             self.bm25,
             self.cut,
             self.latent_dimensions,
             self.neighbour_count,
             small=self.small,
-            living=self.living,
+            live=self.living,
             reverse=self.reverse,
         )
 

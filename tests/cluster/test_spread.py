@@ -11,7 +11,7 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.kernels.postings import postings_arrays
 from klsa_search.search.engine import engine
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.rankers.klsa import mix_of
+from klsa_search.search.rankers.klsa import klsa_params
 from tests.search.engine.cut_world import WAYS, cut_world
 from tests.support.worlds import random_documents
 
@@ -56,11 +56,11 @@ def world():
 def test_the_same_bits(world, monkeypatch, shards, small):
     world = replace(world, small=small)
     monkeypatch.setattr(engine, "FEW", 0 if small else 200)
-    monkeypatch.setattr(engine, "WITHIN", 20)
+    monkeypatch.setattr(engine, "FILTERED_DEPTH", 20)
     engines = spread(world, Near(world, shards))
     randomness = np.random.default_rng(shards)
     for way in WAYS:
-        mix = mix_of(world, SearchSettings.checked(way))
+        params = klsa_params(world, SearchSettings.checked(way))
         for k in (10, len(world)):
             queries = [
                 randomness.integers(-1, len(world.vocabulary), length).tolist()
@@ -68,9 +68,11 @@ def test_the_same_bits(world, monkeypatch, shards, small):
             ]
             share = randomness.random(len(world))
             for mask in (None, Mask(share < 0.1), Mask(share < 0.7)):
-                expected = world.expanding.top(queries, k, mix, mask, totals=True)
+                expected = world.expanding.top(queries, k, params, mask, totals=True)
                 for one, many in zip(
-                    expected, engines.expanding.top(queries, k, mix, mask, totals=True), strict=True
+                    expected,
+                    engines.expanding.top(queries, k, params, mask, totals=True),
+                    strict=True,
                 ):
                     assert_same(one, many)
                 expected = world.engine.top(queries, k, mask, totals=True)
@@ -81,17 +83,17 @@ def test_the_same_bits(world, monkeypatch, shards, small):
 
 
 def test_the_same_before_anything_is_compiled(world, monkeypatch):
-    mix, engines = mix_of(world, SearchSettings()), spread(world, Near(world, 4))
+    params, engines = klsa_params(world, SearchSettings()), spread(world, Near(world, 4))
     queries = np.random.default_rng(1).integers(0, len(world.vocabulary), (5, 3)).tolist()
     for mask in (None, Mask(np.arange(len(world)) % 2 == 0)):
         expected = [
-            *world.expanding.top(queries, 10, mix, mask, totals=True),
+            *world.expanding.top(queries, 10, params, mask, totals=True),
             *world.engine.top(queries, 10, mask, totals=True),
         ]
         with monkeypatch.context() as patch:
             patch.setattr(engine, "not_compiled", lambda *_: True)
             found = [
-                *engines.expanding.top(queries, 10, mix, mask, totals=True),
+                *engines.expanding.top(queries, 10, params, mask, totals=True),
                 *engines.bm25.top(queries, 10, mask, totals=True),
             ]
         for one, many in zip(expected, found, strict=True):
@@ -100,15 +102,17 @@ def test_the_same_before_anything_is_compiled(world, monkeypatch):
 
 def test_what_nobody_holds_is_found_nowhere(world):
     engines = spread(world, Near(world, 3))
-    mix = mix_of(world, SearchSettings())
-    for found in (engines.expanding.top([[-1], []], 3, mix), engines.bm25.top([[-1], []], 3)):
+    params = klsa_params(world, SearchSettings())
+    for found in (engines.expanding.top([[-1], []], 3, params), engines.bm25.top([[-1], []], 3)):
         assert [len(each.positions) for each in found] == [0, 0]
 
 
 def test_more_terms_than_shards_take_are_answered_here(world):
-    engines, mix = spread(world, Near(world, 2)), mix_of(world, SearchSettings())
+    engines, params = spread(world, Near(world, 2)), klsa_params(world, SearchSettings())
     many = list(range(50)) * 6
-    assert engines.expanding.top([many], 3, mix) == world.expanding.top([many], 3, mix) == [None]
+    assert (
+        engines.expanding.top([many], 3, params) == world.expanding.top([many], 3, params) == [None]
+    )
 
 
 @pytest.mark.parametrize("shards", [1, 3, 8])

@@ -1,4 +1,4 @@
-"""One block: postings added up, and what passes gathered."""
+"""One block: add up its postings and collect the keys that pass the threshold."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from klsa_search.search.engine.scan import (
     WIDTH,
     add_postings,
     find,
+    indices_above,
     keep_masked,
     lowest_bit,
     mask_above,
-    places_above,
     without_lowest,
 )
-from klsa_search.search.engine.terms import worth
-from klsa_search.search.engine.workspace import AT_ONCE, Memory, Record, buffer_size
+from klsa_search.search.engine.terms import impact
+from klsa_search.search.engine.workspace import CHUNK, QueryContext, SearchBuffers, buffer_size
 
 Numbers = npt.NDArray[np.int32]
 Entries = npt.NDArray[np.uint32]
@@ -26,18 +26,20 @@ Words = npt.NDArray[np.uint64]
 
 
 @internal
-def add_terms(record: Record, begin: int, end: int, accumulator: Numbers, entries: Entries) -> int:
-    """Add the block's postings of terms begin to end; returns how many."""
+def add_terms(
+    context: QueryContext, begin: int, end: int, accumulator: Numbers, entries: Entries
+) -> int:
+    """Add the postings of terms begin to end in the block; return how many."""
     added = 0
     for j in range(begin, end):
-        low, high = record.first[j], record.after[j]
-        add_postings(accumulator, entries[low:high], record.weight[j])
+        low, high = context.first[j], context.after[j]
+        add_postings(accumulator, entries[low:high], context.weight[j])
         added += high - low
     return added
 
 
 @internal
-def restrict(accumulator: Numbers, words: Words, first: int, span: int) -> None:
+def apply_mask(accumulator: Numbers, words: Words, first: int, span: int) -> None:
     """Set the block's scores of documents outside a mask to 0."""
     for place in range(0, span, 2 * WIDTH):
         word = words[(first + place) >> 6]
@@ -48,7 +50,7 @@ def restrict(accumulator: Numbers, words: Words, first: int, span: int) -> None:
 
 @inlined
 def allowed(words: Words, document: int) -> bool:
-    """Whether a document is in a mask, where there is one."""
+    """Return whether a document is in a mask; an empty mask contains all."""
     if len(words) == 0:
         return True
     bit = words[document >> 6] >> np.uint64(document & 63)
@@ -56,16 +58,21 @@ def allowed(words: Words, document: int) -> bool:
 
 
 @internal
-def count_new(
-    record: Record, terms: int, accumulator: Numbers, entries: Entries, words: Words, first: int
+def count_unscored(
+    context: QueryContext,
+    terms: int,
+    accumulator: Numbers,
+    entries: Entries,
+    words: Words,
+    first: int,
 ) -> int:
-    """How many documents of the block hold one of the first terms, and none that was added.
+    """Count the documents of the block with one of the first terms but no score.
 
-    They are marked by -1, which is above no bar.
+    They are marked by -1, which is below any threshold.
     """
     count = 0
     for j in range(terms):
-        for i in range(record.first[j], record.after[j]):
+        for i in range(context.first[j], context.after[j]):
             place = int(entries[i] >> np.uint32(16))
             if accumulator[place] == 0 and allowed(words, first + place):
                 accumulator[place] = -1
@@ -74,103 +81,105 @@ def count_new(
 
 
 @internal
-def clear(record: Record, terms: int, accumulator: Numbers, entries: Entries) -> None:
-    """Set the scores of all documents of the block that hold one of the first terms to 0."""
+def clear_scores(context: QueryContext, terms: int, accumulator: Numbers, entries: Entries) -> None:
+    """Set the scores of all documents of the block that contain one of the first terms to 0."""
     for j in range(terms):
-        for i in range(record.first[j], record.after[j]):
+        for i in range(context.first[j], context.after[j]):
             accumulator[int(entries[i] >> np.uint32(16))] = 0
 
 
 @internal
-def walk(
-    record: Record,
+def collect_postings(
+    context: QueryContext,
     terms: int,
-    memory: Memory,
+    buffers: SearchBuffers,
     entries: Entries,
     first: int,
     k: int,
-    held: int,
-    least: int,
+    filled: int,
+    threshold_key: int,
 ) -> tuple[int, int]:
-    """Keep what passes of a block with a handful of postings, and clear behind.
+    """Collect keys from a block of few postings and clear its scores.
 
-    Adds how many documents those are to the record's total.
+    Adds the number of documents to the total.
     """
-    accumulator, keys = memory.accumulator, memory.keys[0, : buffer_size(k)]
+    accumulator, keys = buffers.accumulator, buffers.keys[0, : buffer_size(k)]
     for j in range(terms):
-        for i in range(record.first[j], record.after[j]):
+        for i in range(context.first[j], context.after[j]):
             place = int(entries[i] >> np.uint32(16))
             score = int(accumulator[place])
             accumulator[place] = 0
-            record.total += score > 0
-            held, least = _keep(keys, score, first + place, k, held, least)
-    return held, least
+            context.total += score > 0
+            filled, threshold_key = _collect(keys, score, first + place, k, filled, threshold_key)
+    return filled, threshold_key
 
 
 @internal
-def gather_block(
-    memory: Memory, first: int, span: int, k: int, held: int, least: int
+def collect_block(
+    buffers: SearchBuffers, first: int, span: int, k: int, filled: int, threshold_key: int
 ) -> tuple[int, int]:
-    """Keep what passes of a block whose terms are all added."""
-    accumulator, hits = memory.accumulator, memory.hits
-    keys = memory.keys[0, : buffer_size(k)]
-    for begin in range(0, span, AT_ONCE):
-        after = min(begin + AT_ONCE, span)
-        for i in range(places_above(accumulator[begin:after], least >> 32, hits)):
+    """Collect keys from a block whose terms are all added."""
+    accumulator, hits = buffers.accumulator, buffers.hits
+    keys = buffers.keys[0, : buffer_size(k)]
+    for begin in range(0, span, CHUNK):
+        after = min(begin + CHUNK, span)
+        for i in range(indices_above(accumulator[begin:after], threshold_key >> 32, hits)):
             offset = begin + hits[i]
             key = (np.int64(accumulator[offset]) << 32) | (LOW - first - offset)
-            keys[held] = key
-            held += key > least  # the bar may have risen since the comparison
-            if held == len(keys):
-                select_largest(keys, held, k)
-                held, least = k, keys[k - 1]
-    return held, least
+            keys[filled] = key
+            filled += key > threshold_key  # the threshold may have risen since the comparison
+            if filled == len(keys):
+                select_largest(keys, filled, k)
+                filled, threshold_key = k, keys[k - 1]
+    return filled, threshold_key
 
 
 @internal
-def scan_block(
-    record: Record,
+def collect_candidates(
+    context: QueryContext,
     optional: int,
     slack: int,
-    memory: Memory,
+    buffers: SearchBuffers,
     entries: Entries,
     first: int,
     span: int,
     k: int,
-    held: int,
-    least: int,
+    filled: int,
+    threshold_key: int,
 ) -> tuple[int, int]:
-    """Keep what passes of a block, looking the optional terms up, strongest first."""
-    accumulator, keys = memory.accumulator, memory.keys[0, : buffer_size(k)]
+    """Collect keys from a block; look up the optional terms of candidates, strongest first."""
+    accumulator, keys = buffers.accumulator, buffers.keys[0, : buffer_size(k)]
     for place in range(0, span, WIDTH):
-        mask = mask_above(accumulator[place : place + WIDTH], (least >> 32) - slack)
+        mask = mask_above(accumulator[place : place + WIDTH], (threshold_key >> 32) - slack)
         while mask != 0:
             offset = place + lowest_bit(mask)
             mask = without_lowest(mask)
             score = int(accumulator[offset])
             rest = slack
             j = optional - 1
-            while j >= 0 and score + rest > least >> 32:
-                low, high = record.first[j], record.after[j]
+            while j >= 0 and score + rest > threshold_key >> 32:
+                low, high = context.first[j], context.after[j]
                 if high > low:
                     entry = int(entries[find(entries, low, high, (offset << 16) | 0xFFFF)])
                     if entry >> 16 == offset:
-                        score += worth(record.weight[j], entry & 0xFFFF)
-                rest -= record.bound[j]
+                        score += impact(context.weight[j], entry & 0xFFFF)
+                rest -= context.bound[j]
                 j -= 1
-            held, least = _keep(keys, score, first + offset, k, held, least)
-    return held, least
+            filled, threshold_key = _collect(keys, score, first + offset, k, filled, threshold_key)
+    return filled, threshold_key
 
 
 @inlined
-def _keep(keys: Keys, score: int, document: int, k: int, held: int, least: int) -> tuple[int, int]:
-    """Put a key into the buffer if it passes; cut back a full buffer, which raises the bar."""
+def _collect(
+    keys: Keys, score: int, document: int, k: int, filled: int, threshold_key: int
+) -> tuple[int, int]:
+    """Add a key to the buffer if it passes; cut a full buffer to k, which raises the threshold."""
     key = (score << 32) | (LOW - document)
-    if key <= least:
-        return held, least
-    keys[held] = key
-    held += 1
-    if held < len(keys):
-        return held, least
-    select_largest(keys, held, k)
+    if key <= threshold_key:
+        return filled, threshold_key
+    keys[filled] = key
+    filled += 1
+    if filled < len(keys):
+        return filled, threshold_key
+    select_largest(keys, filled, k)
     return k, keys[k - 1]

@@ -1,26 +1,26 @@
 """The k best documents of a query by BM25, exactly, reading as few postings as possible.
 
-Documents are walked segment by segment in blocks, an accumulator that fits the first cache. In a
-block
-  1. every term has a range of postings and an upper bound of its impact there;
-  2. a block whose bounds add up to no more than the threshold is passed over;
-  3. as in MaxScore the weakest terms, whose bounds together stay within a share of the threshold,
-     are optional; the postings of the others are added to the accumulator;
-  4. what could still pass is a candidate; the optional terms are looked up for the candidates,
-     or added like the others where the candidates are many;
-  5. what passes goes to a buffer of keys; a full one is cut back to k, which raises the threshold.
-A mask leaves documents out, and those that count no more are left out always: their scores are set
-to 0 once a block's postings are added. The total, where it is asked for, counts what holds a term,
-in blocks that are passed over too.
-The threshold begins at what k documents are known to reach by a single term. For many results the
-first block tells better: in the only block there is, what k documents reach; in the first of many,
-what a few times its share of k do. That is a guess, and where fewer than k documents pass, it is
-taken back and the blocks are walked again.
+Documents are scored segment by segment, in blocks whose accumulator fits the L1 cache. In a block
+  1. each term has a range of postings and an upper bound of its impact;
+  2. a block whose bounds add up to no more than the threshold is skipped;
+  3. as in MaxScore the weakest terms, whose bounds add up to a share of the threshold, are
+     optional; the postings of the others are added to the accumulator;
+  4. documents that can still pass are candidates; optional terms are looked up for candidates, or
+     added like the others if there are many candidates;
+  5. documents that pass go to a buffer of keys; a full buffer is cut to k, which raises the
+     threshold.
+Scores of documents that are deleted or outside a mask are set to 0 once the postings of a block
+are added. The total, if requested, counts documents that contain a term, also in skipped blocks.
 
-Scores are whole numbers: the order of the terms, what is passed over and the number of threads
-leave every bit as it is, and the bounds are sharp. Adding a posting takes half a nanosecond, less
-than any cleverness to avoid it; hence how seldom terms are optional. The constants were measured on
-corpora of 21,578 to a million documents; results do not depend on them.
+The threshold starts at a score that k documents are known to reach by a single term. For many
+results the first block gives a better one: in an only block what k documents reach, else what a
+few times its share of k reach. The latter is a guess: if fewer than k documents pass, it is
+discarded and all blocks are scored again.
+
+Scores are integers, so neither the order of terms, nor skipping, nor the number of threads changes
+a bit, and bounds are sharp. Adding a posting takes 0.5 ns, less than most ways to avoid it; so
+terms are seldom optional. The constants were measured on corpora of 21,578 to a million documents;
+results do not depend on them.
 """
 
 from __future__ import annotations
@@ -37,46 +37,46 @@ from klsa_search.lowrank.coverage import HALF
 from klsa_search.search.engine.blocks import (
     add_terms,
     allowed,
-    clear,
-    count_new,
-    gather_block,
-    restrict,
-    scan_block,
-    walk,
+    apply_mask,
+    clear_scores,
+    collect_block,
+    collect_candidates,
+    collect_postings,
+    count_unscored,
 )
 from klsa_search.search.engine.scan import (
     LANES,
-    are_above,
-    bar_of,
     count_above,
     find,
+    find_threshold,
+    has_many_above,
     lowest_bit,
     without_lowest,
 )
 from klsa_search.search.engine.terms import (
     LOOK_UP,
-    ask,
     distinct_terms,
-    enter_block,
-    enter_segment,
-    known_to_be_reached,
+    impact,
+    initial_threshold,
+    load_query,
     optional_terms,
-    part_of,
-    worth,
+    seek_block,
+    seek_segment,
+    segment_arrays,
 )
 from klsa_search.search.engine.workspace import (
-    TAKEN,
-    TOGETHER,
+    SCAN_CHUNK,
+    TERM_GROUP,
     IndexArrays,
-    Memory,
+    PostingArrays,
     Queries,
-    Record,
+    QueryContext,
+    SearchBuffers,
     SegmentArrays,
-    Stored,
     Workspace,
 )
 
-SCANNED = 16  # postings looked at for each that would be looked up
+SCAN_COST = 16  # postings scanned in the time of one look-up
 
 
 Entries = npt.NDArray[np.uint32]
@@ -85,116 +85,128 @@ Words = npt.NDArray[np.uint64]
 
 @internal
 def look_up_impacts(
-    record: Record,
-    stored: Stored,
-    memory: Memory,
+    context: QueryContext,
+    postings: PostingArrays,
+    buffers: SearchBuffers,
     terms: int,
-    held: IndexArrays,
-    room: Workspace,
+    index: IndexArrays,
+    workspace: Workspace,
     best: int,
 ) -> int:
-    """Fill in what each of the best documents holds of each term; returns the lanes of a document.
+    """Compute the impacts of all terms in the best documents, in steps; return their stride.
 
-    In steps of the score, whole numbers. Few postings are all looked at. Among many each document
-    is looked for, where its number lets expect it. The term with the most postings is left out:
-    what it gives a document is what the others leave of its score.
+    Short posting lists are scanned; in long ones each document is looked up. The longest is not
+    read: its impact is what the other terms leave of the score.
     """
-    lanes = (terms + TOGETHER - 1) // TOGETHER * TOGETHER
-    room.impacts[: lanes * (best + 1)] = 0
-    room.worth[:lanes], room.half[:lanes] = 0, 1
-    longest, most = 0, -1
+    stride = (terms + TERM_GROUP - 1) // TERM_GROUP * TERM_GROUP
+    workspace.impacts[: stride * (best + 1)] = 0
+    workspace.term_weights[:stride], workspace.half[:stride] = 0, 1
+    longest, most, offsets = 0, -1, buffers.posting_offsets
     for j in range(terms):
-        room.worth[j] = np.float32(record.times[j]) * held.term_worth[record.term[j]]
-        room.half[j] = np.float32(HALF * record.weight[j] / (UNIT * record.step))
-        count = _postings(record, memory, j)
+        workspace.term_weights[j] = (
+            np.float32(context.query_counts[j]) * index.term_weights[context.term[j]]
+        )
+        workspace.half[j] = np.float32(HALF * context.weight[j] / (UNIT * context.step))
+        count = _posting_count(context, buffers, j)
         if count > most:
             longest, most = j, count
     for j in range(terms):
         if j == longest:
             continue
-        if _postings(record, memory, j) >= SCANNED * best:
-            _look_up(record, stored, memory, j, lanes, room, best)
+        if _posting_count(context, buffers, j) >= SCAN_COST * best:
+            _look_up(context, postings, buffers, j, stride, workspace, best)
             continue
         place = 0
-        for segment in range(record.segments):
-            entries = part_of(stored, segment).entries
-            start = record.base[segment]
-            for _ in range(record.own_blocks[segment]):
-                first, after = memory.places[j, place], memory.places[j, place + 1]
-                _scan(entries, first, after, start, record.weight[j], j, lanes, room)
-                start += 1 << record.block_bits
+        for segment in range(context.segments):
+            entries = segment_arrays(postings, segment).entries
+            start = context.base[segment]
+            for _ in range(context.block_count[segment]):
+                first, after = offsets[j, place], offsets[j, place + 1]
+                weight = context.weight[j]
+                _scan_postings(entries, first, after, start, weight, j, stride, workspace)
+                start += 1 << context.block_bits
                 place += 1
             place += 1
-    impacts, rest = room.impacts, room.rest
+    impacts, remaining = workspace.impacts, workspace.remaining
     for slot in range(1, best + 1):
-        impacts[slot * lanes + longest] = np.float32(rest[slot])
-    return lanes
+        impacts[slot * stride + longest] = np.float32(remaining[slot])
+    return stride
 
 
 @internal
-def _postings(record: Record, memory: Memory, term: int) -> int:
-    """How many postings a term has in all segments."""
+def _posting_count(context: QueryContext, buffers: SearchBuffers, term: int) -> int:
+    """Return the number of postings of a term in all segments."""
     count, place = 0, 0
-    for segment in range(record.segments):
-        last = place + record.own_blocks[segment]
-        count += memory.places[term, last] - memory.places[term, place]
+    for segment in range(context.segments):
+        last = place + context.block_count[segment]
+        count += buffers.posting_offsets[term, last] - buffers.posting_offsets[term, place]
         place = last + 1
     return count
 
 
 @internal
 def _look_up(
-    record: Record,
-    stored: Stored,
-    memory: Memory,
+    context: QueryContext,
+    postings: PostingArrays,
+    buffers: SearchBuffers,
     term: int,
-    lanes: int,
-    room: Workspace,
+    stride: int,
+    workspace: Workspace,
     best: int,
 ) -> None:
-    """Look for each of the best among the postings of a term in its block."""
+    """Look up the impact of a term in each of the best documents."""
     for slot in range(1, best + 1):
-        held = _held_by(record, stored, memory, term, int(np.int64(room.documents[slot])))
-        if held > 0:
-            room.impacts[slot * lanes + term] = np.float32(held)
-            room.rest[slot] -= held
+        impact_ = _term_impact(
+            context, postings, buffers, term, int(np.int64(workspace.documents[slot]))
+        )
+        if impact_ > 0:
+            workspace.impacts[slot * stride + term] = np.float32(impact_)
+            workspace.remaining[slot] -= impact_
 
 
 @internal
-def _held_by(record: Record, stored: Stored, memory: Memory, term: int, document: int) -> int:
-    """What a document holds of a term, in steps: looked for where its number lets expect it."""
-    bits = record.block_bits
-    segment, begin = 0, 0
-    while document >= record.base[segment] + record.length[segment]:
-        begin += record.own_blocks[segment] + 1
-        segment += 1
-    entries = stored.built.entries if segment == 0 else stored.later.entries
-    document -= record.base[segment]
-    block = document >> bits
-    low, high = memory.places[term, begin + block], memory.places[term, begin + block + 1]
-    place = document - (block << bits)
-    span = min(1 << bits, record.length[segment] - (block << bits))
-    found = place_of(entries, low, high, low + place * (high - low) // span, place)
-    if found >= high or entries[found] >> np.uint32(16) != place:
-        return 0
-    return worth(record.weight[term], int(entries[found] & np.uint32(0xFFFF)))
-
-
-@internal
-def keys_within(
-    record: Record, stored: Stored, memory: Memory, words: Words, terms: int, most: int
+def _term_impact(
+    context: QueryContext, postings: PostingArrays, buffers: SearchBuffers, term: int, document: int
 ) -> int:
-    """Gather the keys of the documents in a mask that hold a term; returns how many.
+    """Return the impact of a term in a document, in steps, by interpolation search in its block."""
+    bits = context.block_bits
+    segment, begin = 0, 0
+    while document >= context.base[segment] + context.length[segment]:
+        begin += context.block_count[segment] + 1
+        segment += 1
+    entries = postings.main.entries if segment == 0 else postings.delta.entries
+    document -= context.base[segment]
+    block = document >> bits
+    offsets = buffers.posting_offsets
+    low, high = offsets[term, begin + block], offsets[term, begin + block + 1]
+    place = document - (block << bits)
+    span = min(1 << bits, context.length[segment] - (block << bits))
+    at = find_posting(entries, low, high, low + place * (high - low) // span, place)
+    if at >= high or entries[at] >> np.uint32(16) != place:
+        return 0
+    return impact(context.weight[term], int(entries[at] & np.uint32(0xFFFF)))
 
-    Each is looked for among the postings of each term: for at most `most` documents, after
-    `best_keys` has found the places of the postings. -1 where to add all postings costs less.
+
+@internal
+def look_up_keys(
+    context: QueryContext,
+    postings: PostingArrays,
+    buffers: SearchBuffers,
+    words: Words,
+    terms: int,
+    limit: int,
+) -> int:
+    """Collect the keys of the documents in a mask that contain a term; return how many.
+
+    Each of at most `limit` documents is looked up in the postings of each term, whose offsets
+    `best_keys` has found. Returns -1 if adding all postings costs less.
     """
-    postings = 0
+    posting_count = 0
     for j in range(terms):
-        postings += _postings(record, memory, j)
-    if most * terms * LOOK_UP > postings:
+        posting_count += _posting_count(context, buffers, j)
+    if limit * terms * LOOK_UP > posting_count:
         return -1
-    held = 0
+    filled = 0
     for place in range(len(words)):
         word = words[place]
         for half in range(2):
@@ -204,77 +216,77 @@ def keys_within(
                 mask = without_lowest(mask)
                 score = 0
                 for j in range(terms):
-                    score += _held_by(record, stored, memory, j, document)
+                    score += _term_impact(context, postings, buffers, j, document)
                 if score > 0:
-                    memory.keys[0, held] = (np.int64(score) << 32) | (LOW - document)
-                    held += 1
-    return held
+                    buffers.keys[0, filled] = (np.int64(score) << 32) | (LOW - document)
+                    filled += 1
+    return filled
 
 
 @internal
 def count_without(
-    record: Record,
-    stored: Stored,
-    memory: Memory,
+    context: QueryContext,
+    postings: PostingArrays,
+    buffers: SearchBuffers,
     words: Words,
     terms: int,
-    room: Workspace,
-    found: int,
+    workspace: Workspace,
+    matched: int,
     size: int,
 ) -> int:
-    """Count the documents of the slots behind `found` that are in the mask and contain no term."""
+    """Count the documents of slots beyond `matched` that are in the mask and contain no term."""
     count = 0
-    for slot in range(found + 1, size + 1):
-        document = int(np.int64(room.documents[slot]))
+    for slot in range(matched + 1, size + 1):
+        document = int(np.int64(workspace.documents[slot]))
         if not allowed(words, document):
             continue
-        held, j = 0, terms - 1
-        while held == 0 and j >= 0:
-            held = _held_by(record, stored, memory, j, document)
+        contained, j = 0, terms - 1
+        while contained == 0 and j >= 0:
+            contained = _term_impact(context, postings, buffers, j, document)
             j -= 1
-        count += held == 0
+        count += contained == 0
     return count
 
 
 @internal
-def _scan(
+def _scan_postings(
     entries: npt.NDArray[np.uint32],
     first: int,
     after: int,
     base: int,
     weight: int,
-    lane: int,
-    lanes: int,
-    room: Workspace,
+    column: int,
+    stride: int,
+    workspace: Workspace,
 ) -> None:
-    """Take the impacts of a term over from its postings, those of the best sorted out first.
+    """Copy the impacts of a term from its postings; first select those of the best documents.
 
-    Without a branch, which would be mispredicted. Bits fit the cache; a slot each would not.
+    Without a branch, which would be mispredicted. The bits fit the cache, slots would not.
     """
-    among, hits, slots = room.among[base >> 5 :], room.hits, room.slots
-    impacts, rest = room.impacts, room.rest
-    for begin in range(first, after, TAKEN):
+    is_best, hits, slots = workspace.is_best[base >> 5 :], workspace.hits, workspace.slots
+    impacts, remaining = workspace.impacts, workspace.remaining
+    for begin in range(first, after, SCAN_CHUNK):
         count = 0
-        for p in range(begin, min(begin + TAKEN, after)):
+        for p in range(begin, min(begin + SCAN_CHUNK, after)):
             entry = entries[p]
             hits[count] = entry
-            bit = among[entry >> np.uint32(21)] >> ((entry >> np.uint32(16)) & np.uint32(31))
+            bit = is_best[entry >> np.uint32(21)] >> ((entry >> np.uint32(16)) & np.uint32(31))
             count += int(bit & np.uint32(1))
         for i in range(count):
             entry = hits[i]
             slot = np.uint32(slots[base + np.int64(entry >> np.uint32(16))])
-            held = worth(weight, int(entry & np.uint32(0xFFFF)))
-            impacts[slot * np.uint32(lanes) + np.uint32(lane)] = np.float32(held)
-            rest[slot] -= np.int32(held)
+            impact_ = impact(weight, int(entry & np.uint32(0xFFFF)))
+            impacts[slot * np.uint32(stride) + np.uint32(column)] = np.float32(impact_)
+            remaining[slot] -= np.int32(impact_)
 
 
 @internal
-def place_of(entries: Entries, low: int, high: int, expected: int, place: int) -> int:
-    """Where the posting of a place in the block is among the ascending entries[low:high], if there.
+def find_posting(entries: Entries, low: int, high: int, expected: int, offset: int) -> int:
+    """Return where entries[low:high] has a posting of this offset in the block, or any other place.
 
-    Any place else. A search of a window about where it is expected nearly always finds it.
+    A search in a window around the expected place nearly always finds it.
     """
-    last = (place << 16) | 0xFFFF
+    last = (offset << 16) | 0xFFFF
     if high - low < LANES:
         return find(entries, low, high, last) if high > low else low
     begin = max(low, min(expected - LANES // 2, high - LANES))
@@ -285,146 +297,153 @@ def place_of(entries: Entries, low: int, high: int, expected: int, place: int) -
     return find(entries, begin, begin + LANES, last)
 
 
-FEW = 64  # postings of a block below which they are walked again, not the block scanned
-MARGIN = 3  # a block's share of the k best is guessed to be no more than 3 times the mean
-SAMPLE = 16  # documents a guess is based on at least
+FEW = 64  # postings of a block up to which they are read again instead of all its scores
+MARGIN = 3  # assumed ratio of the first block's share of the k best to the mean share
+SAMPLE = 16  # documents that a guess is based on, at least
 
 
 @compiled
 def search(
-    records: npt.NDArray[np.void], words: Words, masked: bool, counted: bool, *arrays: Any
+    contexts: npt.NDArray[np.void], words: Words, masked: bool, count_totals: bool, *arrays: Any
 ) -> None:
-    """Answer queries, each into a row, best first.
+    """Search a batch of queries; the results of each are a row, best first.
 
-    words    of the mask of the documents that may be answered; empty where all may
-    masked   whether these are only some of those that count
-    counted  whether totals are asked for
-    arrays   those of `Queries`, `Memory` and `Stored`; one by one, as it takes Python three times
-             as long to hand over named tuples
+    words         of the mask of documents that may be returned; empty for all
+    masked        whether `words` are more than the mask of live documents
+    count_totals  whether to count totals
+    arrays        of `Queries`, `SearchBuffers` and `PostingArrays`; passing named tuples takes
+                  three times as long
     """
-    queries, memory = Queries(*arrays[:4]), Memory(*arrays[4:8])
-    stored = Stored(
+    queries, buffers = Queries(*arrays[:4]), SearchBuffers(*arrays[4:8])
+    postings = PostingArrays(
         arrays[8],
         arrays[9],
         arrays[10],
         SegmentArrays(*arrays[11:17]),
         SegmentArrays(*arrays[17:23]),
     )
-    record, counts, k = records[0], queries.counts, queries.documents.shape[1]
-    record.masked, record.counted = masked, counted
+    context, counts, k = contexts[0], queries.counts, queries.documents.shape[1]
+    context.masked, context.count_totals = masked, count_totals
     for query in range(len(counts)):
-        if not ask(record, queries.asked, query, len(counts)):
+        if not load_query(context, queries.terms, query, len(counts)):
             counts[query, 0] = -1
             continue
-        count = best_keys(record, stored, memory, words, k)
-        counts[query, 0], counts[query, 1] = count, record.total * counted
-        keys = memory.keys[0]
-        sort_descending(keys, count, memory.keys[1])
+        count = best_keys(context, postings, buffers, words, k)
+        counts[query, 0], counts[query, 1] = count, context.total * count_totals
+        keys = buffers.keys[0]
+        sort_descending(keys, count, buffers.keys[1])
         for i in range(count):
             queries.documents[query, i] = LOW - (keys[i] & LOW)
-            queries.scores[query, i] = (keys[i] >> 32) * record.step
+            queries.scores[query, i] = (keys[i] >> 32) * context.step
 
 
 @internal
-def best_keys(record: Record, stored: Stored, memory: Memory, words: Words, k: int) -> int:
-    """Gather the keys of the k best documents, unsorted; returns how many."""
-    held = int(np.int64(0))
+def best_keys(
+    context: QueryContext, postings: PostingArrays, buffers: SearchBuffers, words: Words, k: int
+) -> int:
+    """Collect the keys of the k best documents, unsorted; return how many."""
+    filled = int(np.int64(0))
     for margin in (MARGIN, 0):
-        terms, record.total = distinct_terms(record, stored), 0
+        terms, context.total = distinct_terms(context, postings), 0
         if terms == 0:
             return 0
-        held, guessed = _gather(record, stored, memory, words, terms, k, margin)
-        if held >= k or not guessed:
+        filled, guessed = _collect_keys(context, postings, buffers, words, terms, k, margin)
+        if filled >= k or not guessed:
             break
-    if held > k:
-        select_largest(memory.keys[0], held, k)
-        held = k
-    return held
+    if filled > k:
+        select_largest(buffers.keys[0], filled, k)
+        filled = k
+    return filled
 
 
 @internal
-def _gather(
-    record: Record, stored: Stored, memory: Memory, words: Words, terms: int, k: int, margin: int
+def _collect_keys(
+    context: QueryContext,
+    postings: PostingArrays,
+    buffers: SearchBuffers,
+    words: Words,
+    terms: int,
+    k: int,
+    margin: int,
 ) -> tuple[int, bool]:
-    """Gather the keys of the k best and some more; returns how many, and whether on a guess.
+    """Collect the keys of the k best and some more; return how many, and whether by a guess.
 
-    margin  the first block guesses the threshold: what `margin` times its share of k reach. If
-            fewer than k are found by a guess it was too high. 0 is no guess.
+    margin  guess the threshold from the first block: what `margin` times its share of k reach. If
+            fewer than k are found the guess was too high. 0 for no guess.
     """
-    part, accumulator = stored.built, memory.accumulator
-    width = 1 << record.block_bits
-    held, guessed, record.total = (
-        int(np.int64(0)),
-        False,
-        0,
-    )  # 0 by itself would be a type of its own
+    arrays, accumulator = postings.main, buffers.accumulator
+    width = 1 << context.block_bits
+    # The literal 0 would have another type.
+    filled, guessed, context.total = int(np.int64(0)), False, 0
     threshold = 0
-    if not record.masked:
-        threshold = known_to_be_reached(record, stored, terms, k + record.left_out)
-    least = (threshold << 32) | LOW  # a key above it passes
+    if not context.masked:
+        threshold = initial_threshold(context, postings, terms, k + context.deleted)
+    threshold_key = (threshold << 32) | LOW  # larger keys pass
     segment, number, last = -1, int(np.int64(0)), 0
-    for block in range(record.blocks):
+    for block in range(context.blocks):
         if number == last:
             segment += 1
-            number, last = int(np.int64(0)), record.own_blocks[segment]
-            part = part_of(stored, segment)
-            enter_segment(record, part, memory, terms, segment, block + segment)
-        first = record.base[segment] + number * width
-        bound = enter_block(record, part, memory, terms, number, block + segment)
-        entries = part.entries
+            number, last = int(np.int64(0)), context.block_count[segment]
+            arrays = segment_arrays(postings, segment)
+            seek_segment(context, arrays, buffers, terms, segment, block + segment)
+        first = context.base[segment] + number * width
+        bound = seek_block(context, arrays, buffers, terms, number, block + segment)
+        entries = arrays.entries
         number += 1
         if bound <= threshold:
-            if record.counted != 0 and bound > 0:
-                record.total += count_new(record, terms, accumulator, entries, words, first)
-                clear(record, terms, accumulator, entries)
+            if context.count_totals != 0 and bound > 0:
+                context.total += count_unscored(context, terms, accumulator, entries, words, first)
+                clear_scores(context, terms, accumulator, entries)
             continue
-        optional, slack, spared = optional_terms(record, terms, threshold, k)
-        added = add_terms(record, optional, terms, accumulator, entries)
-        # Whole vectors; beyond the last document there is nothing but 0.
-        after = min(first + width, record.base[segment] + record.length[segment])
+        optional, slack, skipped = optional_terms(context, terms, threshold, k)
+        added = add_terms(context, optional, terms, accumulator, entries)
+        # Whole vectors; all scores beyond the last document are 0.
+        after = min(first + width, context.base[segment] + context.length[segment])
         span = (after - first + LANES - 1) // LANES * LANES
         scores = accumulator[:span]
-        few, hopeless = added <= FEW and optional == 0, False
+        is_short, no_candidates = added <= FEW and optional == 0, False
         if len(words) > 0:
-            restrict(accumulator, words, first, span)
+            apply_mask(accumulator, words, first, span)
         if optional > 0:
             candidates = count_above(scores, threshold - slack)
-            hopeless = candidates == 0
-            if candidates * LOOK_UP > spared:
-                add_terms(record, int(np.int64(0)), optional, accumulator, entries)
+            no_candidates = candidates == 0
+            if candidates * LOOK_UP > skipped:
+                add_terms(context, int(np.int64(0)), optional, accumulator, entries)
                 optional, slack = 0, 0
                 if len(words) > 0:
-                    restrict(accumulator, words, first, span)
-        if record.counted != 0 and not few:
-            record.total += count_above(scores, int(np.int64(0)))
-            record.total += count_new(record, optional, accumulator, entries, words, first)
-        if hopeless:
+                    apply_mask(accumulator, words, first, span)
+        if context.count_totals != 0 and not is_short:
+            context.total += count_above(scores, int(np.int64(0)))
+            context.total += count_unscored(context, optional, accumulator, entries, words, first)
+        if no_candidates:
             scores[:] = 0
             continue
         if block == 0 and margin > 0 and optional == 0:
-            # Where it is k that reach it, the k best of all do.
-            wanted = min(max(margin * k * (after - first) // record.documents, SAMPLE), k)
-            reached = _reached_by(scores, threshold, bound, wanted)
+            # If k documents of the block reach it, the k best of all do.
+            target = min(max(margin * k * (after - first) // context.documents, SAMPLE), k)
+            reached = _guess_threshold(scores, threshold, bound, target)
             if reached > threshold:
-                guessed = wanted < k
-                threshold, least = reached, (reached << 32) | LOW
-        if few:
-            held, least = walk(record, terms, memory, entries, first, k, held, least)
+                guessed = target < k
+                threshold, threshold_key = reached, (reached << 32) | LOW
+        if is_short:
+            filled, threshold_key = collect_postings(
+                context, terms, buffers, entries, first, k, filled, threshold_key
+            )
         elif optional == 0:
-            held, least = gather_block(memory, first, span, k, held, least)
+            filled, threshold_key = collect_block(buffers, first, span, k, filled, threshold_key)
             scores[:] = 0
         else:
-            held, least = scan_block(
-                record, optional, slack, memory, entries, first, span, k, held, least
+            filled, threshold_key = collect_candidates(
+                context, optional, slack, buffers, entries, first, span, k, filled, threshold_key
             )
             scores[:] = 0
-        threshold = max(threshold, least >> 32)
-    return held, guessed
+        threshold = max(threshold, threshold_key >> 32)
+    return filled, guessed
 
 
 @internal
-def _reached_by(scores: npt.NDArray[np.int32], threshold: int, bound: int, wanted: int) -> int:
-    """What so many of the first block's documents reach, in steps less one."""
-    if not are_above(scores, threshold, 2 * wanted + LANES):
+def _guess_threshold(scores: npt.NDArray[np.int32], threshold: int, bound: int, target: int) -> int:
+    """Return what `target` documents of the first block reach, in steps, less one."""
+    if not has_many_above(scores, threshold, 2 * target + LANES):
         return threshold
-    return bar_of(scores, threshold, bound, wanted)
+    return find_threshold(scores, threshold, bound, target)

@@ -1,4 +1,4 @@
-"""What the parts of the default ranking give single documents."""
+"""Parts of the default ranking for single documents."""
 
 from __future__ import annotations
 
@@ -10,38 +10,39 @@ import numpy.typing as npt
 from klsa_search.core.compiling import inlined, internal, unchecked
 from klsa_search.lowrank.coverage import NEIGHBOURHOOD
 from klsa_search.lowrank.sparse_expansion import LATENT_LEVELS, LEVELS
-from klsa_search.search.engine.workspace import TOGETHER, IndexArrays, Record, Workspace
+from klsa_search.search.engine.workspace import TERM_GROUP, IndexArrays, QueryContext, Workspace
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
-PLACE_LEVELS = 2**14  # steps of the largest coordinate of a query
+QUERY_LEVELS = 2**14  # value of the largest coordinate of a query vector
 
 
 @unchecked
-def cover(
+def score_coverage(
     rows: npt.NDArray[np.uint32],
-    room: Workspace,
-    lanes: int,
+    workspace: Workspace,
+    stride: int,
     best: int,
     slots: Ints,
     count: int,
     neighbours: int,
     covered: Floats,
 ) -> None:
-    """Compute T of the documents of some slots, one after the other: see `lowrank.coverage`.
+    """Compute T of the documents of some slots: see `lowrank.coverage`.
 
-    T is Σ worth · y / (y + half) over the terms, y = own + part · Σ_i shares[i] · impacts[near[i]].
-    Eight terms are always added up in the same pairs.
+    T is Σ weight · y / (y + half) over the terms, y = own + part · Σ shares[i] · impacts[near[i]].
+    Eight terms are always added in the same pairs.
 
-    rows        of D, the nearest first
-    best        slots up to this one have impacts of their own
-    slots       (count,) and more
-    neighbours  that count as near; of 0 it is what a document holds itself: no more than T
+    rows        of D, nearest first
+    best        last slot that has impacts
+    slots       (count,) or longer
+    neighbours  to consider; 0 gives T of the document alone, a lower bound
     """
-    documents, slot_of, among = room.documents, room.slots, room.among
-    impacts, worth, half, lent = room.impacts, room.worth, room.half, room.lent
-    near, shares = room.near, room.shares
+    documents, slot_of, is_best = workspace.documents, workspace.slots, workspace.is_best
+    impacts, weights, half = workspace.impacts, workspace.term_weights, workspace.half
+    sums = workspace.neighbour_impacts
+    near, shares = workspace.near, workspace.shares
     for i in range(count):
         slot = slots[i]
         document = documents[slot]
@@ -54,99 +55,110 @@ def cover(
             near[hits] = other
             shares[hits] = np.float32(level)
             # Without a branch, which would be mispredicted. Bits fit the cache, slots would not.
-            held = (among[other >> np.uint32(5)] >> (other & np.uint32(31))) & np.uint32(1)
-            hits += held & (level > 0)
+            bit = (is_best[other >> np.uint32(5)] >> (other & np.uint32(31))) & np.uint32(1)
+            hits += bit & (level > 0)
         for place in range(hits):
-            near[place] = slot_of[near[place]] * lanes
+            near[place] = slot_of[near[place]] * stride
         part = np.float32(NEIGHBOURHOOD) / np.float32(max(levels, np.uint32(1)))
-        own = slot * lanes if slot <= best else 0
+        own = slot * stride if slot <= best else 0
         total = np.float32(0)
-        for first in range(0, lanes, TOGETHER):
-            for lane in range(TOGETHER):
-                lent[lane] = 0
+        for first in range(0, stride, TERM_GROUP):
+            for lane in range(TERM_GROUP):
+                sums[lane] = 0
             for place in range(hits):
                 begin, share = near[place] + first, shares[place]
-                for lane in range(TOGETHER):
-                    lent[lane] += share * impacts[begin + lane]
-            for lane in range(TOGETHER):
-                y = impacts[own + first + lane] + part * lent[lane]
-                lent[lane] = worth[first + lane] * (y / (y + half[first + lane]))
-            even = (lent[0] + lent[4]) + (lent[2] + lent[6])
-            total += even + ((lent[1] + lent[5]) + (lent[3] + lent[7]))
+                for lane in range(TERM_GROUP):
+                    sums[lane] += share * impacts[begin + lane]
+            for lane in range(TERM_GROUP):
+                y = impacts[own + first + lane] + part * sums[lane]
+                sums[lane] = weights[first + lane] * (y / (y + half[first + lane]))
+            even = (sums[0] + sums[4]) + (sums[2] + sums[6])
+            total += even + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
         covered[i] = total
 
 
 @internal
-def place_query(record: Record, terms: int, held: IndexArrays, room: Workspace) -> np.float32:
-    """Put the query into the latent space, in whole steps; returns one step of a cosine."""
-    fine, coordinates, steps = room.fine, held.terms, held.term_steps
-    dimensions = len(fine)
-    fine[:] = 0
+def project_query(
+    context: QueryContext, terms: int, index: IndexArrays, workspace: Workspace
+) -> np.float32:
+    """Project the query to the latent space, in integer steps; return one step of a cosine."""
+    query_floats, coordinates, steps = workspace.query_floats, index.term_vectors, index.term_steps
+    dimensions = len(query_floats)
+    query_floats[:] = 0
     for j in range(terms):
-        term = record.term[j]
-        if term >= len(coordinates):  # of documents that came later alone
+        term = context.term[j]
+        if term >= len(coordinates):  # only in documents added after the build
             continue
-        step = np.float32(record.times[j]) * held.bursts[term] * steps[term, steps.shape[1] - 1]
+        count = np.float32(context.query_counts[j])
+        step = count * index.burstiness[term] * steps[term, steps.shape[1] - 1]
         for i in range(dimensions):
-            fine[i] += step * np.float32(coordinates[term, i])
+            query_floats[i] += step * np.float32(coordinates[term, i])
     largest = np.float32(0)
     for i in range(dimensions):
-        largest = max(largest, abs(fine[i]))
+        largest = max(largest, abs(query_floats[i]))
     if largest == 0:
-        room.place[:dimensions] = 0
+        workspace.query_vector[:dimensions] = 0
         return np.float32(0)
     for i in range(dimensions):
-        room.place[i] = np.int16(np.rint(fine[i] / largest * PLACE_LEVELS))
-    return largest / np.float32(PLACE_LEVELS * LATENT_LEVELS)
+        workspace.query_vector[i] = np.int16(np.rint(query_floats[i] / largest * QUERY_LEVELS))
+    return largest / np.float32(QUERY_LEVELS * LATENT_LEVELS)
 
 
 @internal
-def cosine(cards: npt.NDArray[np.int8], document: int, place: npt.NDArray[np.int16]) -> np.int32:
-    """The inner product of a document and the query's place, in steps: whole, so exact.
+def latent_score(
+    document_vectors: npt.NDArray[np.int8], document: int, query_vector: npt.NDArray[np.int16]
+) -> np.int32:
+    """Return the inner product of a document and the query vector, in steps: integers, so exact.
 
-    Over the whole card: the place is 0 where the coordinates end, and vectors stay whole.
+    Over the whole document vector: the query vector is 0 beyond its coordinates.
     """
     steps = np.int32(0)
-    for i in range(len(place)):
-        steps = np.int32(steps + np.int32(cards[document, i]) * np.int32(place[i]))
+    for i in range(len(query_vector)):
+        steps = np.int32(
+            steps + np.int32(document_vectors[document, i]) * np.int32(query_vector[i])
+        )
     return steps
 
 
 @inlined
-def add_features(document: int, weight: np.float32, held: IndexArrays, room: Workspace) -> None:
-    """Add a seed's features to the sums, `weight` in steps of the sums."""
-    factor = weight * held.facts[document, held.facts.shape[1] - 3]
-    features, sums = held.features, room.sums
-    for p in range(held.feature_starts[document], held.feature_starts[document + 1]):
+def add_features(
+    document: int, weight: np.float32, index: IndexArrays, workspace: Workspace
+) -> None:
+    """Add a seed's features to the sums; `weight` in steps of the sums."""
+    factor = weight * index.document_scalars[document, index.document_scalars.shape[1] - 3]
+    features, sums = index.features, workspace.sums
+    for p in range(index.feature_starts[document], index.feature_starts[document + 1]):
         level = np.float32(features[p] & np.uint32(LEVELS))
         sums[features[p] >> np.uint32(8)] += np.int16(np.rint(factor * level))
 
 
 @inlined
-def clear_features(document: int, held: IndexArrays, room: Workspace) -> None:
-    """Take a seed's features out of the sums."""
-    features, sums = held.features, room.sums
-    for p in range(held.feature_starts[document], held.feature_starts[document + 1]):
+def clear_features(document: int, index: IndexArrays, workspace: Workspace) -> None:
+    """Set the sums of a seed's features to 0."""
+    features, sums = index.features, workspace.sums
+    for p in range(index.feature_starts[document], index.feature_starts[document + 1]):
         sums[features[p] >> np.uint32(8)] = 0
 
 
 @inlined
-def compared(document: int, held: IndexArrays, room: Workspace, centre: Any) -> np.float32:
-    """Σ_s weight(s) · K(s, d), from the features: what the sum of all of D's rows holds at d."""
+def expansion_score(
+    document: int, index: IndexArrays, workspace: Workspace, centre: Any
+) -> np.float32:
+    """Return Σ_s weight(s) · K(s, d), from the features."""
     scale, mean, mean_square, step = centre
-    first, after = held.feature_starts[document], held.feature_starts[document + 1]
-    steps = inner_product(held.features, first, after, room.sums)
-    facts, last = held.facts, held.facts.shape[1] - 1
-    taken = scale * facts[document, last]
-    taken += facts[document, last - 1] * (mean - scale * mean_square)
-    return np.float32(step * steps * facts[document, last - 2] - taken)
+    first, after = index.feature_starts[document], index.feature_starts[document + 1]
+    steps = inner_product(index.features, first, after, workspace.sums)
+    document_scalars, last = index.document_scalars, index.document_scalars.shape[1] - 1
+    centring = scale * document_scalars[document, last]
+    centring += document_scalars[document, last - 1] * (mean - scale * mean_square)
+    return np.float32(step * steps * document_scalars[document, last - 2] - centring)
 
 
 @internal
 def inner_product(
     entries: npt.NDArray[np.uint32], first: int, after: int, sums: npt.NDArray[np.int16]
 ) -> np.int64:
-    """Σ sums[feature] · level: of whole numbers, so that a machine may add them in any order."""
+    """Return Σ sums[feature] · level: integers, so exact in any order."""
     total = np.int64(0)
     for i in range(first, after):
         entry = entries[i]

@@ -1,24 +1,23 @@
-"""The k best documents of a query by the default ranking, where D is kept cut.
+"""The k best documents of a query by the default ranking, with a sparse D.
 
-    1. the best of the query kernel are found, exactly; the first z are the seeds; where a mask
-       leaves documents out, the best within it are found besides: what a document is worth does
-       not depend on which others may be answered. What counts no more is none of either;
-    2. what the best hold of the query's terms is looked up; T of the seeds makes their weights;
-       how much of the query the first holds decides how much the expansion counts;
-    3. the rows of the seeds are added up: E, as far as it lies in strong entries; the documents
-       they bring up are candidates beside the best;
-    4. every candidate gets a first score: E from the rows, L, X, and T by what it holds itself;
-    5. for the first of them, where they are not far behind the k-th, T is computed from what is
-       near, and then, for the first by that, E from the features of the seeds.
+    1. Find the best documents of the query kernel, exactly; the first z are the seeds. With a mask,
+       also find the best within it: seeds do not depend on the mask, so it changes no score.
+       Deleted documents are excluded from both;
+    2. look up the impacts of the query's terms in the best; weigh the seeds by their T; compute
+       α(q) from the share of the query that the first document contains;
+    3. add up the rows of the seeds: E as far as it is in strong entries. The documents of these
+       rows are candidates too;
+    4. estimate the score of every candidate: E from the rows, L, X, and T without neighbours;
+    5. for the best of them that are not far below the k-th, compute T from the neighbours; then,
+       for the best of these, E from the features of the seeds.
 
-Found are the documents that contain a term of the query and those that the rows of the seeds bring
-up: which they are depends neither on k nor on the mask, and the total counts them. Of few documents
-in a mask what each holds of the query is looked up, and T of each is computed in full.
+Matches are documents that contain a term of the query or are in a row of a seed. They depend
+neither on k nor on the mask, and the total counts them. If a mask has few documents, each is looked
+up and its T computed exactly.
 
-Exact are the seeds, their weights, the lengths the parts are divided by, and the scores of what
-step 5 looks at, to the 8 bits that entries and features are kept in; but seeds that weigh next to
-nothing beside the first are passed over. A document is missed if it is no candidate, or if step 4
-thinks far too little of it.
+Seeds, their weights, the lengths of the parts, and the scores that step 5 computes are exact to the
+8 bits of entries and features, except that seeds of negligible weight are ignored. A document is
+missed if it is no candidate, or if step 4 strongly underestimates it.
 """
 
 from __future__ import annotations
@@ -30,26 +29,32 @@ import numpy.typing as npt
 
 from klsa_search.core.compiling import compiled, internal
 from klsa_search.core.selection import LOW, Keys, select_largest, sort_descending
-from klsa_search.search.engine.bm25 import best_keys, count_without, keys_within, look_up_impacts
-from klsa_search.search.engine.candidates import clear_features, place_query
-from klsa_search.search.engine.scores import Extent, answer, compare, cover_first, score_all
+from klsa_search.search.engine.bm25 import best_keys, count_without, look_up_impacts, look_up_keys
+from klsa_search.search.engine.candidates import clear_features, project_query
+from klsa_search.search.engine.scores import (
+    SlotRanges,
+    rescore_coverage,
+    rescore_expansion,
+    score_all,
+    write_results,
+)
 from klsa_search.search.engine.seeds import (
     RerankDepths,
     add_rows,
     add_seed_features,
-    alpha_of,
-    factors_of,
-    leave_out,
+    exclude_masked,
+    part_factors,
+    query_alpha,
     weigh_seeds,
 )
-from klsa_search.search.engine.terms import ask, distinct_terms
+from klsa_search.search.engine.terms import distinct_terms, load_query
 from klsa_search.search.engine.workspace import (
     IndexArrays,
-    Memory,
+    PostingArrays,
     Queries,
-    Record,
+    QueryContext,
+    SearchBuffers,
     SegmentArrays,
-    Stored,
     Workspace,
 )
 
@@ -58,85 +63,89 @@ Words = npt.NDArray[np.uint64]
 
 @compiled
 def search_expanded(
-    records: npt.NDArray[np.void],
+    contexts: npt.NDArray[np.void],
     words: Words,
     masked: bool,
-    counted: bool,
-    plans: npt.NDArray[np.void],
+    count_totals: bool,
+    parameters: npt.NDArray[np.void],
     *arrays: Any,
 ) -> None:
-    """Answer queries, each into a row, as `topk.search` does.
+    """Search a batch of queries by the default ranking: see `bm25.search`.
 
-    arrays  those of `Queries`, `Memory`, `Stored`, `Held` and `Room`
+    arrays  of `Queries`, `SearchBuffers`, `PostingArrays`, `IndexArrays` and `Workspace`
     """
-    queries, memory = Queries(*arrays[:4]), Memory(*arrays[4:8])
-    stored = Stored(
+    queries, buffers = Queries(*arrays[:4]), SearchBuffers(*arrays[4:8])
+    postings = PostingArrays(
         arrays[8],
         arrays[9],
         arrays[10],
         SegmentArrays(*arrays[11:17]),
         SegmentArrays(*arrays[17:23]),
     )
-    held, room = IndexArrays(*arrays[23:36]), Workspace(*arrays[36:])
-    record, mix, depths = records[0], plans[0], plans[0]
+    index, workspace = IndexArrays(*arrays[23:36]), Workspace(*arrays[36:])
+    context, params, depths = contexts[0], parameters[0], parameters[0]
     counts, k = queries.counts, queries.documents.shape[1]
     for query in range(len(counts)):
-        if not ask(record, queries.asked, query, len(counts)):
+        if not load_query(context, queries.terms, query, len(counts)):
             counts[query, 0] = -1
             continue
-        record.masked = False
-        record.counted = counted and not masked  # the total is of what is within the mask
-        count = best_keys(record, stored, memory, stored.living, max(mix.best, k))
+        context.masked = False
+        context.count_totals = count_totals and not masked  # totals are of documents in the mask
+        count = best_keys(context, postings, buffers, postings.live, max(params.best, k))
         if count == 0:
             counts[query, 0] = counts[query, 1] = 0
             continue
-        best, seeds = min(count, mix.best), min(count, mix.seeds)
-        top = _enter(memory.keys[0], room, count, best, seeds)
+        best, seeds = min(count, params.best), min(count, params.seeds)
+        top = _assign_slots(buffers.keys[0], workspace, count, best, seeds)
         if masked:
-            record.masked, record.counted = True, counted
-            more = _keys_within(record, stored, memory, words, depths)
-            count = _enter_more(memory.keys[0], room, count, more, top)
-        top *= np.float32(record.step)
-        terms = distinct_terms(record, stored)
-        lanes = look_up_impacts(record, stored, memory, terms, held, room, best)
-        angle = place_query(record, terms, held, room)
-        weigh_seeds(held, room, mix, lanes, seeds, top)
-        size = add_rows(held, room, mix, seeds, count)
-        counts[query, 1] = record.total * counted
-        if counted:
+            context.masked, context.count_totals = True, count_totals
+            extra = _filtered_keys(context, postings, buffers, words, depths)
+            count = _assign_filtered_slots(buffers.keys[0], workspace, count, extra, top)
+        top *= np.float32(context.step)
+        terms = distinct_terms(context, postings)
+        stride = look_up_impacts(context, postings, buffers, terms, index, workspace, best)
+        angle = project_query(context, terms, index, workspace)
+        weigh_seeds(index, workspace, params, stride, seeds, top)
+        size = add_rows(index, workspace, params, seeds, count)
+        counts[query, 1] = context.total * count_totals
+        if count_totals:
             counts[query, 1] += count_without(
-                record, stored, memory, words, terms, room, count, size
+                context, postings, buffers, words, terms, workspace, count, size
             )
-        centre = add_seed_features(held, room, mix, seeds)
-        alpha = alpha_of(record, room, mix, terms, lanes)
-        factors = factors_of(held, room, mix, seeds, alpha, top, angle, centre)
-        extent = Extent(lanes, best, seeds, count, size)
-        score_all(held, room, mix, extent, factors)
+        centre = add_seed_features(index, workspace, params, seeds)
+        alpha = query_alpha(context, workspace, params, terms, stride)
+        factors = part_factors(index, workspace, params, seeds, alpha, top, angle, centre)
+        ranges = SlotRanges(stride, best, seeds, count, size)
+        score_all(index, workspace, params, ranges, factors)
         if len(words) > 0:
-            leave_out(words, room, size)
-        cover_first(held, room, mix, extent, depths.covered, k, factors)
-        chosen = compare(held, room, mix, extent, depths.compared, factors, centre)
+            exclude_masked(words, workspace, size)
+        rescore_coverage(index, workspace, params, ranges, depths.coverage_depth, k, factors)
+        chosen = rescore_expansion(
+            index, workspace, params, ranges, depths.expansion_depth, factors, centre
+        )
         documents, scores = queries.documents[query], queries.scores[query]
-        counts[query, 0] = answer(room, size, chosen, k, documents, scores)
-        _leave(room, size)
+        counts[query, 0] = write_results(workspace, size, chosen, k, documents, scores)
+        _release_slots(workspace, size)
         for i in range(seeds):
-            if room.weights[i] > 0:
-                clear_features(int(room.documents[i + 1]), held, room)
+            if workspace.weights[i] > 0:
+                clear_features(int(workspace.documents[i + 1]), index, workspace)
 
 
 @internal
-def _leave(room: Workspace, size: int) -> None:
-    """Take the slots back."""
-    documents, slots, among = room.documents, room.slots, room.among
+def _release_slots(workspace: Workspace, size: int) -> None:
+    """Clear the slots of all candidates."""
+    documents, slots, is_best = workspace.documents, workspace.slots, workspace.is_best
     for slot in range(1, size + 1):
         document = np.uint32(documents[slot])
         slots[document] = 0
-        among[document >> np.uint32(5)] = 0
+        is_best[document >> np.uint32(5)] = 0
 
 
 @internal
-def _enter(keys: Keys, room: Workspace, count: int, best: int, seeds: int) -> np.float32:
-    """Give the documents of the query kernel their slots, seeds in order, then the other best.
+def _assign_slots(
+    keys: Keys, workspace: Workspace, count: int, best: int, seeds: int
+) -> np.float32:
+    """Assign slots to the documents found: seeds in order, then the other best, then all others.
 
     Returns the score of the first, in steps.
     """
@@ -144,9 +153,9 @@ def _enter(keys: Keys, room: Workspace, count: int, best: int, seeds: int) -> np
         select_largest(keys, count, best)
     if best > seeds:
         select_largest(keys, best, seeds)
-    sort_descending(keys, seeds, room.spare)
-    documents, slots, lexical, rest = room.documents, room.slots, room.lexical, room.rest
-    among = room.among
+    sort_descending(keys, seeds, workspace.sort_buffer)
+    documents, slots, lexical = workspace.documents, workspace.slots, workspace.lexical
+    remaining, is_best = workspace.remaining, workspace.is_best
     top = np.float32(keys[0] >> 32)
     for i in range(count):
         document = LOW - (keys[i] & LOW)
@@ -154,37 +163,43 @@ def _enter(keys: Keys, room: Workspace, count: int, best: int, seeds: int) -> np
         slots[document] = i + 1
         lexical[i + 1] = np.float32(keys[i] >> 32) / top
         if i < best:
-            rest[i + 1] = np.int32(keys[i] >> 32)
-            among[document >> 5] |= np.uint32(1) << np.uint32(document & 31)
-    room.expanded[1 : count + 1] = 0
-    room.covered[1 : count + 1] = 0
+            remaining[i + 1] = np.int32(keys[i] >> 32)
+            is_best[document >> 5] |= np.uint32(1) << np.uint32(document & 31)
+    workspace.expanded[1 : count + 1] = 0
+    workspace.covered[1 : count + 1] = 0
     return top
 
 
 @internal
-def _keys_within(
-    record: Record, stored: Stored, memory: Memory, words: Words, depths: RerankDepths
+def _filtered_keys(
+    context: QueryContext,
+    postings: PostingArrays,
+    buffers: SearchBuffers,
+    words: Words,
+    depths: RerankDepths,
 ) -> int:
-    """Gather the keys of the best within a mask, as `best_keys` does."""
-    if depths.looked_up:
-        terms = distinct_terms(record, stored)
-        held = keys_within(record, stored, memory, words, terms, depths.within)
-        if held >= 0:
-            record.total = held
-            return held
-    return best_keys(record, stored, memory, words, depths.within)
+    """Collect the keys of the best documents within a mask; return how many."""
+    if depths.look_up_all:
+        terms = distinct_terms(context, postings)
+        count = look_up_keys(context, postings, buffers, words, terms, depths.filtered)
+        if count >= 0:
+            context.total = count
+            return count
+    return best_keys(context, postings, buffers, words, depths.filtered)
 
 
 @internal
-def _enter_more(keys: Keys, room: Workspace, count: int, more: int, top: np.float32) -> int:
-    """Give the best within the mask their slots too; returns the last."""
-    for i in range(more):
+def _assign_filtered_slots(
+    keys: Keys, workspace: Workspace, count: int, extra: int, top: np.float32
+) -> int:
+    """Assign slots to the best documents within the mask; return the last slot."""
+    for i in range(extra):
         document = LOW - (keys[i] & LOW)
-        if room.slots[document] == 0:
+        if workspace.slots[document] == 0:
             count += 1
-            room.documents[count] = document
-            room.slots[document] = count
-            room.lexical[count] = np.float32(keys[i] >> 32) / top
-            room.expanded[count] = 0
-            room.covered[count] = 0
+            workspace.documents[count] = document
+            workspace.slots[document] = count
+            workspace.lexical[count] = np.float32(keys[i] >> 32) / top
+            workspace.expanded[count] = 0
+            workspace.covered[count] = 0
     return count

@@ -1,4 +1,4 @@
-"""Masks: which documents may be answered."""
+"""Masks: which documents may be returned."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ import numpy.typing as npt
 from klsa_search.search.engine.scan import LANES
 
 FEW: Final = 1000
-"""Documents of a mask up to which each is looked up, and those found are scored in full."""
+"""Largest mask whose documents are each looked up; all that match are rescored."""
 PART: Final = 2**16
-"""Documents of a mask that are found at once; a multiple of 8."""
+"""Documents that are tested at once; a multiple of 8."""
 
 
 class Mask:
-    """Some of N documents; immutable, safe to share between threads.
+    """A set of documents as a bitmap; immutable and thread-safe.
 
     words    (⌈N / 64⌉,) uint64, a bit for each document; read-only
-    size     how many they are
-    Kept are bits alone, an eighth of an array of bools: so small that a query may have its own.
+    size     number of documents in it
 
     >>> even, small = np.arange(100) % 2 == 0, np.arange(100) < 5
     >>> both = Mask(even) & Mask(small)
@@ -33,37 +32,37 @@ class Mask:
         words = np.zeros(-(-len(allowed) // LANES), np.uint64)
         packed = np.packbits(allowed, bitorder="little")
         words.view(np.uint8)[: len(packed)] = packed
-        self._keep(words, len(allowed))
+        self._set_words(words, len(allowed))
 
     @classmethod
     def found(cls, find: Callable[[int, int], npt.NDArray[np.bool_]], documents: int) -> Mask:
-        """Make one by parts: `find` tells which documents from one to before another are in it.
+        """Return the mask of documents that `find(first, after)` allows, range by range.
 
-        No array of all documents is made: new memory of that size costs more than what is done
-        to it, and a part stays in the second cache while it is asked for several things.
+        A range stays in the L2 cache while several conditions are tested, and no array of all
+        documents is allocated, which would cost more than the tests.
         """
         words = np.zeros(-(-documents // LANES), np.uint64)
-        held = words.view(np.uint8)
+        packed_words = words.view(np.uint8)
         for first in range(0, documents, PART):
             packed = np.packbits(find(first, min(first + PART, documents)), bitorder="little")
-            held[first // 8 : first // 8 + len(packed)] = packed
+            packed_words[first // 8 : first // 8 + len(packed)] = packed
         mask = cls.__new__(cls)
-        mask._keep(words, documents)
+        mask._set_words(words, documents)
         return mask
 
-    def _keep(self, words: npt.NDArray[np.uint64], documents: int) -> None:
+    def _set_words(self, words: npt.NDArray[np.uint64], documents: int) -> None:
         self.words, self._documents = words, documents
         self.size = int(np.bitwise_count(words).sum())
         words.flags.writeable = False
 
     @property
     def allowed(self) -> npt.NDArray[np.bool_]:
-        """Whether each document is one of them: (N,), made when it is asked for. Cost: O(N)."""
+        """Whether each document is in the mask: (N,), a new array. Cost: O(N)."""
         bits = self.words.view(np.uint8)
         return np.unpackbits(bits, count=self._documents, bitorder="little").view(np.bool_)
 
     def __and__(self, other: Mask) -> Mask:
-        """Documents of both, which are of as many."""
+        """Return the intersection of two masks of equally many documents."""
         both = Mask.__new__(Mask)
-        both._keep(self.words & other.words, self._documents)
+        both._set_words(self.words & other.words, self._documents)
         return both

@@ -1,8 +1,7 @@
-"""The default ranking by a cut D once more, in NumPy: the same answers to the bit, uncompiled.
+"""The default ranking with a sparse D in NumPy: the same results as compiled code, to the bit.
 
-What is asked before the compiled search is there, some milliseconds a query; and what the compiled
-search is tested against. Each step stands in `expanded`, by the names used here, in `formulas` and
-`comparing`.
+Used until the engine is compiled (some milliseconds per query), and to test it. Its steps are those
+of `klsa`, with the functions of `formulas`.
 """
 
 from __future__ import annotations
@@ -16,174 +15,182 @@ from klsa_search.core.array_types import Positions
 from klsa_search.kernels.query_kernel import QueryKernel
 from klsa_search.lowrank.expansion_matrix import top_z
 from klsa_search.search.engine.formulas import (
-    Compared,
-    Features,
-    Place,
+    DocFeatures,
+    ExpansionScorer,
     Query,
-    Terms,
-    above,
-    alpha_of,
-    brought_up,
-    covered,
-    factors_of,
+    QueryVector,
+    TermImpacts,
+    add_rows,
+    coverage_scores,
+    distinct_query,
+    part_factors,
     power,
-    query_of,
-    saturations_of,
+    query_alpha,
     seed_weights,
-    terms_of,
+    term_impacts,
+    term_saturations,
+    threshold_of,
 )
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.scan import LANES, SAMPLED
-from klsa_search.search.engine.scores import LEAST, LOWEST, PROMISING
+from klsa_search.search.engine.scores import EXCLUDED, MIN_SCORE, PROMISING
 from klsa_search.search.engine.seeds import KlsaParams, RerankDepths
 from klsa_search.search.engine.workspace import EngineQuery, IndexArrays, TopDocs
 
 _F = np.float32
 _Floats = npt.NDArray[np.float32]
 
-MOST = SAMPLED * LANES
-"""Candidates from which the compiled search goes by a sample of them, in their slots' order."""
+SAMPLING_LIMIT = SAMPLED * LANES
+"""Candidates from which the compiled search samples scores in the order of slots."""
 
 
 class ReferenceEngine:
-    """Answers as `search_expanded` does; immutable.
+    """Search as `search_expanded` does; immutable.
 
-    neighbours  documents that count as near
+    neighbours  neighbours of a document that count for T
     dimensions  of the latent space
-    living      the documents that count, where not all do
+    live        mask of the live documents, if some are deleted
     """
 
     def __init__(
         self,
         kernel: QueryKernel,
-        held: IndexArrays,
+        index: IndexArrays,
         neighbours: int,
         dimensions: int,
-        living: Mask | None,
+        live: Mask | None,
     ) -> None:
-        self._kernel, self._held, self._living = kernel, held, living
+        self._kernel, self._index, self._live = kernel, index, live
         self._neighbours, self._dimensions = neighbours, dimensions
 
     def top(
-        self, numbers: Sequence[int], asked: EngineQuery, mix: KlsaParams, depths: RerankDepths
+        self, numbers: Sequence[int], request: EngineQuery, params: KlsaParams, depths: RerankDepths
     ) -> TopDocs | None:
-        """Return the k best; None where there are `MOST` candidates or more."""
-        kernel, held, k, mask = self._kernel, self._held, asked.k, asked.mask
-        query = query_of(kernel, numbers)
-        row = kernel.steps(query.terms, query.times.astype(np.float64))
-        allowed = mask or self._living
-        if self._living is not None:
-            row = row * self._living.allowed
-        found = top_z(row, max(mix.best, k))[0]
-        if not len(found):
+        """Return the k best documents, or None for `SAMPLING_LIMIT` candidates or more."""
+        kernel, index, k, mask = self._kernel, self._index, request.k, request.mask
+        query = distinct_query(kernel, numbers)
+        lexical_scores = kernel.steps(query.terms, query.counts.astype(np.float64))
+        allowed = mask or self._live
+        if self._live is not None:
+            lexical_scores = lexical_scores * self._live.allowed
+        matched = top_z(lexical_scores, max(params.best, k))[0]
+        if not len(matched):
             return TopDocs(np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
         if mask is not None:
-            within = top_z(row * mask.allowed, depths.within)[0]
-            found = np.concatenate((found, within[~np.isin(within, found)]))
-        keys = row[found]
-        best, seeds = found[: mix.best], found[: mix.seeds]
+            filtered = top_z(lexical_scores * mask.allowed, depths.filtered)[0]
+            matched = np.concatenate((matched, filtered[~np.isin(filtered, matched)]))
+        keys = lexical_scores[matched]
+        best, seeds = matched[: params.best], matched[: params.seeds]
         lexical = keys.astype(_F) / _F(keys[0])
         top = _F(keys[0]) * _F(kernel.postings.step)
-        among = np.full(kernel.size, -1)
-        among[best] = np.arange(len(best))
+        rank_of = np.full(kernel.size, -1)
+        rank_of[best] = np.arange(len(best))
         terms = self._terms(query, best)
-        covers = np.zeros(kernel.size, _F)
-        if mix.coverage > 0:
-            covers[seeds] = self._covered(seeds, among, terms)
-        shares = covers[seeds] if mix.coverage > 0 else None
-        weights = seed_weights(top, lexical[: len(seeds)], shares, mix)
-        documents, sums = brought_up(self._rows(seeds, weights, mix))
+        coverage = np.zeros(kernel.size, _F)
+        if params.coverage > 0:
+            coverage[seeds] = self._coverage(seeds, rank_of, terms)
+        shares = coverage[seeds] if params.coverage > 0 else None
+        weights = seed_weights(top, lexical[: len(seeds)], shares, params)
+        documents, sums = add_rows(self._rows(seeds, weights, params))
         expanded, is_candidate = np.zeros(kernel.size, _F), np.zeros(kernel.size, np.bool_)
         expanded[documents] = sums
-        is_candidate[documents] = is_candidate[found] = True
+        is_candidate[documents] = is_candidate[matched] = True
         candidates = np.flatnonzero(is_candidate)
-        if len(candidates) >= MOST:
+        if len(candidates) >= SAMPLING_LIMIT:
             return None
-        compared = Compared.of(Features.held(held, seeds), weights, mix)
-        expanded[seeds] = compared(Features.held(held, seeds))
-        place = Place.of(held, self._dimensions, query)
+        expansion_scores = ExpansionScorer.of(DocFeatures.of(index, seeds), weights, params)
+        expanded[seeds] = expansion_scores(DocFeatures.of(index, seeds))
+        query_vector = QueryVector.of(index, self._dimensions, query)
         latent = np.zeros(kernel.size, _F)
-        latent[candidates] = place.cosines(held.cards[candidates], cut=mix.unit_length)
-        lexicals = power(lexical, mix.lexical_sharpness)
-        e, t, a, x = factors_of(
-            alpha_of(kernel, query, terms, mix), mix, place.angle, top,
-            expanded[seeds], covers[seeds], latent[seeds], lexicals[: len(seeds)],
+        latent[candidates] = query_vector.cosines(
+            index.document_vectors[candidates], clip=params.unit_length
+        )
+        lexicals = power(lexical, params.lexical_sharpness)
+        e, t, a, x = part_factors(
+            query_alpha(kernel, query, terms, params), params, query_vector.angle, top,
+            expanded[seeds], coverage[seeds], latent[seeds], lexicals[: len(seeds)],
         )  # fmt: skip
         scores = np.zeros(kernel.size, _F)
         scores[candidates] = e * expanded[candidates]
-        if mix.coverage > 0:
+        if params.coverage > 0:
             others = best[len(seeds) :]
-            alone = np.full_like(among, -1)
-            covers[others] = self._covered(others, alone, terms, own=among)
-            scores[best] += t * covers[best]
-        scores[found] += x * lexicals
-        if mix.latent > 0:
+            no_rank = np.full_like(rank_of, -1)
+            coverage[others] = self._coverage(others, no_rank, terms, own=rank_of)
+            scores[best] += t * coverage[best]
+        scores[matched] += x * lexicals
+        if params.latent > 0:
             scores[candidates] += a * latent[candidates]
         if allowed is not None:
             scores[~allowed.allowed] = -np.inf
-        fixed = np.zeros(kernel.size, np.bool_)
-        fixed[seeds] = True
-        if mix.coverage > 0:
-            chosen = _chosen(scores, candidates, depths.covered)
-            if depths.covered < len(candidates):
-                least = scores[_chosen(scores, candidates, k)].min()
+        is_seed = np.zeros(kernel.size, np.bool_)
+        is_seed[seeds] = True
+        if params.coverage > 0:
+            chosen = _select(scores, candidates, depths.coverage_depth)
+            if depths.coverage_depth < len(candidates):
+                least = scores[_select(scores, candidates, k)].min()
                 chosen = chosen[scores[chosen] >= _F(PROMISING) * least]
-            chosen = chosen[~fixed[chosen]]
-            exact = self._covered(chosen, among, terms, own=among)
-            scores[chosen] += t * (exact - covers[chosen])
-        chosen = _chosen(scores, candidates, depths.compared)
-        open_ = chosen[~fixed[chosen]]
-        scores[open_] += e * (compared(Features.held(held, open_)) - expanded[open_])
+            chosen = chosen[~is_seed[chosen]]
+            exact = self._coverage(chosen, rank_of, terms, own=rank_of)
+            scores[chosen] += t * (exact - coverage[chosen])
+        chosen = _select(scores, candidates, depths.expansion_depth)
+        rescored = chosen[~is_seed[chosen]]
+        scores[rescored] += e * (
+            expansion_scores(DocFeatures.of(index, rescored)) - expanded[rescored]
+        )
         if len(chosen) < min(k, len(candidates)):
-            chosen = _chosen(scores, candidates, k)
+            chosen = _select(scores, candidates, k)
         chosen = np.sort(chosen)
         kept = scores[chosen]
-        order, values = top_z(np.where(kept >= LOWEST, np.maximum(kept, LEAST), 0), k)
+        order, values = top_z(np.where(kept >= EXCLUDED, np.maximum(kept, MIN_SCORE), 0), k)
         total = 0
-        if asked.totals:
-            is_found = (row > 0) | is_candidate
+        if request.totals:
+            is_found = (lexical_scores > 0) | is_candidate
             is_found &= True if allowed is None else allowed.allowed
             total = int(np.count_nonzero(is_found))
         return TopDocs(chosen[order].astype(np.int32), values, total)
 
-    def _terms(self, query: Query, best: Positions) -> Terms:
-        held = saturations_of(self._kernel.postings, query.terms, best)
-        return terms_of(self._kernel, self._held.term_worth, query, held)
+    def _terms(self, query: Query, best: Positions) -> TermImpacts:
+        saturations = term_saturations(self._kernel.postings, query.terms, best)
+        return term_impacts(self._kernel, self._index.term_weights, query, saturations)
 
-    def _covered(
+    def _coverage(
         self,
         documents: Positions,
-        among: npt.NDArray[np.int64],
-        terms: Terms,
+        rank_of: npt.NDArray[np.int64],
+        terms: TermImpacts,
         own: npt.NDArray[np.int64] | None = None,
     ) -> _Floats:
-        """T of documents; `among` gives the place among the best of what is near, `own` theirs."""
-        near = self._held.rows[documents, : self._neighbours]
-        own = among if own is None else own
-        return covered(near, among[near >> np.uint32(8)], own[documents], terms)
+        """Return T of documents: (n,).
+
+        rank_of  (N,) rank of each document among the best, -1 for others, for neighbours
+        own      the same for the documents themselves; `rank_of` if None
+        """
+        near = self._index.rows[documents, : self._neighbours]
+        own = rank_of if own is None else own
+        return coverage_scores(near, rank_of[near >> np.uint32(8)], own[documents], terms)
 
     def _rows(
-        self, seeds: Positions, weights: _Floats, mix: KlsaParams
+        self, seeds: Positions, weights: _Floats, params: KlsaParams
     ) -> Iterator[tuple[npt.NDArray[np.uint32], np.float32]]:
-        """The rows of the seeds that count, and what a level of each is worth."""
+        """Yield the rows of the seeds that have a weight, and the value of a level of each."""
         for seed, weight in zip(seeds, weights, strict=True):
             if weight > 0:
                 for row, step in self._rows_of(int(seed)):
-                    yield row, _F(mix.slope) * weight * step
+                    yield row, _F(params.slope) * weight * step
 
     def _rows_of(self, document: int) -> Iterator[tuple[npt.NDArray[np.uint32], np.float32]]:
-        """The row of a document and its step, and what is kept beside it."""
-        held = self._held
-        yield held.rows[document], held.scales[document, 0]
-        if len(held.reversed_of) and held.reversed_of[document]:
-            later = held.reversed_of[document] - 1
-            yield held.reversed[later], held.reversed_steps[later]
+        """Yield the row of a document and its step, and its reverse entries likewise."""
+        index = self._index
+        yield index.rows[document], index.scales[document, 0]
+        if len(index.reverse_row) and index.reverse_row[document]:
+            row = index.reverse_row[document] - 1
+            yield index.reverse_rows[row], index.reverse_steps[row]
 
 
-def _chosen(scores: _Floats, candidates: Positions, wanted: int) -> Positions:
-    """The highest scores, `wanted` or hardly more: see `choose`."""
-    if len(candidates) <= wanted:
+def _select(scores: _Floats, candidates: Positions, target: int) -> Positions:
+    """Return the candidates of the `target` highest scores, or slightly more."""
+    if len(candidates) <= target:
         return candidates
     bits = scores[candidates].view(np.int32)
-    bar = above(bits, wanted)
-    return candidates if bar < 0 else candidates[bits > bar]
+    threshold = threshold_of(bits, target)
+    return candidates if threshold < 0 else candidates[bits > threshold]

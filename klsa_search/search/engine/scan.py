@@ -1,8 +1,8 @@
-"""The inner loops: adding postings to the accumulator, and finding what is high in it.
+"""The inner loops: adding postings to the accumulator, and finding high scores in it.
 
-What is compared is whole numbers; floats above 0 are in the order of their bits, so they are
-compared as those. Each loop runs over a whole array by its index, without a branch: so it is
-compiled to vector instructions.
+Integers are compared; positive floats have the order of their bits, so they are compared as
+integers too. Loops run over whole arrays by index, without branches, so that they are compiled to
+vector instructions.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import numpy.typing as npt
 
 from klsa_search.core.compiling import inlined, internal
 
-LANES = 64  # spans of scores are multiples of it
-WIDTH = 32  # bits of the masks of scores
-HALVINGS = 32  # bits of what is halved
-SAMPLE = 8  # one vector in eight is counted first
-SAMPLED = 128  # where there are this many
+LANES = 64  # arrays of scores are padded to a multiple of it
+WIDTH = 32  # bits of a mask of scores
+HALVINGS = 32  # bits of a score
+SAMPLE = 8  # one vector in eight is sampled
+SAMPLED = 128  # smallest number of vectors that are sampled
 
 Numbers = npt.NDArray[np.int32]
 
 
 @internal
-def mask_above(numbers: Numbers, bar: int) -> np.uint32:
-    """Bit i: whether numbers[i] is above the bar, of at most 32."""
-    mask, least = np.uint32(0), np.int32(bar)
+def mask_above(numbers: Numbers, threshold: int) -> np.uint32:
+    """Return a mask of which of at most 32 numbers exceed the threshold."""
+    mask, limit = np.uint32(0), np.int32(threshold)
     for i in range(len(numbers)):
-        mask = np.uint32(mask | np.uint32(np.uint32(numbers[i] > least) << np.uint32(i)))
+        mask = np.uint32(mask | np.uint32(np.uint32(numbers[i] > limit) << np.uint32(i)))
     return mask
 
 
@@ -40,7 +40,7 @@ def keep_masked(numbers: Numbers, mask: np.uint32) -> None:
 
 @inlined
 def set_bits(mask: np.uint32) -> int:
-    """How many bits of a mask are set; LLVM knows these steps as one instruction."""
+    """Return the number of set bits; LLVM compiles these steps to one instruction."""
     mask = np.uint32(mask - (np.uint32(mask >> np.uint32(1)) & np.uint32(0x55555555)))
     mask = np.uint32(
         (mask & np.uint32(0x33333333)) + (np.uint32(mask >> np.uint32(2)) & np.uint32(0x33333333))
@@ -51,90 +51,89 @@ def set_bits(mask: np.uint32) -> int:
 
 @inlined
 def lowest_bit(mask: np.uint32) -> int:
-    """Number of the lowest set bit of a mask that is not 0."""
+    """Return the index of the lowest set bit of a mask that is not 0."""
     return set_bits(np.uint32(np.uint32(mask - np.uint32(1)) & ~mask))
 
 
 @inlined
 def without_lowest(mask: np.uint32) -> np.uint32:
-    """The mask with its lowest set bit set to 0."""
+    """Return the mask with its lowest set bit cleared."""
     return np.uint32(mask & np.uint32(mask - np.uint32(1)))
 
 
 @internal
-def count_above(numbers: Numbers, bar: int) -> int:
-    """How many of the numbers are above the bar."""
-    count, least = np.int32(0), np.int32(bar)
+def count_above(numbers: Numbers, threshold: int) -> int:
+    """Return how many numbers exceed the threshold."""
+    count, limit = np.int32(0), np.int32(threshold)
     for i in range(len(numbers)):
-        count = np.int32(count + np.int32(numbers[i] > least))
+        count = np.int32(count + np.int32(numbers[i] > limit))
     return int(np.int64(count))
 
 
 @internal
-def count_sampled(numbers: Numbers, bar: int) -> int:
-    """How many of every eighth 64 numbers are above the bar."""
+def count_sampled(numbers: Numbers, threshold: int) -> int:
+    """Return how many numbers of every eighth 64 exceed the threshold."""
     count = 0
     for place in range(0, len(numbers), SAMPLE * LANES):
-        count += count_above(numbers[place : place + LANES], bar)
+        count += count_above(numbers[place : place + LANES], threshold)
     return count
 
 
 @internal
-def are_above(numbers: Numbers, bar: int, wanted: int) -> bool:
-    """Whether so many of the numbers are above the bar, in all likelihood.
+def has_many_above(numbers: Numbers, threshold: int, target: int) -> bool:
+    """Return whether at least `target` numbers exceed the threshold, in all likelihood.
 
-    A sample tells where it has twice as many; else all are looked at.
+    A sample decides if it has twice as many; otherwise all are counted.
     """
-    if len(numbers) >= SAMPLED * LANES and count_sampled(numbers, bar) * SAMPLE >= 2 * wanted:
+    if len(numbers) >= SAMPLED * LANES and count_sampled(numbers, threshold) * SAMPLE >= 2 * target:
         return True
-    return count_above(numbers, bar) >= wanted
+    return count_above(numbers, threshold) >= target
 
 
 @internal
-def places_above(numbers: Numbers, bar: int, places: Numbers) -> int:
-    """Write down which of the numbers are above the bar, ascending; returns how many.
+def indices_above(numbers: Numbers, threshold: int, indices: Numbers) -> int:
+    """Write the indices of numbers that exceed the threshold, ascending; return how many.
 
-    places  room for all
+    indices  as long as `numbers`
     """
     count = 0
     for begin in range(0, len(numbers), LANES):
-        if count_above(numbers[begin : begin + LANES], bar) == 0:
+        if count_above(numbers[begin : begin + LANES], threshold) == 0:
             continue
         for first in range(begin, min(begin + LANES, len(numbers)), WIDTH):
-            mask = mask_above(numbers[first : first + WIDTH], bar)
+            mask = mask_above(numbers[first : first + WIDTH], threshold)
             while mask != 0:
-                places[count] = first + lowest_bit(mask)
+                indices[count] = first + lowest_bit(mask)
                 count += 1
                 mask = without_lowest(mask)
     return count
 
 
 @internal
-def bar_of(numbers: Numbers, low: int, high: int, wanted: int) -> int:
-    """Find a bar that at least `wanted` scores are above, and hardly more than twice as many.
+def find_threshold(numbers: Numbers, low: int, high: int, target: int) -> int:
+    """Return a threshold that at least `target` scores exceed, and hardly more than twice as many.
 
-    By halving between low, which as many are known to be above, and high. Counting is so cheap
-    that this takes a fraction of the time of any selection among the scores themselves, most of
-    all on a sample.
+    By bisection between low, which that many exceed, and high. Counting is so cheap that this takes
+    a fraction of the time of a selection among the scores, above all on a sample.
     """
     if len(numbers) >= SAMPLED * LANES:
-        share = wanted // SAMPLE + wanted // (4 * SAMPLE) + 1
+        share = target // SAMPLE + target // (4 * SAMPLE) + 1
         if count_sampled(numbers, low) > share:
-            bar = _halved(numbers, low, high, share, True)
-            if count_above(numbers, bar) >= wanted:
-                return bar
-            high = bar
-    return _halved(numbers, low, high, wanted, False)
+            threshold = _bisect(numbers, low, high, share, True)
+            if count_above(numbers, threshold) >= target:
+                return threshold
+            high = threshold
+    return _bisect(numbers, low, high, target, False)
 
 
 @inlined
-def _halved(numbers: Numbers, low: int, high: int, wanted: int, sampled: bool) -> int:
+def _bisect(numbers: Numbers, low: int, high: int, target: int, sampled: bool) -> int:
     for _ in range(HALVINGS):
         middle = (low + high) >> 1
         count = count_sampled(numbers, middle) if sampled else count_above(numbers, middle)
-        if count >= wanted:
+        if count >= target:
             low = middle
-            if count <= wanted + wanted // 8:
+            if count <= target + target // 8:
                 break
         else:
             high = middle
@@ -156,7 +155,7 @@ def add_postings(
 
 @internal
 def find(entries: npt.NDArray[np.uint32], low: int, high: int, key: int) -> int:
-    """Place of the last entry of the ascending entries[low:high] that is <= key, or low."""
+    """Return the index of the last entry of ascending entries[low:high] that is <= key, or low."""
     count = high - low
     while count > 1:
         half = count >> 1

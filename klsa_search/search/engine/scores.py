@@ -1,4 +1,4 @@
-"""Scores of the candidates: a first one for all, the parts in full for the first, the answer."""
+"""Scores of candidates: a first estimate for all, exact parts for the best, then the results."""
 
 from __future__ import annotations
 
@@ -9,92 +9,95 @@ import numpy.typing as npt
 
 from klsa_search.core.compiling import internal
 from klsa_search.core.selection import LOW, select_largest, sort_descending
-from klsa_search.search.engine.candidates import compared, cosine, cover
-from klsa_search.search.engine.scan import LANES, bar_of, count_above, places_above
-from klsa_search.search.engine.seeds import KlsaParams, cut, power
+from klsa_search.search.engine.candidates import expansion_score, latent_score, score_coverage
+from klsa_search.search.engine.scan import LANES, count_above, find_threshold, indices_above
+from klsa_search.search.engine.seeds import KlsaParams, clip, power
 from klsa_search.search.engine.workspace import IndexArrays, Workspace
 
-LOWEST = -np.float32(np.finfo(np.float32).max)  # all but what is left out scores as much
-LEAST = np.float32(np.finfo(np.float32).tiny)  # score of what was found
-PROMISING = 0.5  # share of the k-th first score below which a candidate gets no further
+EXCLUDED = -np.float32(np.finfo(np.float32).max)  # excluded candidates score less
+MIN_SCORE = np.float32(np.finfo(np.float32).tiny)  # of a result
+PROMISING = 0.5  # share of the k-th estimate below which T is not computed exactly
 
 
-class Extent(NamedTuple):
-    """How far the slots of a query go: seeds, then the best, the found, the brought up."""
+class SlotRanges(NamedTuple):
+    """Last slots of the seeds, the best, the matches of the query kernel, and all candidates."""
 
-    lanes: int  # of a document's impacts
-    best: int  # whose impacts count
+    stride: int  # of `impacts`
+    best: int
     seeds: int
-    found: int  # of the query kernel
-    size: int  # of all
+    matched: int
+    size: int
 
 
 @internal
 def score_all(
-    held: IndexArrays, room: Workspace, mix: KlsaParams, extent: Extent, factors: Any
+    index: IndexArrays, workspace: Workspace, params: KlsaParams, ranges: SlotRanges, factors: Any
 ) -> None:
-    """Give every candidate its first score, and the seeds their last."""
+    """Estimate the scores of all candidates; those of the seeds are exact."""
     e, t, a, x = factors
-    scores, documents, expanded = room.scores, room.documents, room.expanded
-    covered, lexical, chosen = room.covered, room.lexical, room.chosen
-    for slot in range(1, extent.size + 1):
+    scores, documents, expanded = workspace.scores, workspace.documents, workspace.expanded
+    covered, lexical, chosen = workspace.covered, workspace.lexical, workspace.chosen
+    for slot in range(1, ranges.size + 1):
         scores[slot] = e * expanded[slot]
-    if mix.coverage > 0:
-        others = extent.best - extent.seeds
+    if params.coverage > 0:
+        others = ranges.best - ranges.seeds
         for i in range(others):
-            chosen[i] = extent.seeds + 1 + i
-        alone, own = int(np.int64(0)), covered[extent.seeds + 1 :]
-        cover(held.rows, room, extent.lanes, extent.best, chosen, others, alone, own)
-        for slot in range(1, extent.best + 1):
+            chosen[i] = ranges.seeds + 1 + i
+        none, own = int(np.int64(0)), covered[ranges.seeds + 1 :]
+        score_coverage(index.rows, workspace, ranges.stride, ranges.best, chosen, others, none, own)
+        for slot in range(1, ranges.best + 1):
             scores[slot] += t * covered[slot]
-    for slot in range(1, extent.found + 1):
-        scores[slot] += x * power(lexical[slot], mix.lexical_sharpness)
-    if mix.latent > 0:
-        cards, place = held.cards, room.place
-        for slot in range(1, extent.size + 1):
-            steps = cosine(cards, int(documents[slot]), place)
-            scores[slot] += a * cut(np.float32(steps), mix)
+    for slot in range(1, ranges.matched + 1):
+        scores[slot] += x * power(lexical[slot], params.lexical_sharpness)
+    if params.latent > 0:
+        document_vectors, query_vector = index.document_vectors, workspace.query_vector
+        for slot in range(1, ranges.size + 1):
+            steps = latent_score(document_vectors, int(documents[slot]), query_vector)
+            scores[slot] += a * clip(np.float32(steps), params)
 
 
 @internal
-def cover_first(
-    held: IndexArrays,
-    room: Workspace,
-    mix: KlsaParams,
-    extent: Extent,
+def rescore_coverage(
+    index: IndexArrays,
+    workspace: Workspace,
+    params: KlsaParams,
+    ranges: SlotRanges,
     depth: int,
     k: int,
     factors: Any,
 ) -> None:
-    """Compute T of the first candidates from what is near them; that of the seeds is.
+    """Compute T of the best candidates from their neighbours; that of the seeds is exact already.
 
-    Of no candidate whose score falls far behind that of the k-th: see PROMISING. Hardly one of
-    them gets among the k best, and they are half of all.
+    Skips candidates that score far below the k-th (`PROMISING`): half of all, of which hardly any
+    gets among the k best.
     """
-    if mix.coverage == 0:
+    if params.coverage == 0:
         return
     t = factors[1]
-    scores, chosen, covered, exact = room.scores, room.chosen, room.covered, room.exact
-    least = LOWEST
-    if depth < extent.size:
-        least = max(least, np.float32(PROMISING) * _least(room, choose(room, extent.size, k)))
-    count = _at_least(room, choose(room, extent.size, depth), least)
-    open_ = int(np.int64(0))
+    scores, chosen = workspace.scores, workspace.chosen
+    covered, exact = workspace.covered, workspace.exact
+    least = EXCLUDED
+    if depth < ranges.size:
+        lowest = _lowest_score(workspace, select_slots(workspace, ranges.size, k))
+        least = max(least, np.float32(PROMISING) * lowest)
+    count = _drop_below(workspace, select_slots(workspace, ranges.size, depth), least)
+    remaining = int(np.int64(0))
     for i in range(count):
         slot = chosen[i]
-        chosen[open_] = slot
-        open_ += slot > extent.seeds
-    cover(held.rows, room, extent.lanes, extent.best, chosen, open_, len(room.near) - 1, exact)
-    for i in range(open_):
+        chosen[remaining] = slot
+        remaining += slot > ranges.seeds
+    stride, best, neighbours = ranges.stride, ranges.best, len(workspace.near) - 1
+    score_coverage(index.rows, workspace, stride, best, chosen, remaining, neighbours, exact)
+    for i in range(remaining):
         slot = chosen[i]
-        alone = covered[slot] if slot <= extent.best else np.float32(0)
-        scores[slot] += t * (exact[i] - alone)
+        estimate = covered[slot] if slot <= best else np.float32(0)
+        scores[slot] += t * (exact[i] - estimate)
 
 
 @internal
-def _least(room: Workspace, count: int) -> np.float32:
-    """The lowest score of the chosen."""
-    scores, chosen = room.scores, room.chosen
+def _lowest_score(workspace: Workspace, count: int) -> np.float32:
+    """Return the lowest score of the chosen slots."""
+    scores, chosen = workspace.scores, workspace.chosen
     least = np.float32(np.inf)
     for i in range(count):
         least = min(least, scores[chosen[i]])
@@ -102,9 +105,9 @@ def _least(room: Workspace, count: int) -> np.float32:
 
 
 @internal
-def _at_least(room: Workspace, count: int, least: np.float32) -> int:
-    """Keep the chosen that score so much; returns how many."""
-    scores, chosen = room.scores, room.chosen
+def _drop_below(workspace: Workspace, count: int, least: np.float32) -> int:
+    """Keep the chosen slots that score at least `least`; return how many."""
+    scores, chosen = workspace.scores, workspace.chosen
     kept = 0
     for i in range(count):
         slot = chosen[i]
@@ -114,39 +117,40 @@ def _at_least(room: Workspace, count: int, least: np.float32) -> int:
 
 
 @internal
-def compare(
-    held: IndexArrays,
-    room: Workspace,
-    mix: KlsaParams,
-    extent: Extent,
+def rescore_expansion(
+    index: IndexArrays,
+    workspace: Workspace,
+    params: KlsaParams,
+    ranges: SlotRanges,
     depth: int,
     factors: Any,
     centre: Any,
 ) -> int:
-    """Compute E of the first candidates from the features; that of the seeds is.
+    """Compute E of the best candidates from the features; that of the seeds is exact already.
 
-    Returns how many were chosen, of what may be answered.
+    Returns how many were chosen, without excluded ones.
     """
     e = factors[0]
-    documents, chosen, scores, expanded = room.documents, room.chosen, room.scores, room.expanded
-    count = _at_least(room, choose(room, extent.size, depth), LOWEST)
+    documents, chosen = workspace.documents, workspace.chosen
+    scores, expanded = workspace.scores, workspace.expanded
+    count = _drop_below(workspace, select_slots(workspace, ranges.size, depth), EXCLUDED)
     for i in range(count):
         slot = chosen[i]
-        if slot > extent.seeds:
-            exact = cut(compared(int(documents[slot]), held, room, centre), mix)
+        if slot > ranges.seeds:
+            exact = clip(expansion_score(int(documents[slot]), index, workspace, centre), params)
             scores[slot] += e * (exact - expanded[slot])
     return count
 
 
 @internal
-def choose(room: Workspace, size: int, wanted: int) -> int:
-    """Choose the slots of the highest scores: `wanted`, or hardly more; returns how many.
+def select_slots(workspace: Workspace, size: int, target: int) -> int:
+    """Select the slots of the `target` highest scores, or of slightly more; return how many.
 
-    All where fewer are above 0. Equal scores are chosen together, or none of them.
+    All if fewer are above 0. Equal scores are selected together or not at all.
     """
-    scores, bits, chosen = room.scores, room.bits, room.chosen
+    scores, bits, chosen = workspace.scores, workspace.bits, workspace.chosen
     count = 0
-    if size <= wanted:
+    if size <= target:
         for slot in range(1, size + 1):
             chosen[count] = slot
             count += 1
@@ -154,51 +158,51 @@ def choose(room: Workspace, size: int, wanted: int) -> int:
     span = (size + LANES - 1) // LANES * LANES
     scores[size + 1 : span + 1] = -np.inf
     highest = np.int32(0)
-    for slot in range(1, size + 1):  # the bits of floats above 0 are in their order
+    for slot in range(1, size + 1):  # positive floats have the order of their bits
         highest = max(highest, bits[slot])
-    part, bar = bits[1 : span + 1], int(np.int64(0))
-    if count_above(part, bar) < wanted:
+    part, threshold = bits[1 : span + 1], int(np.int64(0))
+    if count_above(part, threshold) < target:
         for slot in range(1, size + 1):
             chosen[slot - 1] = slot
         return size
-    bar = bar_of(part, bar, int(np.int64(highest)), wanted)
-    count = places_above(part, bar, chosen)
+    threshold = find_threshold(part, threshold, int(np.int64(highest)), target)
+    count = indices_above(part, threshold, chosen)
     for i in range(count):
         chosen[i] += 1
     return count
 
 
 @internal
-def answer(
-    room: Workspace,
+def write_results(
+    workspace: Workspace,
     size: int,
     chosen: int,
     k: int,
     documents: npt.NDArray[np.int32],
     scores: npt.NDArray[np.float32],
 ) -> int:
-    """Write down the k best; of the chosen alone, if they suffice.
+    """Write the k best of the chosen slots, or of all if those do not suffice; return how many.
 
-    A candidate is found however little is left of its score: no less than `LEAST`.
+    Scores of results are at least `MIN_SCORE`.
     """
     if chosen < min(k, size):
-        chosen = choose(room, size, k)
-    slots, keys, bits, all_ = room.chosen, room.keys, room.bits, room.scores
-    found = int(np.int64(0))
+        chosen = select_slots(workspace, size, k)
+    slots, keys, bits, all_ = workspace.chosen, workspace.keys, workspace.bits, workspace.scores
+    matched = int(np.int64(0))
     for i in range(chosen):
         slot = slots[i]
-        if all_[slot] >= LOWEST:
-            all_[slot] = max(all_[slot], LEAST)
-            document = np.int64(room.documents[slot])
-            keys[found] = (np.int64(bits[slot]) << 32) | (LOW - document)
-            found += 1
-    if found > k:
-        select_largest(keys, found, k)
-        found = k
-    sort_descending(keys, found, room.spare)
-    slot_of = room.slots
-    for i in range(found):
+        if all_[slot] >= EXCLUDED:
+            all_[slot] = max(all_[slot], MIN_SCORE)
+            document = np.int64(workspace.documents[slot])
+            keys[matched] = (np.int64(bits[slot]) << 32) | (LOW - document)
+            matched += 1
+    if matched > k:
+        select_largest(keys, matched, k)
+        matched = k
+    sort_descending(keys, matched, workspace.sort_buffer)
+    slot_of = workspace.slots
+    for i in range(matched):
         document = LOW - (keys[i] & LOW)
         documents[i] = document
         scores[i] = all_[slot_of[document]]
-    return found
+    return matched

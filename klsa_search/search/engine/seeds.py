@@ -1,4 +1,4 @@
-"""The seeds of the default ranking: their weights, what their rows add up to, and the lengths."""
+"""The seeds of the default ranking: their weights, the sum of their rows, and the part lengths."""
 
 from __future__ import annotations
 
@@ -11,24 +11,29 @@ from klsa_search.core.compiling import inlined, internal
 from klsa_search.lowrank.coverage import effective_alpha
 from klsa_search.lowrank.sparse_expansion import LEVELS
 from klsa_search.search.engine.blocks import allowed
-from klsa_search.search.engine.candidates import add_features, compared, cosine, cover
-from klsa_search.search.engine.workspace import IndexArrays, Record, Workspace
+from klsa_search.search.engine.candidates import (
+    add_features,
+    expansion_score,
+    latent_score,
+    score_coverage,
+)
+from klsa_search.search.engine.workspace import IndexArrays, QueryContext, Workspace
 
 _effective_alpha = internal(effective_alpha)
 
-SUMS = 32_000.0  # what the sums of features stay within, and in 16 bits when rounded
-MAX_SEEDS = 1_500  # each may round up by half a step
-NEGLIGIBLE = 0.002  # share of the first seed's weight below which a seed adds nothing
+SUMS = 32_000.0  # largest sum of features: fits 16 bits after rounding
+MAX_SEEDS = 1_500  # each may be rounded up by half a step
+NEGLIGIBLE = 0.002  # share of the first seed's weight below which a seed is ignored
 
 
 class KlsaParams(NamedTuple):
-    """The parameters of a search, as the compiled code takes them."""
+    """Parameters of the default ranking, as compiled code takes them."""
 
-    seeds: int  # z, N at most
-    best: int  # as many as seeds at least, N at most
-    alpha: float  # share of the first three parts together, at most
-    hold_back: float  # and of that, what a first document that holds the whole query takes off
-    expansion: float  # shares of these parts
+    seeds: int  # z, at most N
+    best: int  # at least `seeds`, at most N
+    alpha: float  # largest share of expansion, coverage and latent together
+    hold_back: float  # part of alpha subtracted if the first document contains the whole query
+    expansion: float  # shares within alpha
     coverage: float
     latent: float
     sharpness: float
@@ -40,77 +45,87 @@ class KlsaParams(NamedTuple):
 
 
 class RerankDepths(NamedTuple):
-    """How closely candidates are looked at."""
+    """How many candidates are rescored."""
 
-    covered: int  # candidates whose T is computed in full
-    compared: int  # candidates whose E is computed in full
-    within: int  # documents of the query kernel within a mask that are candidates
-    looked_up: bool  # whether no more than `within` documents are in the mask: each is looked up
+    coverage_depth: int  # candidates whose T is computed exactly
+    expansion_depth: int  # candidates whose E is computed exactly
+    filtered: int  # best documents within a mask that are candidates
+    look_up_all: bool  # the mask has at most `filtered` documents: look up each
 
 
-PLAN: Final = np.dtype(
+PARAMETERS: Final = np.dtype(
     [
         (name, {int: "i8", float: "f8", bool: "?"}[kind])
         for name, kind in (get_type_hints(KlsaParams) | get_type_hints(RerankDepths)).items()
     ]
 )
-"""Both as one record: to hand them over one by one takes as long as a tenth of a short query."""
+"""Both as one record: passing the fields one by one takes a tenth of the time of a short query."""
 
 
-def plan_of(mix: KlsaParams, depths: RerankDepths) -> npt.NDArray[np.void]:
-    """Write both into a record: (1,)."""
-    return np.array([(*mix, *depths)], PLAN)
+def parameters_record(params: KlsaParams, depths: RerankDepths) -> npt.NDArray[np.void]:
+    """Return both as a record: (1,)."""
+    return np.array([(*params, *depths)], PARAMETERS)
 
 
 @internal
 def weigh_seeds(
-    held: IndexArrays, room: Workspace, mix: KlsaParams, lanes: int, seeds: int, top: np.float32
+    index: IndexArrays,
+    workspace: Workspace,
+    params: KlsaParams,
+    stride: int,
+    seeds: int,
+    top: np.float32,
 ) -> None:
-    """Weigh the seeds: k_q, sharpened, times the power of their coverage, which is kept."""
-    weights, lexical, covered, chosen = room.weights, room.lexical, room.covered, room.chosen
+    """Weigh the seeds: sharpened k_q times a power of their coverage; store their coverage."""
+    weights, lexical = workspace.weights, workspace.lexical
+    covered, chosen = workspace.covered, workspace.chosen
     for i in range(seeds):
-        weights[i] = top * power(lexical[i + 1], mix.sharpness)
+        weights[i] = top * power(lexical[i + 1], params.sharpness)
         chosen[i] = i + 1
-    if mix.coverage == 0:
+    if params.coverage == 0:
         return
-    cover(held.rows, room, lanes, seeds, chosen, seeds, len(room.near) - 1, covered[1:])
+    score_coverage(
+        index.rows, workspace, stride, seeds, chosen, seeds, len(workspace.near) - 1, covered[1:]
+    )
     largest = np.float32(0)
     for i in range(seeds):
         largest = max(largest, covered[i + 1])
     for i in range(seeds):
-        weights[i] *= power(covered[i + 1] / largest, mix.coverage_power)
+        weights[i] *= power(covered[i + 1] / largest, params.coverage_power)
 
 
 @internal
-def add_rows(held: IndexArrays, room: Workspace, mix: KlsaParams, seeds: int, size: int) -> int:
-    """Add up the rows of the seeds; returns the last slot. A negligible weight becomes 0.
+def add_rows(
+    index: IndexArrays, workspace: Workspace, params: KlsaParams, seeds: int, size: int
+) -> int:
+    """Add up the rows of the seeds; return the last slot. Negligible weights are set to 0.
 
-    What this gives the seeds themselves is not used: theirs is computed in full.
+    The sums at the seeds themselves are not used: their E is computed exactly.
     """
-    weights, rows, scales = room.weights, held.rows, held.scales
-    reversed_of, reversed_, steps = held.reversed_of, held.reversed, held.reversed_steps
+    weights, rows, scales = workspace.weights, index.rows, index.scales
+    reverse_row, reverse_rows = index.reverse_row, index.reverse_rows
     least = np.float32(NEGLIGIBLE) * weights[0]
     for i in range(seeds):
         if weights[i] < least:
             weights[i] = 0
             continue
-        seed = int(np.int64(room.documents[i + 1]))
-        step = np.float32(mix.slope) * weights[i] * scales[seed, 0]
-        size = _add_row(rows, seed, step, room, size)
-        if len(reversed_of) > 0 and reversed_of[seed] > 0:
-            later = int(np.int64(reversed_of[seed] - 1))
-            step = np.float32(mix.slope) * weights[i] * steps[later]
-            size = _add_row(reversed_, later, step, room, size)
+        seed = int(np.int64(workspace.documents[i + 1]))
+        step = np.float32(params.slope) * weights[i] * scales[seed, 0]
+        size = _add_row(rows, seed, step, workspace, size)
+        if len(reverse_row) > 0 and reverse_row[seed] > 0:
+            row = int(np.int64(reverse_row[seed] - 1))
+            step = np.float32(params.slope) * weights[i] * index.reverse_steps[row]
+            size = _add_row(reverse_rows, row, step, workspace, size)
     return size
 
 
 @internal
 def _add_row(
-    rows: npt.NDArray[np.uint32], number: int, step: np.float32, room: Workspace, size: int
+    rows: npt.NDArray[np.uint32], row: int, step: np.float32, workspace: Workspace, size: int
 ) -> int:
-    slots, documents, expanded = room.slots, room.documents, room.expanded
-    for place in range(rows.shape[1]):
-        entry = rows[number, place]
+    slots, documents, expanded = workspace.slots, workspace.documents, workspace.expanded
+    for column in range(rows.shape[1]):
+        entry = rows[row, column]
         if entry == 0:
             break
         document = entry >> np.uint32(8)
@@ -126,9 +141,9 @@ def _add_row(
 
 
 @internal
-def leave_out(words: npt.NDArray[np.uint64], room: Workspace, size: int) -> None:
-    """Give the candidates outside a mask a score that nothing raises."""
-    documents, scores = room.documents, room.scores
+def exclude_masked(words: npt.NDArray[np.uint64], workspace: Workspace, size: int) -> None:
+    """Set the scores of candidates outside a mask to minus infinity."""
+    documents, scores = workspace.documents, workspace.scores
     for slot in range(1, size + 1):
         if not allowed(words, int(documents[slot])):
             scores[slot] = -np.inf
@@ -136,48 +151,51 @@ def leave_out(words: npt.NDArray[np.uint64], room: Workspace, size: int) -> None
 
 @internal
 def add_seed_features(
-    held: IndexArrays, room: Workspace, mix: KlsaParams, seeds: int
+    index: IndexArrays, workspace: Workspace, params: KlsaParams, seeds: int
 ) -> tuple[np.float32, np.float32, np.float32, float]:
     """Add up the features of the seeds, in steps that keep the sums within 16 bits.
 
-    Returns what centring takes off: Σ weight · S, Σ weight · SΦμ and ‖μ‖²; and one step.
+    Returns the terms of centring, Σ weight · S, Σ weight · SΦμ and ‖μ‖², and the value of one step.
     """
-    weights = room.weights
+    weights = workspace.weights
     scale, mean, largest = np.float32(0), np.float32(0), 0.0
-    last = held.facts.shape[1] - 1
+    last = index.document_scalars.shape[1] - 1
     for i in range(seeds):
-        seed = int(room.documents[i + 1])
-        weight = np.float32(mix.slope) * weights[i]
-        scale += weight * held.facts[seed, last - 1]
-        mean += weight * held.facts[seed, last]
-        largest += weight * held.facts[seed, last - 2] * LEVELS
-    steps = np.float32(SUMS / largest) if largest > 0 else np.float32(0)
+        seed = int(workspace.documents[i + 1])
+        weight = np.float32(params.slope) * weights[i]
+        scale += weight * index.document_scalars[seed, last - 1]
+        mean += weight * index.document_scalars[seed, last]
+        largest += weight * index.document_scalars[seed, last - 2] * LEVELS
+    steps_per_unit = np.float32(SUMS / largest) if largest > 0 else np.float32(0)
     for i in range(seeds):
         if weights[i] > 0:
-            weight = np.float32(mix.slope) * weights[i] * steps
-            add_features(int(room.documents[i + 1]), weight, held, room)
-    step = float(1.0 / steps) if steps > 0 else 0.0
-    return scale, mean, np.float32(mix.mean_square), step
+            weight = np.float32(params.slope) * weights[i] * steps_per_unit
+            add_features(int(workspace.documents[i + 1]), weight, index, workspace)
+    step = float(1.0 / steps_per_unit) if steps_per_unit > 0 else 0.0
+    return scale, mean, np.float32(params.mean_square), step
 
 
 @internal
-def factors_of(
-    held: IndexArrays,
-    room: Workspace,
-    mix: KlsaParams,
+def part_factors(
+    index: IndexArrays,
+    workspace: Workspace,
+    params: KlsaParams,
     seeds: int,
     alpha: float,
     top: np.float32,
     angle: np.float32,
     centre: Any,
 ) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """Shares of E, T, L (in steps) and X over their lengths on the seeds, whose E is kept."""
-    expansion, coverage = alpha * mix.expansion, alpha * mix.coverage
-    latent, lexical = alpha * mix.latent, 1 - alpha
+    """Return the shares of E, T, L (in steps) and X divided by their lengths over the seeds.
+
+    The exact E of the seeds is stored.
+    """
+    expansion, coverage = alpha * params.expansion, alpha * params.coverage
+    latent, lexical = alpha * params.latent, 1 - alpha
     for slot in range(1, seeds + 1):
-        exact = compared(int(room.documents[slot]), held, room, centre)
-        room.expanded[slot] = cut(exact, mix)
-    if not mix.unit_length:
+        exact = expansion_score(int(workspace.documents[slot]), index, workspace, centre)
+        workspace.expanded[slot] = clip(exact, params)
+    if not params.unit_length:
         return (
             np.float32(expansion),
             np.float32(coverage),
@@ -186,11 +204,12 @@ def factors_of(
         )
     e, t, a, x = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     for slot in range(1, seeds + 1):
-        document = int(room.documents[slot])
-        e += room.expanded[slot] ** 2
-        t += room.covered[slot] ** 2
-        a += np.float32(max(int(cosine(held.cards, document, room.place)), 0)) ** 2
-        x += power(room.lexical[slot], mix.lexical_sharpness) ** 2
+        document = int(workspace.documents[slot])
+        e += workspace.expanded[slot] ** 2
+        t += workspace.covered[slot] ** 2
+        steps = latent_score(index.document_vectors, document, workspace.query_vector)
+        a += np.float32(max(int(steps), 0)) ** 2
+        x += power(workspace.lexical[slot], params.lexical_sharpness) ** 2
     return (
         _over(expansion, e),
         _over(coverage, t),
@@ -200,31 +219,33 @@ def factors_of(
 
 
 @internal
-def alpha_of(record: Record, room: Workspace, mix: KlsaParams, terms: int, lanes: int) -> float:
-    """α of the query at hand, by the share of it that the first document holds."""
-    held, whole = 0, 0
+def query_alpha(
+    context: QueryContext, workspace: Workspace, params: KlsaParams, terms: int, stride: int
+) -> float:
+    """Return α(q), from the share of the query that the first document contains."""
+    contained, total = 0, 0
     for j in range(terms):
-        whole += record.weight[j]
-        if room.impacts[lanes + j] > 0:
-            held += record.weight[j]
-    return _effective_alpha(mix.alpha, mix.hold_back, held / whole)
+        total += context.weight[j]
+        if workspace.impacts[stride + j] > 0:
+            contained += context.weight[j]
+    return _effective_alpha(params.alpha, params.hold_back, contained / total)
 
 
 @inlined
-def cut(value: np.float32, mix: KlsaParams) -> np.float32:
-    """Cut a part at 0, where parts are."""
-    return max(value, np.float32(0)) if mix.unit_length else value
+def clip(value: np.float32, params: KlsaParams) -> np.float32:
+    """Clip a part at 0, if parts are scaled to unit length."""
+    return max(value, np.float32(0)) if params.unit_length else value
 
 
 @inlined
 def _over(share: float, square: np.float32) -> np.float32:
-    """Share over length; a part that is 0 on every seed counts as it is."""
+    """Return share / √square, or the share of a part that is 0 at every seed."""
     return np.float32(share / np.sqrt(square)) if square > 0 else np.float32(share)
 
 
 @inlined
 def power(base: np.float32, exponent: float) -> np.float32:
-    """Base ** exponent; whole exponents, the usual ones, by squaring."""
+    """Return base ** exponent; whole exponents, the usual case, by squaring."""
     whole = int(exponent)
     if whole != exponent:
         return np.float32(base**exponent)

@@ -1,4 +1,4 @@
-"""The terms of a query: merged, ordered by strength, and what they can reach in a block."""
+"""The terms of a query: merged, ordered by maximum impact, with their bounds in each block."""
 
 from __future__ import annotations
 
@@ -7,170 +7,190 @@ import numpy.typing as npt
 
 from klsa_search.core.compiling import inlined, internal
 from klsa_search.kernels.postings import DEPTHS
-from klsa_search.search.engine.workspace import MAX_TERMS, Memory, Record, SegmentArrays, Stored
+from klsa_search.search.engine.workspace import (
+    MAX_TERMS,
+    PostingArrays,
+    QueryContext,
+    SearchBuffers,
+    SegmentArrays,
+)
 
-CHEAP = 256  # postings of optional terms below which they are simply added
-LOOK_UP = 24  # what one look-up costs, in postings added
-SHARE = 4  # optional terms may hold a 4th of the threshold
-OPTIONAL_K = 100  # k above which nothing is optional: the threshold is too low to pay
+CHEAP = 256  # optional terms with fewer postings are added
+LOOK_UP = 24  # cost of one look-up, in postings added
+SHARE = 4  # bounds of optional terms add up to at most 1/4 of the threshold
+OPTIONAL_K = 100  # largest k with optional terms: for more the threshold is too low to pay
 
 
 @internal
-def ask(record: Record, asked: npt.NDArray[np.int64], query: int, queries: int) -> bool:
-    """Put one of the queries into the record; whether it has room for all terms: see `Queries`."""
-    first, after = asked[query - 1] if query > 0 else 0, asked[query]
+def load_query(
+    context: QueryContext, terms: npt.NDArray[np.int64], query: int, queries: int
+) -> bool:
+    """Copy a query of the batch into the context; return whether all its terms fit."""
+    first, after = terms[query - 1] if query > 0 else 0, terms[query]
     if after - first > MAX_TERMS:
         return False
-    record.count = after - first
+    context.count = after - first
     for i in range(after - first):
-        record.asked[i] = asked[queries + first + i]
+        context.query_terms[i] = terms[queries + first + i]
     return True
 
 
 @inlined
-def worth(weight: int, saturation: int) -> int:
-    """What a posting is worth, in steps: see `kernels.postings`."""
+def impact(weight: int, saturation: int) -> int:
+    """Return the impact of a posting, in steps: see `kernels.postings`."""
     return 1 + ((weight * saturation) >> 16)
 
 
 @internal
-def distinct_terms(record: Record, stored: Stored) -> int:
-    """Enter the query's distinct known terms, weakest first; returns how many."""
-    best, weights = stored.best, stored.weights
+def distinct_terms(context: QueryContext, postings: PostingArrays) -> int:
+    """Write the distinct known terms to the context, by ascending impact; return how many."""
+    best, weights = postings.best, postings.weights
     terms = 0
-    for i in range(record.count):
-        term = record.asked[i]
+    for i in range(context.count):
+        term = context.query_terms[i]
         if term < 0:
             continue
         times = 1
         place = terms
         for j in range(terms):
-            if record.term[j] == term:  # asked for again: it only gets stronger
-                times = record.times[j] + 1
+            if context.term[j] == term:  # repeated, so its impact only grows
+                times = context.query_counts[j] + 1
                 place = j
                 break
         if place == terms:
             terms += 1
-        largest = worth(times * weights[term], int(best[term, 0]))
-        while place > 0 and record.largest[place - 1] > largest:
-            _copy_term(record, place - 1, place)
+        largest = impact(times * weights[term], int(best[term, 0]))
+        while place > 0 and context.max_impact[place - 1] > largest:
+            _copy_term(context, place - 1, place)
             place -= 1
-        while place < terms - 1 and record.largest[place + 1] < largest:
-            _copy_term(record, place + 1, place)
+        while place < terms - 1 and context.max_impact[place + 1] < largest:
+            _copy_term(context, place + 1, place)
             place += 1
-        record.term[place] = term
-        record.times[place] = times
-        record.largest[place] = largest
+        context.term[place] = term
+        context.query_counts[place] = times
+        context.max_impact[place] = largest
     for j in range(terms):
-        record.weight[j] = record.times[j] * weights[record.term[j]]
+        context.weight[j] = context.query_counts[j] * weights[context.term[j]]
     return terms
 
 
 @internal
-def _copy_term(record: Record, source: int, target: int) -> None:
-    record.term[target] = record.term[source]
-    record.times[target] = record.times[source]
-    record.largest[target] = record.largest[source]
+def _copy_term(context: QueryContext, source: int, target: int) -> None:
+    context.term[target] = context.term[source]
+    context.query_counts[target] = context.query_counts[source]
+    context.max_impact[target] = context.max_impact[source]
 
 
 @internal
-def known_to_be_reached(record: Record, stored: Stored, terms: int, k: int) -> int:
-    """A score that falls short of what k documents certainly reach, by one step at least."""
+def initial_threshold(context: QueryContext, postings: PostingArrays, terms: int, k: int) -> int:
+    """Return a score that k documents are known to exceed by a single term."""
     column = 0
     while column < len(DEPTHS) and DEPTHS[column] < k:
         column += 1
     threshold = 0
     if column < len(DEPTHS):
-        best = stored.best
+        best = postings.best
         for j in range(terms):
-            saturation = int(best[record.term[j], column])
+            saturation = int(best[context.term[j], column])
             if saturation > 0:
-                threshold = max(threshold, worth(record.weight[j], saturation) - 1)
+                threshold = max(threshold, impact(context.weight[j], saturation) - 1)
     return threshold
 
 
 @inlined
-def part_of(stored: Stored, segment: int) -> SegmentArrays:
-    """Where the postings of a segment lie."""
-    return stored.built if segment == 0 else stored.later
+def segment_arrays(postings: PostingArrays, segment: int) -> SegmentArrays:
+    """Return the arrays with the postings of a segment."""
+    return postings.main if segment == 0 else postings.delta
 
 
 @internal
-def enter_segment(
-    record: Record, part: SegmentArrays, memory: Memory, terms: int, segment: int, place: int
+def seek_segment(
+    context: QueryContext,
+    arrays: SegmentArrays,
+    buffers: SearchBuffers,
+    terms: int,
+    segment: int,
+    place: int,
 ) -> None:
     """Find where each term's postings and runs in a segment begin.
 
-    place  of its first block among the blocks and ends of all segments
+    place  column of its first block in `posting_offsets`
     """
-    first = record.first_start[segment]
+    first = context.first_start[segment]
     for j in range(terms):
-        own = _own_number(record, part, segment, record.term[j])
+        own = _local_term(context, arrays, segment, context.term[j])
         posting, run, last_run = 0, 0, 0
         if own >= 0:
-            posting = part.starts[first + own]
-            run = 3 * part.run_starts[first + own]
-            last_run = 3 * part.run_starts[first + own + 1]
-        record.posting[j], record.run[j], record.last_run[j] = posting, run, last_run
-        memory.places[j, place] = posting
+            posting = arrays.starts[first + own]
+            run = 3 * arrays.run_starts[first + own]
+            last_run = 3 * arrays.run_starts[first + own + 1]
+        context.posting[j], context.run[j], context.last_run[j] = posting, run, last_run
+        buffers.posting_offsets[j, place] = posting
 
 
 @internal
-def _own_number(record: Record, part: SegmentArrays, segment: int, term: int) -> int:
-    """A segment's own number of a term, below 0 where it has none."""
-    terms = record.own_terms[segment]
-    if not record.numbered[segment]:
+def _local_term(context: QueryContext, arrays: SegmentArrays, segment: int, term: int) -> int:
+    """Return a segment's own number of a term, or -1."""
+    terms = context.term_count[segment]
+    if not context.has_local_terms[segment]:
         return term if term < terms else -1
-    first = record.first_number[segment]
+    first = context.first_term[segment]
     low, high = first, first + terms
     while low < high:
         middle = (low + high) >> 1
-        if part.numbers[middle] < term:
+        if arrays.global_terms[middle] < term:
             low = middle + 1
         else:
             high = middle
-    if low == first + terms or part.numbers[low] != term:
+    if low == first + terms or arrays.global_terms[low] != term:
         return -1
-    return int(part.own[low])
+    return int(arrays.local_terms[low])
 
 
 @internal
-def enter_block(
-    record: Record, part: SegmentArrays, memory: Memory, terms: int, block: int, place: int
+def seek_block(
+    context: QueryContext,
+    arrays: SegmentArrays,
+    buffers: SearchBuffers,
+    terms: int,
+    block: int,
+    place: int,
 ) -> int:
-    """Find each term's postings in a block of the segment at hand; returns the sum of bounds.
+    """Find each term's postings in a block of the current segment; return the sum of their bounds.
 
-    place  of the block among the blocks and ends of all segments
+    place  column of the block in `posting_offsets`
     """
-    runs, places = part.runs, memory.places
-    whole = 0
+    runs, offsets = arrays.runs, buffers.posting_offsets
+    total = 0
     for j in range(terms):
-        first = record.posting[j]
+        first = context.posting[j]
         after, bound = first, 0
-        run = record.run[j]
-        if run < record.last_run[j] and runs[run] == block:
+        run = context.run[j]
+        if run < context.last_run[j] and runs[run] == block:
             after = first + int(runs[run + 1]) + 1
-            bound = worth(record.weight[j], int(runs[run + 2]))
-            record.run[j] = run + 3
-            record.posting[j] = after
-        places[j, place + 1] = after
-        record.first[j] = first
-        record.after[j] = after
-        record.bound[j] = bound
-        whole += bound
-    return whole
+            bound = impact(context.weight[j], int(runs[run + 2]))
+            context.run[j] = run + 3
+            context.posting[j] = after
+        offsets[j, place + 1] = after
+        context.first[j] = first
+        context.after[j] = after
+        context.bound[j] = bound
+        total += bound
+    return total
 
 
 @internal
-def optional_terms(record: Record, terms: int, threshold: int, k: int) -> tuple[int, int, int]:
-    """How many of the first terms are optional, the sum of their bounds, and their postings."""
+def optional_terms(
+    context: QueryContext, terms: int, threshold: int, k: int
+) -> tuple[int, int, int]:
+    """Return how many first terms are optional, the sum of their bounds, and their postings."""
     if k > OPTIONAL_K:
         return 0, 0, 0
-    count, slack, spared = 0, 0, 0
-    while count < terms and (slack + record.bound[count]) * SHARE <= threshold:
-        slack += record.bound[count]
-        spared += record.after[count] - record.first[count]
+    count, slack, skipped = 0, 0, 0
+    while count < terms and (slack + context.bound[count]) * SHARE <= threshold:
+        slack += context.bound[count]
+        skipped += context.after[count] - context.first[count]
         count += 1
-    if spared < CHEAP:
+    if skipped < CHEAP:
         return 0, 0, 0
-    return count, slack, spared
+    return count, slack, skipped

@@ -1,4 +1,4 @@
-"""Compiling what searching needs, without an index."""
+"""Compile what searching needs, without an index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from klsa_search.lowrank.sparse_expansion import (
     document_vector_width,
     term_width,
 )
-from klsa_search.search.engine.engine import Engine, ExpandingEngine
+from klsa_search.search.engine.engine import Engine, KlsaEngine
 from klsa_search.search.engine.seeds import KlsaParams
 from klsa_search.search.passages import Passages
 from klsa_search.search.query.matching import find_phrase
@@ -25,9 +25,9 @@ from klsa_search.search.suggest.suggester import count_following
 
 
 def compile_search() -> None:
-    """Compile the query engine: ask for one term of one document, made up and read-only as files.
+    """Compile the query engine by a query to an index of one document, with read-only arrays.
 
-    Some 20 s of one processor, or .3 s where it was compiled before.
+    Some 20 s of one processor, or 0.3 s if compiled before.
     """
     postings = Postings(
         1.2,
@@ -42,7 +42,7 @@ def compile_search() -> None:
     for array in (postings.starts, postings.entries, postings.run_starts, postings.runs):
         array.flags.writeable = False
     kernel = QueryKernel.of(postings)
-    cut = SparseExpansion(
+    expansion = SparseExpansion(
         np.zeros((1, ENTRIES), np.uint32),
         np.zeros((1, 2), np.float32),
         np.zeros(2, np.int64),
@@ -51,17 +51,17 @@ def compile_search() -> None:
         np.zeros((1, document_vector_width(1)), np.int8),
         np.zeros((1, term_width(1)), np.int8),
     )
-    mix = KlsaParams(1, 1, 0.5, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0, 3.0, True, 1.0, 0.0)
+    params = KlsaParams(1, 1, 0.5, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0, 3.0, True, 1.0, 0.0)
     terms = np.zeros(1, np.int64)
     Engine(kernel).top([[0]], 1)
-    ExpandingEngine(kernel, cut, 1, 1, small=False).top([[0]], 1, mix)
+    KlsaEngine(kernel, expansion, 1, 1, small=False).top([[0]], 1, params)
     kernel.steps(terms, np.ones(1, np.float32))
     _compile_passages()
     _compile_phrases()
 
 
 def _compile_phrases() -> None:
-    """Look for a phrase of one word in the one document, which has none."""
+    """Search a phrase of one word in the one document, which is empty."""
     codes, starts = np.zeros(0, np.uint8), np.zeros(2, np.int64)
     for array in (codes, starts):
         array.flags.writeable = False
@@ -72,7 +72,7 @@ def _compile_phrases() -> None:
 
 
 def _compile_passages() -> None:
-    """Cut a passage out of the one document, whose record is 12 bytes of sizes that are 0."""
+    """Select a passage from the one document, whose record is 12 bytes of zero sizes."""
     content, starts = np.zeros(12, np.uint8), np.array([0, 12])
     codes, codes_starts = np.zeros(0, np.uint8), np.zeros(2, np.int64)
     for array in (content, starts, codes, codes_starts):

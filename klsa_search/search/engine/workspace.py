@@ -1,10 +1,9 @@
-"""Arrays and records that the compiled engine works on.
+"""Arrays and records that the compiled engine reads and writes.
 
-Arrays are handed over in named tuples, numbers in one record, whose fields are named here and
-nowhere else.
+Compiled functions take arrays in named tuples and numbers in one record.
 
-Every document that is looked at has a slot, from 1: the best of the query kernel first, seeds in
-front, then what the rows of the seeds bring up.
+Each candidate has a slot, numbered from 1: first the seeds, then the other best documents by the
+query kernel, then documents that only the expansion matrix finds.
 """
 
 from __future__ import annotations
@@ -25,84 +24,84 @@ from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.reverse_neighbours import ReverseNeighbours
 
 MAX_TERMS: Final = 256
-"""Terms of one query, repetitions counted; more are scored by the plain row."""
+"""Terms of one query, repetitions included; longer queries are scored without the engine."""
 
-KEPT: Final = 2**14
-"""Results of the largest query whose scratch memory a thread keeps for the next one: some MB."""
+MAX_RETAINED: Final = 2**14
+"""Largest number of results for which a thread retains its buffers (some MB)."""
 
 MAX_SEGMENTS: Final = 64
 """Segments of one index."""
 
-AT_ONCE: Final = 2048
-"""Positions of which those that pass are written down at once."""
+CHUNK: Final = 2048
+"""Scores of a block that are scanned at once."""
 
 _INDEX: Final = (
-    "documents",  # positions
+    "documents",  # doc ids, deleted ones included
     "segments",
     "blocks",  # of all segments
     "block_bits",
-    "left_out",  # documents that do not count
+    "deleted",  # documents
 )
 _QUERY: Final = (
-    "masked",  # whether only some of the documents that count may be answered
-    "counted",  # whether totals are asked for
+    "masked",  # whether a mask applies, besides that of live documents
+    "count_totals",
     "count",  # terms
-    "total",  # documents so far that hold a term of the query
+    "total",  # documents counted so far that contain a term
 )
 _OF_SEGMENT: Final = (
-    "base",  # position of its first document
-    "length",  # its documents
-    "own_blocks",
-    "own_terms",
-    "first_start",  # where its `starts` and `run_starts` begin in those of its `Part`
-    "first_number",  # the same of `numbers` and `own`
-    "numbered",  # whether it has these
+    "base",  # its first doc id
+    "length",  # in documents
+    "block_count",
+    "term_count",
+    "first_start",  # offset in `SegmentArrays.starts` and `run_starts`
+    "first_term",  # offset in `global_terms` and `local_terms`
+    "has_local_terms",
 )
 _OF_TERM: Final = (
-    "asked",  # numbers of terms as they stand in the query
-    # distinct terms, weakest first; postings and runs by where they lie in their `Part`
+    "query_terms",  # in query order, repetitions included
+    # distinct terms, lowest maximum impact first; offsets are those in `SegmentArrays`
     "term",
-    "times",  # f(t, q)
+    "query_counts",  # f(t, q)
     "weight",  # f(t, q) · h(t) · w(t), in steps
-    "largest",  # the most a posting of it is worth, in steps
-    "posting",  # the first not yet passed
-    "run",  # the first not yet passed
-    "last_run",  # after its last
-    # its postings in the block at hand
+    "max_impact",  # in steps
+    "posting",  # next posting
+    "run",  # next run
+    "last_run",  # end of its runs
+    # its postings in the current block
     "first",
     "after",
-    "bound",  # the most one of them is worth, in steps
+    "bound",  # upper bound of their impacts, in steps
 )
 
-RECORD: Final = np.dtype(
+QUERY_CONTEXT: Final = np.dtype(
     [(name, "i8") for name in (*_INDEX, *_QUERY)]
-    + [("step", "f8")]  # what one step of a score is worth
+    + [("step", "f8")]  # value of one step of a score
     + [(name, "i8", (MAX_TERMS,)) for name in _OF_TERM]
     + [(name, "i8", (MAX_SEGMENTS,)) for name in _OF_SEGMENT]
 )
-Record = Any  # RECORD, one of them; numba has no name for it
+QueryContext = Any  # one element of type QUERY_CONTEXT, which numba cannot name
 
 
 class SegmentArrays(NamedTuple):
-    """Postings of one segment, or of several, one after the other: see `Postings`.
+    """Postings of one segment, or of several concatenated: see `Postings`.
 
-    starts, run_starts  count from the first posting and run of all
-    runs                flat, three numbers a run
-    numbers, own        see `Segment`; empty where a segment has the numbers of all
+    starts, run_starts  offsets in the concatenated postings and runs
+    runs                flat, three numbers per run
+    global_terms        `Segment.terms`, and `local_terms` its `own`; empty for the first segment
     """
 
     starts: npt.NDArray[np.int64]
     entries: npt.NDArray[np.uint32]
     run_starts: npt.NDArray[np.int64]
     runs: npt.NDArray[np.uint16]
-    numbers: npt.NDArray[np.int64]
-    own: npt.NDArray[np.int64]
+    global_terms: npt.NDArray[np.int64]
+    local_terms: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, segments: Sequence[Segment]) -> SegmentArrays:
-        """Put segments end to end; the arrays themselves of one alone."""
+        """Concatenate segments; the arrays of a single segment are not copied."""
         starts, entries, run_starts, runs = [], [], [], []
-        numbers, own = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        global_terms, local_terms = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         posting, run = 0, 0
         for segment in segments:
             postings = segment.postings
@@ -112,39 +111,39 @@ class SegmentArrays(NamedTuple):
             runs.append(postings.runs.reshape(-1))
             posting, run = posting + int(postings.starts[-1]), run + int(postings.run_starts[-1])
             if segment.terms is not None and segment.own is not None:
-                numbers.append(segment.terms)
-                own.append(segment.own)
+                global_terms.append(segment.terms)
+                local_terms.append(segment.own)
         return cls(
-            _joined(starts, np.int64),
-            _joined(entries, np.uint32),
-            _joined(run_starts, np.int64),
-            _joined(runs, np.uint16),
-            _joined(numbers[1:], np.int64),
-            _joined(own[1:], np.int64),
+            _concatenate(starts, np.int64),
+            _concatenate(entries, np.uint32),
+            _concatenate(run_starts, np.int64),
+            _concatenate(runs, np.uint16),
+            _concatenate(global_terms[1:], np.int64),
+            _concatenate(local_terms[1:], np.int64),
         )
 
 
-class Stored(NamedTuple):
-    """Arrays of the index, read-only.
+class PostingArrays(NamedTuple):
+    """Read-only arrays of the postings.
 
-    weights  (V,) of the terms
+    weights  (V,) term weights
     best     (V, 4) see `Postings`
-    living   words of a `Mask`: the documents that count; empty where all do
-    built    the first segment
-    later    all others
+    live     words of the `Mask` of live documents; empty if all are live
+    main     the first segment
+    delta    all other segments, concatenated
     """
 
     weights: npt.NDArray[np.int64]
     best: npt.NDArray[np.uint16]
-    living: npt.NDArray[np.uint64]
-    built: SegmentArrays
-    later: SegmentArrays
+    live: npt.NDArray[np.uint64]
+    main: SegmentArrays
+    delta: SegmentArrays
 
     @classmethod
-    def of(cls, kernel: QueryKernel, living: Mask | None) -> Stored:
-        """Gather the arrays of an index. Cost: a copy of the postings of later segments."""
+    def of(cls, kernel: QueryKernel, live: Mask | None) -> PostingArrays:
+        """Return the arrays of an index. Cost: a copy of the postings of delta segments."""
         postings = kernel.postings
-        words = np.zeros(0, np.uint64) if living is None else living.words
+        words = np.zeros(0, np.uint64) if live is None else live.words
         return cls(
             read_only(kernel.weights, np.int64),
             read_only(postings.best, np.uint16),
@@ -155,45 +154,45 @@ class Stored(NamedTuple):
 
     @property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """All arrays, one after the other."""
-        return (*self[:3], *self.built, *self.later)
+        """All arrays as a flat tuple."""
+        return (*self[:3], *self.main, *self.delta)
 
 
-class Memory(NamedTuple):
-    """Memory of one thread.
+class SearchBuffers(NamedTuple):
+    """Buffers of one thread.
 
-    accumulator  a score for each position of a block
-    keys         (2, room) keys and as much to sort them; after a search those of what was found by
-                 the query kernel, best first: the score in steps in the upper 32 bits
-    hits         (AT_ONCE,)
-    places       (MAX_TERMS, blocks + segments) where each term's postings in a block of a segment
-                 begin, and where those of its last end
+    accumulator      a score for each document of a block
+    keys             (2, n) keys, and as many to sort them. After a search: the keys that the query
+                     kernel found, best first, with the score in steps in the upper 32 bits
+    hits             (CHUNK,)
+    posting_offsets  (MAX_TERMS, blocks + segments) start of each term's postings in each block, and
+                     the end of the last block of each segment
     """
 
     accumulator: npt.NDArray[np.int32]
     keys: npt.NDArray[np.int64]
     hits: npt.NDArray[np.int32]
-    places: npt.NDArray[np.int64]
+    posting_offsets: npt.NDArray[np.int64]
 
 
 class Queries(NamedTuple):
-    """Queries that are answered in one call, and room for their answers.
+    """A batch of queries and space for their results.
 
-    asked      where the terms of each query end, then numbers of the terms of all
-    documents  (queries, k) what was found
+    terms      the end of each query, then the term numbers of all
+    documents  (queries, k) doc ids found
     scores     (queries, k)
-    counts     (queries, 2) length of each answer, -1 for more than MAX_TERMS terms; and the
-               documents that hold a term, where totals are asked for
+    counts     (queries, 2) number of results, -1 for more than MAX_TERMS terms; and the total, if
+               requested
     """
 
-    asked: npt.NDArray[np.int64]
+    terms: npt.NDArray[np.int64]
     documents: npt.NDArray[np.int32]
     scores: npt.NDArray[np.float32]
     counts: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, queries: Sequence[Sequence[int]], k: int) -> Queries:
-        """Write queries down."""
+        """Encode queries, given as term numbers."""
         count, ends = len(queries), accumulate(map(len, queries))
         return cls(
             np.array([*ends, *chain.from_iterable(queries)], np.int64),
@@ -202,10 +201,10 @@ class Queries(NamedTuple):
             np.empty((count, 2), np.int64),
         )
 
-    def answers(self) -> list[TopDocs | None]:
-        """What was found for each query; None for more than MAX_TERMS terms.
+    def top_docs(self) -> list[TopDocs | None]:
+        """Return the result of each query, or None for more than MAX_TERMS terms.
 
-        Each answer is a part of the memory of all.
+        Results are views of arrays that the batch shares.
         """
         return [
             TopDocs(self.documents[query, :count], self.scores[query, :count], total)
@@ -216,10 +215,10 @@ class Queries(NamedTuple):
 
 
 class TopDocs(NamedTuple):
-    """The best documents of a query, best first, ties by document order.
+    """The best documents of a query, best first, ties by doc id.
 
-    positions, scores  of the documents that may be answered and score above 0, k at most
-    total              how many there are, whatever k; 0 if not requested
+    positions, scores  of documents that pass the mask and score above 0, at most k
+    total              how many documents match, whatever k; 0 if not requested
     """
 
     positions: Positions
@@ -228,183 +227,182 @@ class TopDocs(NamedTuple):
 
 
 class EngineQuery(NamedTuple):
-    """What is asked for with every query of a call."""
+    """Options that all queries of a batch share."""
 
     k: int
     mask: Mask | None = None
     totals: bool = False
 
-    def of(self, stored: Stored) -> tuple[npt.NDArray[np.uint64], bool, bool]:
-        """The last arguments of a compiled search; without a mask, what counts may be answered."""
+    def arguments(self, postings: PostingArrays) -> tuple[npt.NDArray[np.uint64], bool, bool]:
+        """Return the arguments of a compiled search: words of a mask, masked, count_totals."""
         if self.mask is None:
-            return stored.living, False, self.totals
+            return postings.live, False, self.totals
         return self.mask.words, True, self.totals
 
 
 class Scratch:
-    """Memory of one thread for queries of at most `room` results.
+    """Buffers of one thread for queries of at most `capacity` results.
 
-    record  (1,) of RECORD
+    context  (1,) of type QUERY_CONTEXT
     """
 
-    def __init__(self, kernel: QueryKernel, room: int) -> None:
+    def __init__(self, kernel: QueryKernel, capacity: int) -> None:
         postings = kernel.postings
         if len(postings.parts) > MAX_SEGMENTS:
             raise ValueError(f"{len(postings.parts)} segments, more than {MAX_SEGMENTS}")
-        self.room = room
-        self.memory = Memory(
+        self.capacity = capacity
+        self.buffers = SearchBuffers(
             np.zeros(1 << postings.block_bits, np.int32),
-            np.zeros((2, _room_of(room)), np.int64),
-            np.zeros(AT_ONCE, np.int32),
+            np.zeros((2, _buffer_size(capacity)), np.int64),
+            np.zeros(CHUNK, np.int32),
             np.zeros((MAX_TERMS, postings.blocks + len(postings.parts)), np.int64),
         )
-        self.record = np.zeros(1, RECORD)
-        record = self.record[0]
-        record["documents"], record["segments"] = postings.size, len(postings.parts)
-        record["blocks"], record["block_bits"] = postings.blocks, postings.block_bits
-        record["left_out"] = postings.documents - kernel.documents
-        record["step"] = postings.step
-        _enter_segments(record, postings)
+        self.context = np.zeros(1, QUERY_CONTEXT)
+        context = self.context[0]
+        context["documents"], context["segments"] = postings.size, len(postings.parts)
+        context["blocks"], context["block_bits"] = postings.blocks, postings.block_bits
+        context["deleted"] = postings.documents - kernel.documents
+        context["step"] = postings.step
+        _write_segments(context, postings)
 
 
-def _enter_segments(record: Any, postings: Segments) -> None:
-    """Write where each segment lies in its `Part`."""
-    first_start, first_number = 0, 0
+def _write_segments(context: Any, postings: Segments) -> None:
+    """Write the offsets of each segment in its `SegmentArrays`."""
+    first_start, first_term = 0, 0
     for number, segment in enumerate(postings.parts):
         own = segment.postings
         values = {
             "base": segment.first,
             "length": own.size,
-            "own_blocks": own.blocks,
-            "own_terms": len(own.starts) - 1,
+            "block_count": own.blocks,
+            "term_count": len(own.starts) - 1,
             "first_start": first_start,
-            "first_number": first_number,
-            "numbered": segment.terms is not None,
+            "first_term": first_term,
+            "has_local_terms": segment.terms is not None,
         }
         for name, value in values.items():
-            record[name][number] = value
+            context[name][number] = value
         first_start += len(own.starts)
-        first_number += 0 if segment.terms is None else len(segment.terms)
+        first_term += 0 if segment.terms is None else len(segment.terms)
         if number == 0:
-            first_start = first_number = 0
+            first_start = first_term = 0
 
 
 def read_only(array: npt.NDArray[Any], kind: Any) -> Any:
-    """View an array as compiled code reads it: contiguous, of one type, and not to be written.
+    """View an array as compiled code expects it: contiguous, of one type, read-only.
 
-    Code is compiled for each type, and arrays of files that are mapped are read-only.
+    Code is compiled for each type, and memory-mapped arrays are read-only.
     """
     view = np.ascontiguousarray(array, kind).view(np.ndarray)
     view.flags.writeable = False
     return view
 
 
-def _joined(arrays: Sequence[npt.NDArray[Any]], kind: Any) -> Any:
+def _concatenate(arrays: Sequence[npt.NDArray[Any]], kind: Any) -> Any:
     if len(arrays) == 1:
         return read_only(arrays[0], kind)
     return read_only(np.concatenate([np.zeros(0, kind), *arrays], dtype=kind), kind)
 
 
-def _room_of(k: int) -> int:
-    """Keys that are gathered before they are cut back to k: cutting costs about as many steps."""
+def _buffer_size(k: int) -> int:
+    """Return how many keys are collected before the k largest are selected, at about equal cost."""
     return max(2 * k, k + 32)
 
 
-buffer_size = internal(_room_of)
+buffer_size = internal(_buffer_size)
 
 
 _Ints = npt.NDArray[np.int32]
-_Starts = npt.NDArray[np.int64]
+_Longs = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]
 
 
 class IndexArrays(NamedTuple):
-    """Arrays of the index; see `SparseExpansion`, `LatentSpace` and `Reverse`.
+    """Arrays of the expansion: see `SparseExpansion`, `LatentSpace` and `ReverseNeighbours`.
 
-    term_worth  (V,) h(t) · w(t): see `QueryKernel`
-    bursts      (V,) b(t)
-    facts       the cards as float32; the last three columns are meant
-    term_steps  the terms as float32; the last column is meant
+    term_weights  (V,) h(t) · w(t): see `QueryKernel`
+    burstiness    (V,) b(t)
+    document_vectors   (N, w) coordinates in the latent space, followed by three scalars
+    document_scalars   the same memory as float32; its last three columns are the scalars
+    term_vectors  (V, w) coordinates, followed by their step
+    term_steps    the same memory as float32; its last column is the step
     """
 
-    term_worth: _Floats
-    bursts: _Floats
+    term_weights: _Floats
+    burstiness: _Floats
     rows: npt.NDArray[np.uint32]
     scales: _Floats
-    feature_starts: _Starts
+    feature_starts: _Longs
     features: npt.NDArray[np.uint32]
-    cards: npt.NDArray[np.int8]
-    facts: _Floats
-    terms: npt.NDArray[np.int8]
+    document_vectors: npt.NDArray[np.int8]
+    document_scalars: _Floats
+    term_vectors: npt.NDArray[np.int8]
     term_steps: _Floats
-    reversed_of: _Ints
-    reversed: npt.NDArray[np.uint32]
-    reversed_steps: _Floats
+    reverse_row: _Ints
+    reverse_rows: npt.NDArray[np.uint32]
+    reverse_steps: _Floats
 
     @classmethod
     def of(
         cls, kernel: QueryKernel, expansion: SparseExpansion, reverse: ReverseNeighbours
     ) -> IndexArrays:
-        """Gather the arrays, each of the type and order in which compiled code will read it."""
-        cards, terms = (
-            read_only(expansion.document_vectors, np.int8),
-            read_only(expansion.terms, np.int8),
-        )
+        """Return the arrays in the types and the order that compiled code expects."""
+        document_vectors = read_only(expansion.document_vectors, np.int8)
+        term_vectors = read_only(expansion.terms, np.int8)
         return cls(
-            term_worth=read_only(kernel.term_weights, np.float32),
-            bursts=read_only(kernel.burstiness, np.float32),
+            term_weights=read_only(kernel.term_weights, np.float32),
+            burstiness=read_only(kernel.burstiness, np.float32),
             rows=read_only(expansion.rows, np.uint32),
             scales=read_only(expansion.scales, np.float32),
             feature_starts=read_only(expansion.starts, np.int64),
             features=read_only(expansion.features, np.uint32),
-            cards=cards,
-            facts=read_only(cards.view(np.float32), np.float32),
-            terms=terms,
-            term_steps=read_only(terms.view(np.float32), np.float32),
-            reversed_of=read_only(reverse.reversed_of, np.int32),
-            reversed=read_only(reverse.reversed, np.uint32),
-            reversed_steps=read_only(reverse.steps, np.float32),
+            document_vectors=document_vectors,
+            document_scalars=read_only(document_vectors.view(np.float32), np.float32),
+            term_vectors=term_vectors,
+            term_steps=read_only(term_vectors.view(np.float32), np.float32),
+            reverse_row=read_only(reverse.row_of, np.int32),
+            reverse_rows=read_only(reverse.rows, np.uint32),
+            reverse_steps=read_only(reverse.steps, np.float32),
         )
 
 
-TOGETHER: Final = 8
-"""Terms whose coverage is added up together, in pairs: so in one order whatever the machine."""
+TERM_GROUP: Final = 8
+"""Terms whose coverage is summed pairwise, so in the same order on every machine."""
 
-TAKEN: Final = 256
-"""Postings that are looked at together."""
+SCAN_CHUNK: Final = 256
+"""Postings that are scanned at once."""
 
 
 class Workspace(NamedTuple):
-    """Memory of one thread for at most M candidates, Q of the query kernel, B best and z seeds.
+    """Memory of one thread: M candidates, Q from the query kernel, B best, z seeds, F features.
 
-    slots      (N,) the slot of a document, 0 for none; 0 between queries
-    among      (N / 32,) uint32, a bit for each document: whether it is one of the best; likewise
-    documents  (M + 1,) the document of a slot
-    lexical    (Q + 1,) k_q over that of the first
-    expanded   (M + 1,) E: of the seeds exactly, of the others as far as the rows tell
-    covered    (Q + 1,) T of the best: of the seeds exactly, of the others by what they hold alone
-    scores     (M + 65,) whole vectors are read
-    bits       the same memory as whole numbers
-    chosen     (M + 1,) slots that are looked at more closely
-    keys       (M + 1,) to sort
-    spare      (M + 1,)
-    rest       (B + 1,) of the best, their score in steps less what terms were found to give
-    impacts    (B + 1, lanes) what the best hold of each term, in steps; slot 0 holds nothing
-    near       (neighbours + 1,) where the nearest that are among the best begin in `impacts`
-    shares     (neighbours + 1,) and their levels
-    hits       (TAKEN,) uint32, postings of the best among as many
-    worth      (lanes,) f(t,q) · h(t) · w(t), 0 beyond the last term
-    lent       (TOGETHER,) what neighbours lend of each term
-    exact      (M + 1,) T of what is looked at more closely
-    half       (lanes,) where g is one half, in steps; 1 beyond the last term
-    weights    (z,) of the seeds
-    sums       (F,) int16, weighted sum of the seeds' features, in steps; 0 between queries
-    place      (w,) int16, the query's place in the latent space, in steps
-    fine       (m,) the same before it is rounded
+    slots         (N,) slot of a document, 0 for none; all 0 between queries
+    is_best       (N / 32,) uint32, a bit for each document that is one of the best; likewise
+    documents     (M + 1,) document of a slot
+    lexical       (Q + 1,) k_q divided by its maximum
+    expanded      (M + 1,) E: exact for seeds, otherwise from the rows of the seeds
+    covered       (Q + 1,) T of the best: exact for seeds, otherwise without neighbours
+    scores        (M + 65,) padded to whole vectors
+    bits          the same memory as int32
+    chosen        (M + 1,) slots selected for rescoring
+    keys, sort_buffer  (M + 1,)
+    remaining     (B + 1,) score in steps, less the impacts of the terms looked up
+    impacts       (B + 1, stride) impact of each term in steps; row 0 is 0
+    near          (neighbours + 1,) offsets in `impacts` of neighbours that are among the best
+    shares        (neighbours + 1,) their levels
+    hits          (SCAN_CHUNK,) uint32, postings of the best documents
+    term_weights  (stride,) f(t,q) · h(t) · w(t), 0 beyond the last term
+    neighbour_impacts  (TERM_GROUP,) weighted impacts of the neighbours
+    exact         (M + 1,) T of the rescored candidates
+    half          (stride,) impact at which g is one half, in steps; 1 beyond the last term
+    weights       (z,) of the seeds
+    sums          (F,) int16, weighted sum of the seeds' features, in steps; all 0 between queries
+    query_vector  (w,) int16, the query in the latent space, in steps
+    query_floats  (m,) the same before rounding
     """
 
     slots: _Ints
-    among: npt.NDArray[np.uint32]
+    is_best: npt.NDArray[np.uint32]
     documents: _Ints
     lexical: _Floats
     expanded: _Floats
@@ -412,18 +410,18 @@ class Workspace(NamedTuple):
     scores: _Floats
     bits: _Ints
     chosen: _Ints
-    keys: _Starts
-    spare: _Starts
-    rest: _Ints
+    keys: _Longs
+    sort_buffer: _Longs
+    remaining: _Ints
     impacts: _Floats
     near: _Ints
     shares: _Floats
     hits: npt.NDArray[np.uint32]
-    worth: _Floats
-    lent: _Floats
+    term_weights: _Floats
+    neighbour_impacts: _Floats
     exact: _Floats
     half: _Floats
     weights: _Floats
     sums: npt.NDArray[np.int16]
-    place: npt.NDArray[np.int16]
-    fine: _Floats
+    query_vector: npt.NDArray[np.int16]
+    query_floats: _Floats

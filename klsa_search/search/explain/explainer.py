@@ -28,7 +28,7 @@ from klsa_search.search.explain.parts import EngineSplitter, RowSplitter, ScoreP
 from klsa_search.search.query.terms import QueryTerms
 from klsa_search.search.rankers.bm25 import lexical
 from klsa_search.search.rankers.feedback import FEEDBACK, fed
-from klsa_search.search.rankers.klsa import mix_of
+from klsa_search.search.rankers.klsa import klsa_params
 from klsa_search.search.rankers.lsi import lsi_terms
 from klsa_search.search.snapshot import Snapshot
 from klsa_search.storage.documents import DocumentReader
@@ -142,7 +142,7 @@ class Explainer:
         self._splitting: ScoreSplitter | None = None
         if parameters.ranker == "klsa" and parameters.alpha > 0 and self._row.any():
             self._splitting = (
-                EngineSplitter(snapshot, list(numbers), mix_of(snapshot, parameters))
+                EngineSplitter(snapshot, list(numbers), klsa_params(snapshot, parameters))
                 if engine
                 else RowSplitter(snapshot, self._query, self._row, parameters, dimensions)
             )

@@ -25,14 +25,14 @@ from klsa_search.search.coverage import (
     neighbours_of,
 )
 from klsa_search.search.engine.formulas import (
-    Compared,
-    Features,
-    Place,
+    DocFeatures,
+    ExpansionScorer,
     Query,
-    alpha_of,
-    factors_of,
+    QueryVector,
+    distinct_query,
+    part_factors,
     power,
-    query_of,
+    query_alpha,
     seed_weights,
 )
 from klsa_search.search.engine.reference import ReferenceEngine
@@ -81,28 +81,28 @@ _Way = tuple[tuple[float, bool], tuple[Covered | None, bool], tuple[float, bool]
 class EngineSplitter(ReferenceEngine):
     """Takes the scores of one query apart."""
 
-    def __init__(self, snapshot: Snapshot, numbers: list[int], mix: KlsaParams) -> None:
-        cut = snapshot.cut
-        assert cut is not None
+    def __init__(self, snapshot: Snapshot, numbers: list[int], params: KlsaParams) -> None:
+        expansion = snapshot.cut
+        assert expansion is not None
         super().__init__(
             snapshot.bm25,
-            IndexArrays.of(snapshot.bm25, cut, snapshot.reverse or ReverseNeighbours.none()),
-            min(snapshot.neighbour_count, cut.rows.shape[1]),
+            IndexArrays.of(snapshot.bm25, expansion, snapshot.reverse or ReverseNeighbours.none()),
+            min(snapshot.neighbour_count, expansion.rows.shape[1]),
             snapshot.latent_dimensions,
             snapshot.living,
         )
-        self._snapshot, self._mix = snapshot, mix
-        query = query_of(snapshot.bm25, numbers)
-        self._asked = QueryWeights.of(snapshot, query.terms, query.times.astype(np.float64))
+        self._snapshot, self._params = snapshot, params
+        query = distinct_query(snapshot.bm25, numbers)
+        self._asked = QueryWeights.of(snapshot, query.terms, query.counts.astype(np.float64))
         self._ask(query)
 
     def _ask(self, query: Query) -> None:
         """Compute what is the same for all documents, as `Plain.top` does."""
-        kernel, mix = self._kernel, self._mix
-        row = kernel.steps(query.terms, query.times.astype(np.float64))
-        row = row if self._living is None else row * self._living.allowed
-        best = top_z(row, mix.best)[0]
-        seeds = best[: mix.seeds]
+        kernel, params = self._kernel, self._params
+        row = kernel.steps(query.terms, query.counts.astype(np.float64))
+        row = row if self._live is None else row * self._live.allowed
+        best = top_z(row, params.best)[0]
+        seeds = best[: params.seeds]
         self._row, self._best, self._seeds = row, best, seeds
         self._first = _F(row[best[0]])
         self._top = self._first * _F(kernel.postings.step)
@@ -111,25 +111,27 @@ class EngineSplitter(ReferenceEngine):
         among[best] = np.arange(len(best))
         terms = self._terms(query, best)
         covered = np.zeros(len(seeds), _F)
-        if mix.coverage > 0:
-            covered = self._covered(seeds, among, terms)
-        self._weights = seed_weights(self._top, lexical, covered if mix.coverage > 0 else None, mix)
-        features = Features.held(self._held, seeds)
-        self._compared = Compared.of(features, self._weights, mix)
-        self._of_seeds = _SeedFeatures.of(self._held, seeds, self._weights, mix)
-        self._place = Place.of(self._held, self._dimensions, query)
-        self._alpha_of_query = alpha_of(kernel, query, terms, mix)
-        self._shares = factors_of(
-            self._alpha_of_query, mix, self._place.angle, self._top, self._whole(seeds), covered,
-            self._cosines(seeds), power(lexical, mix.lexical_sharpness),
+        if params.coverage > 0:
+            covered = self._coverage(seeds, among, terms)
+        self._weights = seed_weights(
+            self._top, lexical, covered if params.coverage > 0 else None, params
+        )
+        features = DocFeatures.of(self._index, seeds)
+        self._compared = ExpansionScorer.of(features, self._weights, params)
+        self._of_seeds = _SeedFeatures.of(self._index, seeds, self._weights, params)
+        self._place = QueryVector.of(self._index, self._dimensions, query)
+        self._alpha_of_query = query_alpha(kernel, query, terms, params)
+        self._shares = part_factors(
+            self._alpha_of_query, params, self._place.angle, self._top, self._whole(seeds), covered,
+            self._cosines(seeds), power(lexical, params.lexical_sharpness),
         )  # fmt: skip
 
     def pieces(self, document: int, score: float | None) -> ScoreParts:
         """Take a score apart; without one, that of the document looked at in full."""
         e, t, a, x = (float(share) for share in self._shares)
-        mix, held = self._mix, float(self._row[document])
-        lexical = x * float(power(np.array([held], _F) / self._first, mix.lexical_sharpness)[0])
-        latent = a * float(self._cosines(np.array([document]))[0]) if mix.latent > 0 else None
+        params, steps = self._params, float(self._row[document])
+        lexical = x * float(power(np.array([steps], _F) / self._first, params.lexical_sharpness)[0])
+        latent = a * float(self._cosines(np.array([document]))[0]) if params.latent > 0 else None
         whole = e * float(self._whole(np.array([document]))[0])
         rows, by_rows = self._by_rows(document)
         (lenders,), (shares,) = neighbours_of(self._snapshot, np.array([document]))
@@ -137,7 +139,7 @@ class EngineSplitter(ReferenceEngine):
         ways = product(
             ((whole, False), (e * rows, True)),
             ((near, False), (alone(self._asked, near), True))
-            if mix.coverage > 0
+            if params.coverage > 0
             else ((None, False),),
             ((lexical, False), (0.0, True)) if lexical else ((0.0, False),),
         )
@@ -152,7 +154,7 @@ class EngineSplitter(ReferenceEngine):
         found = next(iter(ways)) if score is None or seed else min(ways, key=off)
         (expansion, by), (covered, lent), (worded, passed) = found
         parts = (("expansion", by), ("coverage", lent), ("lexical", passed))
-        by_seed = e * (by_rows if by else self._of_seeds.values(self._held, mix, document))
+        by_seed = e * (by_rows if by else self._of_seeds.values(self._index, params, document))
         return ScoreParts(
             alpha=self._alpha_of_query,
             lexical=worded,
@@ -167,10 +169,12 @@ class EngineSplitter(ReferenceEngine):
 
     def _whole(self, documents: Positions) -> npt.NDArray[np.float32]:
         """E from the features."""
-        return self._compared(Features.held(self._held, documents))
+        return self._compared(DocFeatures.of(self._index, documents))
 
     def _cosines(self, documents: Positions) -> npt.NDArray[np.float32]:
-        return self._place.cosines(self._held.cards[documents], cut=self._mix.unit_length)
+        return self._place.cosines(
+            self._index.document_vectors[documents], clip=self._params.unit_length
+        )
 
     def _by_rows(self, document: int) -> tuple[float, Values]:
         """E as the rows of the seeds tell, and of each."""
@@ -179,7 +183,7 @@ class EngineSplitter(ReferenceEngine):
             for row, step in self._rows_of(int(seed)) if weight > 0 else ():
                 entries = row[(row > 0) & (row >> np.uint32(8) == document)]
                 levels = float((entries & np.uint32(LEVELS)).sum())
-                values[at] += float(_F(self._mix.slope) * weight * step) * levels
+                values[at] += float(_F(self._params.slope) * weight * step) * levels
         return float(values.sum()), values
 
 
@@ -199,18 +203,22 @@ class _SeedFeatures(NamedTuple):
 
     @classmethod
     def of(
-        cls, held: IndexArrays, seeds: Positions, weights: npt.NDArray[np.float32], mix: KlsaParams
+        cls,
+        index: IndexArrays,
+        seeds: Positions,
+        weights: npt.NDArray[np.float32],
+        params: KlsaParams,
     ) -> _SeedFeatures:
-        facts, largest = held.facts[seeds], 0.0
-        weighted = _F(mix.slope) * weights
+        facts, largest = index.document_scalars[seeds], 0.0
+        weighted = _F(params.slope) * weights
         for weight, fact in zip(weighted, facts, strict=True):
             largest += float(weight * fact[-3]) * LEVELS
         steps = _F(SUMS / largest) if largest > 0 else _F(0)
-        found = [held.features[:0]]
+        found = [index.features[:0]]
         values = [np.zeros(0, _F)]
         for seed, weight in zip(seeds, weighted, strict=True):
-            entries = held.features[held.feature_starts[seed] : held.feature_starts[seed + 1]]
-            factor = weight * steps * held.facts[seed, -3]
+            entries = index.features[index.feature_starts[seed] : index.feature_starts[seed + 1]]
+            factor = weight * steps * index.document_scalars[seed, -3]
             found.append(entries)
             values.append(np.rint(factor * (entries & np.uint32(LEVELS)).astype(_F)))
         sizes = [len(entries) for entries in found[1:]]
@@ -223,10 +231,12 @@ class _SeedFeatures(NamedTuple):
             1.0 / float(steps) if steps > 0 else 0.0,
         )
 
-    def values(self, held: IndexArrays, mix: KlsaParams, document: int) -> Values:
+    def values(self, index: IndexArrays, params: KlsaParams, document: int) -> Values:
         """What each seed adds to E of a document: (z,)."""
-        entries = held.features[held.feature_starts[document] : held.feature_starts[document + 1]]
-        step, scale, mean = held.facts[document, -3:].astype(np.float64)
+        entries = index.features[
+            index.feature_starts[document] : index.feature_starts[document + 1]
+        ]
+        step, scale, mean = index.document_scalars[document, -3:].astype(np.float64)
         numbers = (entries >> np.uint32(8)).astype(np.int64)
         order = np.argsort(numbers)
         numbers, levels = numbers[order], (entries & np.uint32(LEVELS))[order]
@@ -236,7 +246,7 @@ class _SeedFeatures(NamedTuple):
             shared = numbers[places] == self.number
             products = self.steps[shared] * levels[places[shared]]
             plain += np.bincount(self.seed[shared], products, minlength=len(self.scales))
-        taken = self.scales * mean + scale * (self.means - self.scales * mix.mean_square)
+        taken = self.scales * mean + scale * (self.means - self.scales * params.mean_square)
         return np.asarray(self.step * step * plain - taken)
 
 

@@ -125,7 +125,7 @@ def _scaled(part: Scores, seeds: Positions, parameters: SearchSettings) -> Score
     return unit_length(part, seeds) if parameters.unit_length else part
 
 
-def mix_of(snapshot: Snapshot, parameters: SearchSettings) -> KlsaParams:
+def klsa_params(snapshot: Snapshot, parameters: SearchSettings) -> KlsaParams:
     """The parameters as the engine of a cut D takes them."""
     size = len(snapshot)
     return KlsaParams(

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from klsa_search.core.config import SearchSettings
 from klsa_search.lowrank.coverage import BEST
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.search.engine.bm25 import SCANNED
-from klsa_search.search.engine.engine import ExpandingEngine
+from klsa_search.search.engine.bm25 import SCAN_COST
+from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.seeds import MAX_SEEDS
 from klsa_search.search.engine.workspace import MAX_TERMS
 from klsa_search.search.query.terms import QueryTerms
-from klsa_search.search.rankers.klsa import mix_of, rank_klsa
+from klsa_search.search.rankers.klsa import klsa_params, rank_klsa
 from tests.search.engine.cut_world import cut_world
 from tests.search.engine.fences import Fences
 from tests.support.worlds import random_documents
@@ -77,7 +77,7 @@ def world_of(options, **changes):
 
 
 def new_engine(snapshot):
-    return ExpandingEngine(
+    return KlsaEngine(
         snapshot.bm25, snapshot.cut, len(snapshot.eigenvalues), snapshot.neighbour_count,
         small=snapshot.small,
     )  # fmt: skip
@@ -99,8 +99,8 @@ def exact_scores(snapshot, terms, chosen):
 
 def left_over(engine):
     """What the memory of this thread holds that has to be 0 between two queries."""
-    room = engine._of_thread.memory.room
-    return [name for name in ("slots", "among", "sums") if getattr(room, name).any()]
+    workspace = engine._of_thread.state.workspace
+    return [name for name in ("slots", "is_best", "sums") if getattr(workspace, name).any()]
 
 
 @given(options=worlds, calls=st.lists(asked, min_size=1, max_size=12))
@@ -108,10 +108,10 @@ def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, c
     snapshot = world_of(options)
     used = new_engine(snapshot)
     for terms, k, chosen in calls:
-        terms, mix = known(snapshot, terms), mix_of(snapshot, chosen)
-        answer = top_of(used, terms, k, mix)
-        assert same(answer, top_of(new_engine(snapshot), terms, k, mix))
-        assert all(same(answer, each) for each in used.top([terms, terms], k, mix))
+        terms, params = known(snapshot, terms), klsa_params(snapshot, chosen)
+        answer = top_of(used, terms, k, params)
+        assert same(answer, top_of(new_engine(snapshot), terms, k, params))
+        assert all(same(answer, each) for each in used.top([terms, terms], k, params))
         if answer is not None:
             assert left_over(used) == []
 
@@ -120,7 +120,7 @@ def test_a_used_engine_answers_as_a_new_one_and_leaves_nothing_behind(options, c
 def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
     plain = world_of(options)
     expected = [
-        (top_of(plain.expanding, known(plain, terms), k, mix_of(plain, chosen)),
+        (top_of(plain.expanding, known(plain, terms), k, klsa_params(plain, chosen)),
          top_of(plain.engine, known(plain, terms), k))
         for terms, k, chosen in calls
     ]  # fmt: skip
@@ -131,8 +131,8 @@ def test_nothing_beside_the_arrays_is_written_or_read(options, calls):
                 patch.setattr(sys.modules[f"klsa_search.search.engine.{module}"], "np", fences)
             fenced = world_of(options, around=fences.around)
             for (terms, k, chosen), (expanded, lexical) in zip(calls, expected, strict=True):
-                terms, mix = known(fenced, terms), mix_of(fenced, chosen)
-                assert same(top_of(fenced.expanding, terms, k, mix), expanded)
+                terms, params = known(fenced, terms), klsa_params(fenced, chosen)
+                assert same(top_of(fenced.expanding, terms, k, params), expanded)
                 assert same(top_of(fenced.engine, terms, k), lexical)
         assert fences.intact()
 
@@ -154,7 +154,7 @@ def test_what_is_found_has_its_exact_score_and_what_holds_a_term_is_found(
     """
     snapshot = world_of(options, size=size)
     terms, chosen = known(snapshot, terms), chosen.model_copy(update={"z": z})
-    answer = top_of(snapshot.expanding, terms, 60, mix_of(snapshot, chosen))
+    answer = top_of(snapshot.expanding, terms, 60, klsa_params(snapshot, chosen))
     if answer is None:
         return
     positions, scores, _ = answer
@@ -180,7 +180,7 @@ def many():
     """3,000 documents in blocks of 64."""
     snapshot = cut_world(random_documents(3000, 60, seed=3), block_bits=6, neighbours=20)
     lengths = snapshot.bm25.postings.frequencies
-    assert lengths[3] > SCANNED * SOME > lengths[14]
+    assert lengths[3] > SCAN_COST * SOME > lengths[14]
     return snapshot
 
 
@@ -194,10 +194,10 @@ def test_each_part_alone_is_what_it_is_by_its_definition(
     monkeypatch.setattr("klsa_search.search.rankers.klsa.BEST", best)
     changes, tolerance = PARTS[part]
     chosen = SearchSettings(**changes, unit_length=unit_length, z=z)
-    mix = mix_of(many, chosen)
+    params = klsa_params(many, chosen)
     for terms in ([0], [3, 14, 3], [40, 1, 25], [*range(9)], [*range(20, 37)]):
         exact = exact_scores(many, terms, chosen)
-        positions, scores, _ = top_of(many.expanding, terms, 20, mix)
+        positions, scores, _ = top_of(many.expanding, terms, 20, params)
         assert len(positions) == 20
         assert np.abs(scores - exact[positions]).max() <= tolerance * np.abs(exact).max()
 
@@ -206,11 +206,11 @@ def test_each_part_alone_is_what_it_is_by_its_definition(
 def test_documents_beyond_the_best_are_covered_by_what_is_near_them_alone(many, coverage):
     """Most of the 1,652 that hold the term are not among the best: what they hold is nothing."""
     chosen = SearchSettings(**ALONE, sharpness=1.0, coverage=coverage, latent=0.0)
-    mix = mix_of(many, chosen)
+    params = klsa_params(many, chosen)
     row = many.bm25.query_row(np.array([3]), np.ones(1, np.float32))
     exact = exact_scores(many, [3], chosen)
-    positions, scores, _ = top_of(many.expanding, [3], 100, mix)
-    assert len(np.setdiff1d(positions, top_z(row, mix.best)[0])) > 20
+    positions, scores, _ = top_of(many.expanding, [3], 100, params)
+    assert len(np.setdiff1d(positions, top_z(row, params.best)[0])) > 20
     assert np.abs(scores - exact[positions]).max() <= 3e-3 * exact.max()
 
 
@@ -219,7 +219,7 @@ def test_a_latent_part_that_no_seed_has_counts_as_it_is():
     snapshot = cut_world(random_documents(31, 12, 0), neighbours=1, dimensions=1)
     chosen = SearchSettings(alpha=0.001, z=1, coverage=0.0, latent=0.2)
     latent = snapshot.latent.cosines(np.zeros(1, np.int64), np.ones(1, np.float32))
-    positions, scores, _ = top_of(snapshot.expanding, [0], 31, mix_of(snapshot, chosen))
+    positions, scores, _ = top_of(snapshot.expanding, [0], 31, klsa_params(snapshot, chosen))
     assert latent[positions[0]] <= 0 < latent.max()
     exact = exact_scores(snapshot, [0], chosen)
     assert positions.tolist() == top_z(exact, 31)[0].tolist()
@@ -232,11 +232,11 @@ def test_a_mask_of_few_documents_leaves_what_the_whole_ranking_says_of_them(opti
     snapshot = world_of(options)
     engine = new_engine(snapshot)
     for number, (terms, k, chosen) in enumerate(calls):
-        terms, mix = known(snapshot, terms), mix_of(snapshot, chosen)
-        whole = top_of(engine, terms, len(snapshot), mix, Mask(np.ones(len(snapshot), np.bool_)))
+        terms, params = known(snapshot, terms), klsa_params(snapshot, chosen)
+        whole = top_of(engine, terms, len(snapshot), params, Mask(np.ones(len(snapshot), np.bool_)))
         share = np.random.default_rng(seed + number).random(len(snapshot))
         for allowed in (share < 0.1, share < 0.6, share < 2):
-            found = top_of(engine, terms, k, mix, Mask(allowed))
+            found = top_of(engine, terms, k, params, Mask(allowed))
             if whole is None:
                 assert found is None
                 continue
@@ -249,7 +249,7 @@ def test_a_mask_of_few_documents_leaves_what_the_whole_ranking_says_of_them(opti
 def test_within_a_large_mask_the_ranking_is_that_of_the_whole(monkeypatch, many):
     """Scores to the bit where all parts are computed; hardly a document is missed."""
     rng = np.random.default_rng(0)
-    mix = mix_of(many, SearchSettings())
+    params = klsa_params(many, SearchSettings())
     allowed = rng.random(len(many)) < 0.5
     everything = Mask(np.ones(len(many), np.bool_))
     few_by_row = []
@@ -257,10 +257,10 @@ def test_within_a_large_mask_the_ranking_is_that_of_the_whole(monkeypatch, many)
         terms = rng.integers(0, 60, 3).tolist()
         exact = exact_scores(many, terms, SearchSettings()) * allowed
         monkeypatch.setattr("klsa_search.search.engine.engine.FEW", 0)
-        found = top_of(many.expanding, terms, 10, mix, Mask(allowed))
+        found = top_of(many.expanding, terms, 10, params, Mask(allowed))
         assert same(
-            top_of(many.expanding, terms, 10, mix, everything),
-            top_of(many.expanding, terms, 10, mix),
+            top_of(many.expanding, terms, 10, params, everything),
+            top_of(many.expanding, terms, 10, params),
         )
         assert allowed[found.positions].all()
         few_by_row.append(len(set(found.positions) & set(top_z(exact, 10)[0])))
@@ -279,10 +279,10 @@ def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
         chosen = SearchSettings(
             alpha=1.0, z=z, sharpness=1.0, coverage=0.0, latent=0.0, unit_length=False
         )
-        mix = mix_of(snapshot, chosen)
-        answer = top_of(snapshot.expanding, [0], 10, mix)
+        params = klsa_params(snapshot, chosen)
+        answer = top_of(snapshot.expanding, [0], 10, params)
         assert (answer is not None) == taken
-        assert (snapshot.expanding.top([[0], [0]], 10, mix) == [None, None]) != taken
+        assert (snapshot.expanding.top([[0], [0]], 10, params) == [None, None]) != taken
         if answer is not None:
             exact = exact_scores(snapshot, [0], chosen)
             assert answer[1] == pytest.approx(exact[answer[0]], rel=0.05)
@@ -290,9 +290,11 @@ def test_seeds_beyond_what_16_bits_can_add_up_are_left_to_the_exact_way():
 
 def test_threads_answer_as_one_does(many):
     rng = np.random.default_rng(0)
-    mixes = [mix_of(many, SearchSettings(z=z, alpha=a)) for z in (1, 20, 70) for a in (0.3, 0.8)]
+    params_list = [
+        klsa_params(many, SearchSettings(z=z, alpha=a)) for z in (1, 20, 70) for a in (0.3, 0.8)
+    ]
     calls = [
-        (rng.integers(-1, 60, 4).tolist(), int(rng.choice([1, 10, 500])), mixes[number % 6])
+        (rng.integers(-1, 60, 4).tolist(), int(rng.choice([1, 10, 500])), params_list[number % 6])
         for number in range(150)
     ]
     expected = [top_of(many.expanding, *call) for call in calls]
@@ -313,8 +315,8 @@ def test_arrays_of_other_types_are_read_for_what_they_hold(many):
     plain, changed = cut_world(documents), cut_world(documents, around=other)
     chosen = SearchSettings()
     for terms in ([0], [3, 14], [*range(9)]):
-        answer = top_of(changed.expanding, terms, 20, mix_of(changed, chosen))
-        assert same(answer, top_of(plain.expanding, terms, 20, mix_of(plain, chosen)))
+        answer = top_of(changed.expanding, terms, 20, klsa_params(changed, chosen))
+        assert same(answer, top_of(plain.expanding, terms, 20, klsa_params(plain, chosen)))
         assert same(top_of(changed.engine, terms, 20), top_of(plain.engine, terms, 20))
 
 
@@ -325,7 +327,7 @@ def test_equal_scores_go_by_position_wherever_the_answer_is_cut(many):
     chosen = SearchSettings(coverage=0.0)
     exact = exact_scores(snapshot, [1, 4], chosen)
     for k in (1, 2, 3, 4, 5, 17, 60):
-        positions, scores, _ = top_of(snapshot.expanding, [1, 4], k, mix_of(snapshot, chosen))
+        positions, scores, _ = top_of(snapshot.expanding, [1, 4], k, klsa_params(snapshot, chosen))
         order = np.lexsort((positions, -scores))
         assert order.tolist() == list(range(len(positions)))
         assert positions[0] == top_z(exact, 1)[0][0]

@@ -16,13 +16,13 @@ from klsa_search.kernels.postings import Postings
 from klsa_search.kernels.segments import Segments
 from klsa_search.lowrank.coverage import BEST, NEIGHBOURHOOD
 from klsa_search.lowrank.expansion_matrix import top_z
-from klsa_search.search.engine.bm25 import SCANNED, place_of, search
-from klsa_search.search.engine.candidates import cover
-from klsa_search.search.engine.engine import ExpandingEngine
+from klsa_search.search.engine.bm25 import SCAN_COST, find_posting, search
+from klsa_search.search.engine.candidates import score_coverage
+from klsa_search.search.engine.engine import KlsaEngine
 from klsa_search.search.engine.klsa import search_expanded
-from klsa_search.search.engine.scan import LANES, bar_of, places_above
-from klsa_search.search.engine.scores import choose
-from klsa_search.search.rankers.klsa import mix_of
+from klsa_search.search.engine.scan import LANES, find_threshold, indices_above
+from klsa_search.search.engine.scores import select_slots
+from klsa_search.search.rankers.klsa import klsa_params
 from tests.support.worlds import as_if_large, random_documents
 
 from .asking import top_of
@@ -30,39 +30,41 @@ from .cutting import matrix_of
 
 
 @compiled
-def covered_by(rows, room, lanes, best, slots, count, neighbours, found):
-    cover(rows, room, lanes, best, slots, count, neighbours, found)
+def coverage_by(rows, workspace, stride, best, slots, count, neighbours, found):
+    score_coverage(rows, workspace, stride, best, slots, count, neighbours, found)
 
 
 @pytest.mark.parametrize("terms", [8, 24])
 @pytest.mark.parametrize("neighbours", [0, 7, 20])
 def test_terms_are_covered_together_as_one_by_one(index, terms, neighbours):
     rng, engine = np.random.default_rng(neighbours), index.arrays.expanding
-    room = engine._room(100, 20, 1)._replace(near=np.zeros(21, np.int32))
-    room = room._replace(shares=np.zeros(21, np.float32))
+    workspace = engine._workspace(100, 20, 1)._replace(near=np.zeros(21, np.int32))
+    workspace = workspace._replace(shares=np.zeros(21, np.float32))
     documents = rng.choice(len(index), 20, replace=False)
-    room.documents[1:21], room.slots[documents] = documents, np.arange(1, 21)
-    np.bitwise_or.at(room.among, documents >> 5, np.uint32(1) << (documents & 31).astype(np.uint32))
-    impacts = room.impacts[: 21 * terms].reshape(21, terms)
+    workspace.documents[1:21], workspace.slots[documents] = documents, np.arange(1, 21)
+    np.bitwise_or.at(
+        workspace.is_best, documents >> 5, np.uint32(1) << (documents & 31).astype(np.uint32)
+    )
+    impacts = workspace.impacts[: 21 * terms].reshape(21, terms)
     impacts[1:] = rng.random((20, terms), np.float32)
-    room.worth[:terms], room.half[:terms] = rng.random((2, terms), np.float32)
+    workspace.term_weights[:terms], workspace.half[:terms] = rng.random((2, terms), np.float32)
     levels = rng.integers(0, 256, (len(index), 20)).astype(np.uint32)
     rows = (rng.choice(documents, levels.shape).astype(np.uint32) << 8) | levels
     rows[:, ::3] = (rng.integers(0, len(index), rows[:, ::3].shape) << 8 | 1).astype(np.uint32)
     slots, found = np.array([20, 3, 1], np.int32), np.zeros(3, np.float32)
-    covered_by(rows, room, terms, 19, slots, 3, neighbours, found)
+    coverage_by(rows, workspace, terms, 19, slots, 3, neighbours, found)
     for slot, covered in zip(slots, found, strict=True):
-        near = rows[room.documents[slot]][:neighbours]
-        shares, at = (near & 255).astype(np.float64), room.slots[near >> 8]
+        near = rows[workspace.documents[slot]][:neighbours]
+        shares, at = (near & 255).astype(np.float64), workspace.slots[near >> 8]
         own = impacts[slot] if slot <= 19 else 0
         y = own + NEIGHBOURHOOD * (shares[:, None] * impacts[at]).sum(axis=0) / max(shares.sum(), 1)
-        expected = (room.worth[:terms] * y / (y + room.half[:terms])).sum()
+        expected = (workspace.term_weights[:terms] * y / (y + workspace.half[:terms])).sum()
         assert covered == pytest.approx(expected, rel=1e-5)
 
 
 @compiled
 def place_in(entries, low, high, expected, place):
-    return place_of(entries, low, high, expected, place)
+    return find_posting(entries, low, high, expected, place)
 
 
 @given(
@@ -88,7 +90,7 @@ def test_a_document_is_found_wherever_it_was_expected(size, crowded, wrong, seed
 
 @compiled
 def bar_in(scores, low, high, wanted):
-    return bar_of(scores, low, high, wanted)
+    return find_threshold(scores, low, high, wanted)
 
 
 @given(
@@ -109,7 +111,7 @@ def test_as_many_as_wanted_are_above_the_bar(vectors, wanted, sorted_, seed):
 
 @compiled
 def above(scores, bar, places):
-    return places_above(scores, bar, places)
+    return indices_above(scores, bar, places)
 
 
 @given(
@@ -125,8 +127,8 @@ def test_places_are_those_of_what_is_above_the_bar(vectors, share, seed):
 
 
 @compiled
-def chosen_in(room, size, wanted):
-    return choose(room, size, wanted)
+def chosen_in(workspace, size, wanted):
+    return select_slots(workspace, size, wanted)
 
 
 @given(
@@ -140,19 +142,19 @@ def test_the_highest_are_chosen_and_equals_together(index, size, wanted, levels,
     """Whatever stands beyond the last slot; some, or all, of the scores are not above 0."""
     rng = np.random.default_rng(seed)
     engine = index.arrays.expanding
-    room = engine._room(9001, 300, 1)
-    room.scores[:] = 10.0**9
+    workspace = engine._workspace(9001, 300, 1)
+    workspace.scores[:] = 10.0**9
     values = rng.integers(1, levels + 1, size) / np.float32(levels)
     values[rng.random(size) < below] *= rng.choice([-1, 0])
-    room.scores[1 : size + 1] = values
-    count = chosen_in(room, size, wanted)
-    chosen = room.chosen[:count]
+    workspace.scores[1 : size + 1] = values
+    count = chosen_in(workspace, size, wanted)
+    chosen = workspace.chosen[:count]
     assert count >= min(size, wanted)
     assert np.array_equal(np.sort(chosen), np.unique(chosen))
     assert ((chosen > 0) & (chosen <= size)).all()
     others = np.setdiff1d(np.arange(1, size + 1), chosen)
     if len(others):
-        assert room.scores[chosen].min() > room.scores[others].max()
+        assert workspace.scores[chosen].min() > workspace.scores[others].max()
 
 
 def test_after_warming_up_no_query_compiles(index):
@@ -193,19 +195,19 @@ QUERIES = [f"t{a:02d} t{a + b:02d} t00" for a in range(1, 40, 4) for b in (1, 7,
 def test_blocks_of_any_size_give_the_same_answers(index, bits):
     snapshot = index.arrays
     postings = snapshot.bm25.postings
-    assert postings.frequencies.max() > SCANNED * BEST
-    engine = ExpandingEngine(
+    assert postings.frequencies.max() > SCAN_COST * BEST
+    engine = KlsaEngine(
         replace(snapshot.bm25, postings=Segments.single(in_blocks(postings, bits))),
         snapshot.cut,
         snapshot.latent_dimensions,
         snapshot.neighbour_count,
         small=False,
     )
-    mix = mix_of(snapshot, index.parameters())
+    params = klsa_params(snapshot, index.parameters())
     for query in QUERIES:
         terms = [snapshot.vocabulary.numbers[term] for term in query.split()]
         for k in (10, 1000):
-            found, values, _ = top_of(engine, terms, k, mix)
+            found, values, _ = top_of(engine, terms, k, params)
             positions, scores = index.rank(query, k)
             assert np.array_equal(found, positions)
             assert np.array_equal(values, scores)
@@ -224,7 +226,7 @@ def test_what_is_found_has_its_exact_score(index):
 def test_a_deep_query_leaves_no_memory_behind(index, ranker, monkeypatch):
     shallow, deep = index.rank(QUERIES[0], 10, ranker=ranker), []
     for kept in (len(index), 100):
-        monkeypatch.setattr("klsa_search.search.engine.engine.KEPT", kept)
+        monkeypatch.setattr("klsa_search.search.engine.engine.MAX_RETAINED", kept)
         reopened = open_index(index.path.parent)  # its engines have no memory yet
         reopened.rank(QUERIES[0], 10, ranker=ranker)
         tracemalloc.start()

@@ -9,7 +9,7 @@ from klsa_search.core.config import SearchSettings
 from klsa_search.search.engine import engine as engines
 from klsa_search.search.engine.mask import Mask
 from klsa_search.search.engine.workspace import EngineQuery
-from klsa_search.search.rankers.klsa import mix_of
+from klsa_search.search.rankers.klsa import klsa_params
 from tests.search.engine.cut_world import WAYS, cut_world
 from tests.support.worlds import random_documents
 
@@ -23,7 +23,7 @@ def world():
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_the_same_bits(world, monkeypatch, way, small):
     engine = replace(world, small=small).expanding
-    mix = mix_of(world, SearchSettings.checked(way))
+    params = klsa_params(world, SearchSettings.checked(way))
     few = 0 if small else 200  # documents of a mask that are looked at one and all
     randomness = np.random.default_rng(7)
     for k in (1, 300, 2000):
@@ -33,10 +33,10 @@ def test_the_same_bits(world, monkeypatch, way, small):
             share = randomness.random(len(world))
             for mask in (None, *(Mask(share < most) for most in (0.005, 0.1, 0.7))):
                 monkeypatch.setattr(engines, "FEW", few)
-                monkeypatch.setattr(engines, "WITHIN", 20)
-                (compiled,) = engine.top([terms], k, mix, mask, totals=True)
+                monkeypatch.setattr(engines, "FILTERED_DEPTH", 20)
+                (compiled,) = engine.top([terms], k, params, mask, totals=True)
                 asked = EngineQuery(k, mask, totals=True)
-                plain = engine._plain.top(terms, asked, mix, engine.depths(asked, mix))
+                plain = engine._reference.top(terms, asked, params, engine.depths(asked, params))
                 assert compiled.positions.tolist() == plain.positions.tolist()
                 assert compiled.scores.tobytes() == plain.scores.tobytes()
                 assert compiled.scores.dtype == plain.scores.dtype
@@ -45,7 +45,7 @@ def test_the_same_bits(world, monkeypatch, way, small):
 
 def test_unknown_terms_find_nothing(world):
     depths = engines.RerankDepths(3, 3, 0, False)
-    found = world.expanding._plain.top(
-        [-1], EngineQuery(3), mix_of(world, SearchSettings()), depths
+    found = world.expanding._reference.top(
+        [-1], EngineQuery(3), klsa_params(world, SearchSettings()), depths
     )
     assert len(found.positions) == len(found.scores) == 0

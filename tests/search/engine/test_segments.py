@@ -14,11 +14,11 @@ from klsa_search.kernels import bm25
 from klsa_search.kernels.postings import DEPTHS
 from klsa_search.kernels.query_kernel import DeletedCounts, QueryKernel
 from klsa_search.kernels.segments import Segment, Segments
-from klsa_search.search.engine.engine import Engine, ExpandingEngine
+from klsa_search.search.engine.engine import Engine, KlsaEngine
 from klsa_search.search.engine.mask import Mask
-from klsa_search.search.engine.reverse_neighbours import REVERSED, ReverseNeighboursBuilder
+from klsa_search.search.engine.reverse_neighbours import MAX_REVERSE, ReverseNeighboursBuilder
 from klsa_search.search.engine.workspace import MAX_SEGMENTS, EngineQuery
-from klsa_search.search.rankers.klsa import mix_of
+from klsa_search.search.rankers.klsa import klsa_params
 from tests.search.engine.cut_world import WEIGHTING, cut_world
 from tests.search.engine.cutting import cut_into, spread
 from tests.support.worlds import counts_of, query_kernel, random_documents
@@ -47,7 +47,7 @@ def reverse_of(positions, pairs, values):
     reversing = ReverseNeighboursBuilder()
     pairs = np.array(pairs, np.int32).reshape(-1, 2)
     reversing.append(positions, pairs, np.array(values, np.float32))
-    return reversing.reverse(positions)
+    return reversing.build(positions)
 
 
 def at_positions(share, positions, size):
@@ -77,19 +77,19 @@ def test_bm25_over_segments(world, cuts, queries, k):
 @given(cuts=cuts, terms=asked, k=st.sampled_from([1, 10, 300, 700]), small=st.booleans())
 def test_the_default_over_segments(world, cuts, terms, k, small):
     segments, positions = cut_into(world.bm25.postings, COUNTS, cuts, block_bits=7)
-    mix = mix_of(world, SearchSettings())
+    params = klsa_params(world, SearchSettings())
     given = len(world.eigenvalues), world.neighbour_count
-    whole = ExpandingEngine(world.bm25, world.cut, *given, small=small)
-    engine = ExpandingEngine(
+    whole = KlsaEngine(world.bm25, world.cut, *given, small=small)
+    engine = KlsaEngine(
         QueryKernel.of(segments, weighting=WEIGHTING),
         spread(world.cut, positions, segments.size), *given,
-        small=small, living=living_of(positions, segments.size),
+        small=small, live=living_of(positions, segments.size),
     )  # fmt: skip
     share = np.random.default_rng(k).random(SIZE)
     for mask in (None, share < 0.3, share < 0.005):
         theirs = at_positions(mask, positions, segments.size)
-        (one,) = whole.top([terms], k, mix, None if mask is None else Mask(mask), totals=True)
-        (other,) = engine.top([terms], k, mix, theirs, totals=True)
+        (one,) = whole.top([terms], k, params, None if mask is None else Mask(mask), totals=True)
+        (other,) = engine.top([terms], k, params, theirs, totals=True)
         same(one, other, positions)
 
 
@@ -144,16 +144,16 @@ def test_the_plain_way_gives_the_same_bits(world, cuts, gone, terms, k, small, l
     owners, others = np.array([*entries]).reshape(-1, 2).T
     pairs = np.column_stack((positions[owners.astype(int)], positions[others.astype(int)]))
     reverse = reverse_of(segments.size, pairs, [*entries.values()])
-    engine = ExpandingEngine(
+    engine = KlsaEngine(
         QueryKernel.of(segments, weighting=WEIGHTING),
         spread(world.cut, positions, segments.size),
         len(world.eigenvalues), world.neighbour_count,
-        small=small, living=living_of(positions, segments.size, gone), reverse=reverse,
+        small=small, live=living_of(positions, segments.size, gone), reverse=reverse,
     )  # fmt: skip
-    mix = mix_of(world, SearchSettings())
-    (compiled,) = engine.top([terms], k, mix, totals=True)
+    params = klsa_params(world, SearchSettings())
+    (compiled,) = engine.top([terms], k, params, totals=True)
     asking = EngineQuery(k, totals=True)
-    plain = engine._plain.top(terms, asking, mix, engine.depths(asking, mix))
+    plain = engine._reference.top(terms, asking, params, engine.depths(asking, params))
     assert compiled.positions.tolist() == plain.positions.tolist()
     assert compiled.scores.tobytes() == plain.scores.tobytes()
     assert compiled.total == plain.total
@@ -164,14 +164,14 @@ def test_a_later_document_is_brought_up_by_an_earlier_one():
     """Document 2 shares no term with the query, and only the entry beside row 0 leads to it."""
     world = cut_world(["a b x y", "a", "x y", "e f", "g h", "i j"])
     cut = replace(world.cut, rows=np.zeros_like(world.cut.rows))
-    mix = mix_of(world, SearchSettings())
+    params = klsa_params(world, SearchSettings())
     reverse = reverse_of(6, [[0, 2]], [0.9])
     given = len(world.eigenvalues), world.neighbour_count
     terms = [world.vocabulary.numbers["b"]]
-    without = ExpandingEngine(world.bm25, cut, *given, small=False)
-    within = ExpandingEngine(world.bm25, cut, *given, small=False, reverse=reverse)
-    found = without.top([terms], 5, mix)[0].positions.tolist()
-    more = within.top([terms], 5, mix)[0].positions.tolist()
+    without = KlsaEngine(world.bm25, cut, *given, small=False)
+    within = KlsaEngine(world.bm25, cut, *given, small=False, reverse=reverse)
+    found = without.top([terms], 5, params)[0].positions.tolist()
+    more = within.top([terms], 5, params)[0].positions.tolist()
     assert (2 in found, 2 in more) == (False, True)
 
 
@@ -185,16 +185,16 @@ def test_the_strongest_entries_beside_a_row_are_kept(entries, pieces):
     reversing = ReverseNeighboursBuilder()
     for piece in np.array_split(np.arange(len(entries)), pieces):
         reversing.append(100, pairs.reshape(-1, 2)[piece], values[piece])
-    reverse = reversing.reverse(100)
+    reverse = reversing.build(100)
     for owner in range(6):
         own = [place for place, (one, _) in enumerate(entries) if one == owner]
-        own = sorted(own, key=lambda place: -values[place])[:REVERSED]
+        own = sorted(own, key=lambda place: -values[place])[:MAX_REVERSE]
         if not own:
-            assert not len(reverse.reversed_of) or reverse.reversed_of[owner] == 0
+            assert not len(reverse.row_of) or reverse.row_of[owner] == 0
             continue
-        row = reverse.reversed[reverse.reversed_of[owner] - 1]
+        row = reverse.rows[reverse.row_of[owner] - 1]
         assert (row >> np.uint32(8)).tolist()[: len(own)] == [10 + place for place in own]
-        step = reverse.steps[reverse.reversed_of[owner] - 1]
+        step = reverse.steps[reverse.row_of[owner] - 1]
         levels = (row & np.uint32(255)).tolist()
         assert levels[: len(own)] == [max(round(values[place] / step), 1) for place in own]
         assert not any(levels[len(own) :])
