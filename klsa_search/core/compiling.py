@@ -15,6 +15,7 @@ import hashlib
 import inspect
 import os
 import random  # noqa: F401 - imported by numba: its hook at forks must not be registered during one
+import re
 import shutil
 import subprocess
 import sys
@@ -113,8 +114,18 @@ class Compiled:
         return bool(self.name) and any((code_folder() / self.name).glob("*/*.nbc"))
 
     def _used(self) -> dict[str, Any]:
-        """Globals that the function uses, by name. Names of attributes may be among them."""
+        """Globals that the function uses or takes, by name, and some that it does not.
+
+        Names of attributes may be among them. numba's cache refers to the types of arguments by
+        module and name, so it cannot be read once one of them has moved.
+        """
         names = {name for code in _codes(self.py_func.__code__) for name in code.co_names}
+        names.update(
+            *(
+                re.findall(r"\w+", str(each))
+                for each in inspect.get_annotations(self.py_func).values()
+            )
+        )
         return {k: v for k, v in self.py_func.__globals__.items() if k in names and v is not self}
 
     def _cache_folder(self) -> Path | None:
@@ -225,10 +236,11 @@ def _described(value: Any) -> str:
         return repr(sorted(map(repr, value)))
     if isinstance(value, Compiled):
         return value.name or repr(value.py_func.__code__.co_code)
-    if hasattr(value, "_fields"):
-        return repr((value._fields, value if isinstance(value, tuple) else None))
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return f"{_described(type(value))} {value!r}"
+    fields = getattr(value, "__annotations__", "") if hasattr(value, "_fields") else ""
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
-    return f"{getattr(value, '__module__', None)}.{name}" if name else repr(value)
+    return f"{getattr(value, '__module__', None)}.{name}{fields}" if name else repr(value)
 
 
 @cache

@@ -50,6 +50,10 @@ def whole(number):
 @compiled
 def other(number):
     return number - 1
+
+@compiled
+def both(pair: Pair):
+    return pair[0] + pair[1]
 """
 
 
@@ -90,7 +94,7 @@ def compilations(function, *arguments):
 def test_importing_compiles_nothing_and_does_not_load_what_would():
     script = """
 import importlib, pkgutil, sys, klsa_search
-for package in ("kernel", "expansion", "features", "search", "delta", "store"):
+for package in ("kernels", "lowrank", "search", "delta", "storage"):
     path = [f"{klsa_search.__path__[0]}/{package}"]
     for each in pkgutil.walk_packages(path, f"klsa_search.{package}."):
         importlib.import_module(each.name)
@@ -116,6 +120,15 @@ CHANGES = {
     "the fields of a named tuple": ("first: int\n    second", "second: int\n    first", 21 + 1),
     "the function itself": ("levels(number) +", "levels(number) -", 21 - 7),
 }
+
+
+def test_code_for_a_type_that_was_renamed_or_moved_is_compiled_again(made):
+    """numba's cache refers to types by module and name; one that is not there cannot be read."""
+    before = made()
+    assert before.both(before.Pair(1, 2)) == 3
+    after = made("Pair", "Couple")
+    assert after.both.name != before.both.name
+    assert compilations(after.both, after.Couple(1, 2)) == (3, 1)
 
 
 @pytest.mark.parametrize("change", CHANGES)
